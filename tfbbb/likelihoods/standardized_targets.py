@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.families.likelihoods import RegressionFamily
 from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.support import LARGEST_TARGET
+from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike
 
 # Single precision loses a spread below this share of a target's size.
@@ -53,17 +54,16 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             autocast=False,
         )
 
+    @property
+    def target_widths(self) -> tuple[int, ...]:
+        return (self.num_targets,)
+
     def check_targets(
         self, targets: ArrayLike, counted: ArrayLike = None
     ) -> np.ndarray:
         values = np.asarray(targets, dtype=np.float64)
-        if values.ndim == 1 and self.num_targets == 1:
-            values = values[:, np.newaxis]
-        if values.ndim < 2 or values.shape[-1] != self.num_targets:
-            raise ValueError(
-                f"The targets must have the shape [rows, {self.num_targets}]. "
-                f"Received: shape={np.shape(targets)}"
-            )
+        if target_width(values.shape, self._places, self.target_widths) is None:
+            values = values[..., np.newaxis]
         assert self.support is not None
         inside = self.support.contains(values)
         if counted is not None:
@@ -114,6 +114,8 @@ class StandardizedTargets(RegressionFamily, Likelihood):
         return shift, scale
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+        targets = tf.convert_to_tensor(targets)
+        self.width_of(targets, outputs)
         rows = tf.shape(outputs)[:-1]
         return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
 

@@ -359,16 +359,7 @@ def test_adam_moments():
     assert float(second.numpy()) == pytest.approx(1.0)
 
 
-def test_wrap_symbolic_build():
-    kept = keras.Model._symbolic_build
-    try:
-        private_apis.wrap_symbolic_build(lambda build: ("wrapped", build))
-        assert keras.Model._symbolic_build == ("wrapped", kept)
-    finally:
-        keras.Model._symbolic_build = kept
-
-
-def test_wrapped_loss_and_metrics():
+def test_wrap_until_built():
     def counted(method):
         def call(x, y, y_pred, **kwargs):
             calls.append(method.__name__)
@@ -376,15 +367,25 @@ def test_wrapped_loss_and_metrics():
 
         return call
 
+    class Wrapping(keras.layers.Dense):
+        def call(self, x):
+            if private_apis.in_stateless_scope():
+                model = private_apis.outermost_layer(self)
+                if isinstance(model, keras.Model):
+                    private_apis.wrap_until_built(model, counted)
+            return super().call(x)
+
     calls = []
     inputs = keras.Input((1,))
-    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    model = keras.Model(inputs, Wrapping(1)(inputs))
     model.compile(loss="mse", metrics=["mae"])
     x = np.ones((2, 1), "float32")
-    with private_apis.wrapped_loss_and_metrics(model, counted):
-        model._symbolic_build(data_batch=(x, x, None))
+    before = set(vars(model))
+    model._symbolic_build(data_batch=(x, x, None))
     assert sorted(calls) == ["_compute_loss", "compute_metrics"]
-    assert not {"_compute_loss", "compute_metrics"} & set(vars(model))
+    assert set(vars(model)) == before
+    model.evaluate(x, x, verbose=0)
+    assert len(calls) == 2
 
 
 def test_compiled_metrics_and_their_functions():

@@ -224,15 +224,6 @@ def index_in_optimizer(
     return int(optimizer._get_variable_index(variable))
 
 
-def wrap_symbolic_build(wrap: Callable[[Any], Any]) -> None:
-    """Replaces the trace of a model before its first step under `tf.distribute`.
-
-    Args:
-        wrap: Takes Keras' method of `keras.Model` and returns the new one.
-    """
-    keras.Model._symbolic_build = wrap(keras.Model._symbolic_build)
-
-
 def compiled_metrics(
     model: keras.Model, first: Callable[[], tuple[Tensor, Tensor]]
 ) -> tuple[list[keras.metrics.Metric], list[keras.metrics.Metric]]:
@@ -258,22 +249,29 @@ def wrapped_function(metric: keras.metrics.Metric) -> Any:
     return getattr(metric, "_fn", None)
 
 
-@contextlib.contextmanager
-def wrapped_loss_and_metrics(
-    model: keras.Model, wrap: Callable[[Any], Any]
-) -> Iterator[None]:
-    """Within a `with` block, wraps the methods that the trace of a model calls.
+def wrap_until_built(model: keras.Model, wrap: Callable[[Any], Any]) -> None:
+    """Wraps the loss and the metrics of a model until its trace ends.
 
-    They are called with `(x, y, y_pred, **kwargs)`.
+    Keras traces a model, its metrics and its loss before the first step under
+    `tf.distribute`. The methods are those of this model alone, and are called with
+    `(x, y, y_pred, **kwargs)`.
+
+    Args:
+        model: The model, while its trace calls it.
+        wrap: Takes a method and returns the one to call instead.
     """
+    if "_post_build" in vars(model):
+        return
     names = "_compute_loss", "compute_metrics"
     methods = {name: wrap(getattr(model, name)) for name in names}
-    vars(model).update(methods)
-    try:
-        yield
-    finally:
-        for name in names:
+    end = model._post_build
+
+    def unwrap_and_end() -> None:
+        for name in (*names, "_post_build"):
             del vars(model)[name]
+        end()
+
+    vars(model).update(methods, _post_build=unwrap_and_end)
 
 
 # `keras.layers.MultiHeadAttention`.

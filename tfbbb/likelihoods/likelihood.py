@@ -93,9 +93,10 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         return True
 
     def adapt(self, targets: ArrayLike) -> None:
-        """Sets shift and scale from the training targets, [n, k].
+        """Sets shift, scale and range from the training targets, [n, k].
 
-        Only the first call has an effect.
+        After the first call, shift and scale stay as they are, and the range can only
+        become wider.
         """
 
     def check_targets(self, targets: ArrayLike) -> np.ndarray:

@@ -70,6 +70,11 @@ class ServedVersion:
         """Whether `load` returns at once."""
         return self._model is not None
 
+    @property
+    def becomes_latest(self) -> bool:
+        """Whether the version may be `latest` beside others."""
+        return self.manifest is None or self.manifest.becomes_latest
+
     def speed(self, signatures: Sequence[str]) -> Speed:
         """Returns how long predictions by some signatures take."""
         kind = tuple(signatures)

@@ -19,6 +19,8 @@ LEARNED_NOTHING = (
 )
 # With more than this many times the error of a constant, a mean is no use.
 _WORST_ERROR = 1.05
+# Fewer rows do not tell whether a model has learned.
+_FEWEST_ROWS_TO_TELL = 20
 # A difference of this share is said although it may be chance.
 _LEAST_SAID = 0.01
 # Rows that carry half of a squared error, each of them a tenth. Of normal errors, it
@@ -56,8 +58,8 @@ def judge(
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
         each baseline, in `error` and in `log_likelihood`; `learned`, whether the model
         has less error than a constant, or better probabilities, which differ by row,
-        and about as little error; `sentences` in plain English; and `warnings`, the
-        sentences that tell of a fault.
+        and about as little error (True for fewer than 20 rows); `sentences` in plain
+        English; and `warnings`, the sentences that tell of a fault.
 
     Example:
 
@@ -103,8 +105,9 @@ def beats_constant(comparisons: Mapping[str, Any]) -> bool:
 
 
 def _has_learned(model: PredictedRows, comparisons: Mapping[str, Any]) -> bool:
-    """Returns whether a model is better than a constant; True without a constant."""
-    if beats_constant(comparisons):
+    """Returns whether a model is better than a constant; True if nobody can tell."""
+    too_few = len(model.log_prob) < _FEWEST_ROWS_TO_TELL
+    if too_few or beats_constant(comparisons):
         return True
     (found,) = (comparisons[name] for name in _CONSTANTS if name in comparisons)
     likelier = found["log_likelihood"]["z"] > STANDARD_ERRORS
@@ -297,7 +300,8 @@ def _calibration_sentence(
         error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
         off = 100 * (figures["expected_calibration_error"] or 0.0)
         said = (
-            f"The probability of the predicted class is off by {off:.2g} % on average"
+            "The probability of the predicted class is off by "
+            f"{_amount(off)} % on average"
         )
         if abs(gap) <= STANDARD_ERRORS * error:
             return f"{said}.", False

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import count_distribution
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
-from tfbbb.likelihoods.log_link import LARGEST_LOG, LogLink
+from tfbbb.likelihoods.log_link import LogLink
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import Regression, at_least_float32
 from tfbbb.support import LARGEST_COUNT
@@ -37,7 +37,8 @@ class Counts(LogLink, Regression):
             `average`; else it gives the log of the mean itself.
     """
 
-    _widest_range = (-LARGEST_LOG, math.log(LARGEST_COUNT))
+    # Single precision has no smaller positive number.
+    _widest_range = (-100.0, math.log(LARGEST_COUNT))
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns log of mean and, in its units, standard deviation, [k] each."""

@@ -65,7 +65,7 @@ class Gamma(GammaLikelihood, LogLink, MeanConcentration):
         concentration = self._concentration(
             raw,
             initial=1.0 / tf.square(variation),
-            largest_inverse=tf.exp(self._log_of_longest_tail(log_mean)),
+            largest_inverse=self._longest_tail(log_mean),
         )
         return concentration, tf.exp(log_mean)
 

@@ -9,13 +9,14 @@ from tfbbb.likelihoods.soft_bounds import soft_clip
 from tfbbb.likelihoods.standardized_targets import StandardizedTargets
 from tfbbb.support import LARGEST_TARGET
 
-LARGEST_LOG = math.log(LARGEST_TARGET)
+_LARGEST_LOG = math.log(LARGEST_TARGET)
 # Limit of the distance of a location from the range of the training targets.
 _MARGIN = 0.5
 # Within a factor of e from the mean of the training targets, no location is absurd.
 _LEAST_DISTANCE = 1.0
 # A tail is less than this many times as long as the greatest training target.
 _LONGEST_TAIL = math.log(4.0)
+_LARGEST_POWER = 80.0
 
 
 class LogLink(StandardizedTargets):
@@ -32,7 +33,7 @@ class LogLink(StandardizedTargets):
     those of one distribution.
     """
 
-    _widest_range = (-LARGEST_LOG, LARGEST_LOG)
+    _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         least = values.min(axis=0)
@@ -52,6 +53,11 @@ class LogLink(StandardizedTargets):
         low = self._value(self.target_low, locations)
         high = self._value(self.target_high, locations)
         return soft_clip(locations, low, high, _MARGIN)
+
+    def _longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
+        """Returns the length of the longest tail over `exp(locations)`, [..., k]."""
+        # Before `adapt` it may not be finite in single precision.
+        return tf.exp(tf.minimum(self._log_of_longest_tail(locations), _LARGEST_POWER))
 
     def _log_of_longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
         """Returns the log of the length of the longest tail over `exp(locations)`.

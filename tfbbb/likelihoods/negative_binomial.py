@@ -79,7 +79,7 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
             concentration = tf.constant(self.concentration, location.dtype)
         else:
             initial = self._initial_dispersion(location)
-            limit = tf.exp(self._log_of_longest_tail(log_mean))
+            limit = self._longest_tail(log_mean)
             concentration = 1.0 / soft_limit(initial * self._noise(raw["noise"]), limit)
         return tf.broadcast_to(concentration, tf.shape(location))
 

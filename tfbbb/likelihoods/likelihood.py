@@ -106,9 +106,10 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         return True
 
     def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
-        """Sets shift and scale from the training targets, [n, k].
+        """Sets shift, scale and range from the training targets, [n, k].
 
-        Only the first call has an effect.
+        After the first call, shift and scale stay as they are, and the range can only
+        become wider.
 
         Args:
             targets: Targets in any shape that `check_targets` takes.

@@ -110,17 +110,35 @@ class Classification(ClassificationFamily, Likelihood):
         width = self.width_of(targets, outputs)
 
         def of_indices() -> tf.Tensor:
-            return tf.cast(tf.reshape(targets, rows), tf.int32)
+            labels = tf.reshape(targets, rows)
+            indices = tf.cast(labels, tf.int32)
+            if not targets.dtype.is_floating:
+                return indices
+            return tf.where(labels == tf.cast(indices, labels.dtype), indices, -1)
 
         def of_one_hot() -> tf.Tensor:
             # Both functions may be traced, so the last axis must fit either size.
             one_hot = tf.reshape(targets, tf.concat([rows, [-1]], 0))
-            return tf.argmax(one_hot, axis=-1, output_type=tf.int32)
+            indices = tf.argmax(one_hot, axis=-1, output_type=tf.int32)
+            entries = tf.reduce_sum(tf.cast(one_hot != 0, tf.int32), axis=-1)
+            valid = (entries == 1) & (tf.reduce_max(one_hot, axis=-1) == 1)
+            return tf.where(valid, indices, -1)
 
         if targets.shape.rank is None or targets.shape[-1] is None:
             is_index = tf.size(targets) == tf.reduce_prod(rows)
             return tf.cond(is_index, of_indices, of_one_hot)
         return of_one_hot() if width == self.num_classes else of_indices()
+
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+        given = tf.convert_to_tensor(given)
+        if not given.dtype.is_floating and given.shape.rank == aligned.shape.rank:
+            # The operation that picks the probability checks indices itself.
+            return []
+        message = (
+            "The targets must be class indices, or one-hot rows with a single 1: soft "
+            "labels, as of label smoothing or mixed rows, have no likelihood. Received:"
+        )
+        return [tf.debugging.Assert(tf.reduce_all(aligned != -1), [message, given])]
 
     def negative_log_likelihood(
         self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None

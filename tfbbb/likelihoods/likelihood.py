@@ -148,15 +148,26 @@ class Likelihood(LikelihoodFamily, keras.Layer):
                 with the weight 0 may have any values. None for 1.
         """
         outputs = tf.convert_to_tensor(outputs)
-        targets = self.aligned(targets, outputs)
-        if weights is None:
-            log_prob = self.log_prob(targets, outputs)
-        else:
-            targets = self.with_placeholders(targets, weights != 0)
-            log_prob = self.log_prob(targets, outputs)
+        aligned = self.aligned(targets, outputs)
+        if weights is not None:
+            aligned = self.with_placeholders(aligned, weights != 0)
+        with tf.control_dependencies(self.checks_of_step(targets, aligned)):
+            log_prob = self.log_prob(aligned, outputs)
+        if weights is not None:
             log_prob *= tf.cast(weights, log_prob.dtype)
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
+
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+        """Returns operations that fail where targets of a step are not possible.
+
+        `fit` checks only the targets that it reads before training.
+
+        Args:
+            given: The targets as they were given.
+            aligned: The targets that count, from `aligned` and `with_placeholders`.
+        """
+        return []
 
     def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
         """Returns targets with a possible value where they do not count.

@@ -27,9 +27,10 @@ class ModelRegistry:
     Other files, such as a version that is still being written, are ignored. Names from
     clients are looked up among the names found, and never become paths.
 
-    `latest` is the newest version of a model that can be loaded. It changes only after
-    a newer version has been loaded, so that a new version, even a broken one, never
-    interrupts predictions. Versions with labels are loaded too, others on demand.
+    `latest` is the newest version of a model that can be loaded, of those that learned
+    something if there are any. It changes only after another version has been loaded,
+    so that a new version, even a broken one, never interrupts predictions. Versions
+    with labels are loaded too, others on demand.
 
     Args:
         store: The store of the versions, with the models directory.
@@ -294,7 +295,7 @@ class ModelRegistry:
     def _load_latest(self, name: str) -> ServedVersion:
         versions = self.versions(name)
         problems = []
-        for version in versions:
+        for version in sorted(versions, key=_preference, reverse=True):
             try:
                 version.load()
             except Unavailable as error:
@@ -315,7 +316,7 @@ class ModelRegistry:
                 return version
             if previous is not None:
                 there = self._models.get(name, {}).get(previous.number) is previous
-                if there and previous.number > version.number:
+                if there and _preference(previous) > _preference(version):
                     return previous  # Another thread has loaded a newer version.
                 self._kept.add(
                     previous
@@ -325,6 +326,11 @@ class ModelRegistry:
                 # Asked here because its home does not run: the table follows.
                 self._homed |= {name}
             return version
+
+
+def _preference(version: ServedVersion) -> tuple[bool, int]:
+    """Returns a key that is greater for the version that rather is `latest`."""
+    return version.becomes_latest, version.number
 
 
 def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:

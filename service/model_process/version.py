@@ -104,6 +104,11 @@ class ServedVersion:
         seconds = math.ceil(max(0.0, self._retry_at - time.monotonic()))
         return f"{reason}; it is tried again in {seconds} s"
 
+    @property
+    def becomes_latest(self) -> bool:
+        """Whether the version may be `latest` beside others."""
+        return self.manifest is None or self.manifest.becomes_latest
+
     def speed(self, signatures: Sequence[str]) -> Speed:
         """Returns how long predictions by some signatures take."""
         kind = tuple(signatures)

@@ -26,6 +26,10 @@ _SERVICE_PACKAGES = frozenset(
 )
 
 
+# Of a training whose model predicts rows left out no better than a constant.
+EXIT_LEARNED_NOTHING = 3
+
+
 class CommandError(Exception):
     """The command cannot do its work; the message is one sentence."""
 

@@ -1,4 +1,5 @@
 import errno
+import json
 import shutil
 import threading
 import time
@@ -20,7 +21,7 @@ from service.shared.route import Route
 from tests import exported_models
 from tests.service.stores import directory_store
 from tfbbb.export import reader
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import MANIFEST_PATH, Manifest
 
 
 @pytest.fixture
@@ -367,3 +368,35 @@ def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> 
     finally:
         stop.set()
         watcher.join()
+
+
+def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
+    """Copies version 1 of diabetes, with what its training said of it."""
+    version = root / "diabetes" / str(number)
+    shutil.copytree(root / "diabetes" / "1", version)
+    path = version / MANIFEST_PATH
+    manifest = json.loads(path.read_text())
+    manifest["lineage"] = {"judgement": {"becomes_latest": becomes_latest}}
+    path.write_text(json.dumps(manifest))
+
+
+def test_version_that_learned_nothing_does_not_take_charge(
+    registry: ModelRegistry, registry_root: Path
+) -> None:
+    add_judged_version(registry_root, 10, becomes_latest=False)
+    registry.refresh()
+    assert registry.version("diabetes").number == 2
+    assert registry.version("diabetes", 10).load() is not None
+    add_judged_version(registry_root, 11, becomes_latest=True)
+    registry.refresh()
+    assert registry.version("diabetes").number == 11
+
+
+def test_version_that_learned_nothing_answers_if_there_is_no_other(
+    registry: ModelRegistry, registry_root: Path
+) -> None:
+    add_judged_version(registry_root, 10, becomes_latest=False)
+    for number in (1, 2):
+        shutil.rmtree(registry_root / "diabetes" / str(number))
+    registry.refresh()
+    assert registry.version("diabetes").number == 10

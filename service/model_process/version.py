@@ -95,12 +95,13 @@ class ServedVersion:
 
         Empty if it can be served.
         """
-        if self.problem is None:
+        problem = self.problem
+        if problem is None:
             return ""
+        reason = str(problem) or type(problem).__name__
         if self.is_broken:
-            return str(self.problem)
+            return reason
         seconds = math.ceil(max(0.0, self._retry_at - time.monotonic()))
-        reason = str(self.problem) or type(self.problem).__name__
         return f"{reason}; it is tried again in {seconds} s"
 
     @property

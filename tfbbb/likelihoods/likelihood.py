@@ -1,7 +1,7 @@
 """The base class of likelihoods p(y | f)."""
 
 import inspect
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -60,6 +60,32 @@ class Likelihood(LikelihoodFamily, keras.Layer):
                     if name not in LikelihoodFamily.__annotations__:
                         config[name] = getattr(self, name)
         return config if self.members == 1 else {**config, "members": self.members}
+
+    def copy_for(self, members: int, output_shape: tuple[int | None, ...]) -> Self:
+        """Returns a likelihood with the same arguments and copies of the variables.
+
+        Parameters that a single posterior has learned become those of every member.
+
+        Args:
+            members: Number of members of the model that the copy is for.
+            output_shape: Shape of the model's outputs.
+
+        Raises:
+            ValueError: The parameters are those of another number of members, or of
+                another number of targets or classes.
+        """
+        copy = type(self).from_config({**self.get_config(), "members": members})
+        copy.build(output_shape)
+        for old, new in zip(self.variables, copy.variables, strict=True):
+            if tuple(new.shape) not in (tuple(old.shape), (members, *old.shape)):
+                raise ValueError(
+                    "The likelihood of another model has parameters of another shape. "
+                    "Pass a new likelihood. Received: "
+                    f"likelihood={type(self).__name__} with {old.name} of shape "
+                    f"{tuple(old.shape)} for {tuple(new.shape)}"
+                )
+            new.assign(np.broadcast_to(old.numpy(), new.shape))
+        return copy
 
     @property
     def discrete(self) -> bool:

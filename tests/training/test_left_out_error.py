@@ -49,6 +49,12 @@ def test_of_absurd_candidates_about_the_least_error_is_kept():
     assert most_likely([first, second, third]) is second
 
 
+def test_a_candidate_worse_than_the_mean_gives_way_to_a_better_one():
+    worse, better = Figures(-1.0, 1.05), Figures(-1.05, 0.9)
+    assert most_likely([worse, better]) is better
+    assert most_likely([worse, Figures(-1.2, 0.9)]) is worse
+
+
 def test_relative_error_is_that_of_the_mean_for_a_constant():
     likelihood = tfbbb.likelihoods.Normal(scale=1.0)
     likelihood.build((None, 1))

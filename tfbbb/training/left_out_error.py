@@ -17,6 +17,8 @@ from tfbbb.prediction.from_outputs import predictive_from_outputs
 
 # A relative error from which on a candidate is refused.
 WORST_ERROR = 1.1
+# In nats per row: what a candidate may cost that is better than a constant.
+_MOST_COST = 0.1
 # Of the greatest log mean, and the log-likelihood that a step may cost.
 _STEP, _LEAST_COST = 0.5, 0.002
 
@@ -40,12 +42,23 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
     """Returns the most likely candidate among those that are not refused.
 
     If all are far worse than the constant, those with about the least error are not.
+    One that is worse than the constant gives way to another that is not, unless this
+    costs a tenth of a nat per row.
     """
     finite = [each for each in candidates if np.isfinite(each.log_likelihood)]
     least = min(each.relative_error for each in finite or candidates)
     limit = WORST_ERROR * max(1.0, least)
     kept = [each for each in finite if each.relative_error <= limit]
-    return max(kept or candidates, key=lambda each: each.log_likelihood)
+    best = max(kept or candidates, key=lambda each: each.log_likelihood)
+    least_likely = best.log_likelihood - _MOST_COST
+    better = [
+        each
+        for each in kept
+        if each.relative_error <= 1.0 and each.log_likelihood >= least_likely
+    ]
+    if best.relative_error <= 1.0 or not better:
+        return best
+    return max(better, key=lambda each: each.log_likelihood)
 
 
 def relative_error(

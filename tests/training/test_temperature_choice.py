@@ -21,7 +21,7 @@ def test_members_that_diverged_are_worth_nothing():
     assert np.isfinite(tried(outputs).log_likelihood)
     far = outputs.copy()
     far[7] = 6000.0
-    # The row is absurd, not infinite: a lower bound of the means repairs it.
+    # The row is absurd, not infinite: a tighter bound of the means repairs it.
     assert tried(far).high < likelihood.target_high.numpy()
     missing = outputs.copy()
     missing[7] = np.nan

@@ -82,17 +82,17 @@ def relative_error(
     return float(np.max(error / np.maximum(spread, 1e-300)))
 
 
-def lower_bound_of_means(
+def tighter_bound_of_means(
     likelihood: Likelihood,
     outputs: np.ndarray,
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Returns a lower bound of the log means that helps rows left out, if one does.
+    """Returns a tighter upper bound of the log means, if it helps rows left out.
 
     The greatest training target may be an outlier, which bounds no mean well. If the
-    error of rows left out is worse than that of a constant, lower bounds are tried, and
-    the one with the least error is kept, unless it costs likelihood.
+    error of rows left out is worse than that of a constant, tighter bounds are tried,
+    and the one with the least error is kept, unless it costs likelihood.
 
     Args:
         likelihood: p(y | outputs), whose bound stays as it is.
@@ -115,7 +115,7 @@ def lower_bound_of_means(
     if error <= 1.0 or not np.isfinite(least_likely):
         return None
     best = None
-    for high in _lower_bounds(likelihood, np.asarray(targets)):
+    for high in _tighter_bounds(likelihood, np.asarray(targets)):
         with bounded_by(likelihood, high):
             of_this, log_likelihood = measure()
         if of_this < error and log_likelihood >= least_likely - _LEAST_COST:
@@ -125,7 +125,7 @@ def lower_bound_of_means(
 
 @contextmanager
 def bounded_by(likelihood: Likelihood, high: np.ndarray | None) -> Iterator[None]:
-    """Gives a likelihood another bound of its log means, [k], within a block."""
+    """Gives a likelihood another upper bound of its log means, within a block."""
     if high is None:
         yield
         return
@@ -137,7 +137,7 @@ def bounded_by(likelihood: Likelihood, high: np.ndarray | None) -> Iterator[None
         likelihood.target_high.assign(given)
 
 
-def _lower_bounds(likelihood: LogLink, targets: np.ndarray) -> Iterator[np.ndarray]:
+def _tighter_bounds(likelihood: LogLink, targets: np.ndarray) -> Iterator[np.ndarray]:
     least = likelihood.least_high(targets.reshape(len(targets), -1))
     high = likelihood.target_high.numpy()
     while np.any(high > least):

@@ -9,9 +9,9 @@ import tfbbb
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.training.left_out_error import (
     bounded_by,
-    lower_bound_of_means,
     most_likely,
     relative_error,
+    tighter_bound_of_means,
 )
 
 ROWS = 300
@@ -49,6 +49,12 @@ def test_of_absurd_candidates_about_the_least_error_is_kept():
     assert most_likely([first, second, third]) is second
 
 
+def test_a_candidate_worse_than_the_mean_gives_way_to_a_better_one():
+    worse, better = Figures(-1.0, 1.05), Figures(-1.05, 0.9)
+    assert most_likely([worse, better]) is better
+    assert most_likely([worse, Figures(-1.2, 0.9)]) is worse
+
+
 def test_relative_error_is_that_of_the_mean_for_a_constant():
     likelihood = tfbbb.likelihoods.Normal(scale=1.0)
     likelihood.build((None, 1))
@@ -58,11 +64,11 @@ def test_relative_error_is_that_of_the_mean_for_a_constant():
     assert found == pytest.approx(1.0, rel=1e-6)
 
 
-def test_a_lower_bound_repairs_wild_rows_at_no_cost():
+def test_a_tighter_bound_repairs_wild_rows_at_no_cost():
     likelihood, outputs, targets = counts(wild_rows=12)
     before = predictive_from_outputs(likelihood, outputs)
     assert relative_error(before, targets) > 1.5
-    high = lower_bound_of_means(likelihood, outputs, targets)
+    high = tighter_bound_of_means(likelihood, outputs, targets)
     assert high < likelihood.target_high.numpy()
     with bounded_by(likelihood, high):
         after = predictive_from_outputs(likelihood, outputs)
@@ -73,4 +79,4 @@ def test_a_lower_bound_repairs_wild_rows_at_no_cost():
 
 def test_a_sane_model_keeps_its_bound():
     likelihood, outputs, targets = counts(wild_rows=0)
-    assert lower_bound_of_means(likelihood, outputs, targets) is None
+    assert tighter_bound_of_means(likelihood, outputs, targets) is None

@@ -42,15 +42,15 @@ def test_a_likelihood_that_diverges_gives_way_to_the_next():
     }
 
 
-def test_a_refused_likelihood_gives_way_to_the_default():
+def test_a_poor_likelihood_gives_way_to_the_default():
     assert turns({"log_normal": 9.0, "student_t": 0.9}) == {
-        "log_normal": "refused",
+        "log_normal": "poor",
         "student_t": "trained",
     }
 
 
-def test_no_time_is_left_for_another_after_a_refusal():
-    assert turns({"log_normal": 9.0}, seconds=1e-9) == {"log_normal": "refused"}
+def test_no_time_is_left_after_a_poor_likelihood():
+    assert turns({"log_normal": 9.0}, seconds=1e-9) == {"log_normal": "poor"}
 
 
 def test_the_error_names_the_initial_learning_rate_if_all_diverge():

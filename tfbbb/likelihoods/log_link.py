@@ -12,8 +12,9 @@ from tfbbb.support import LARGEST_TARGET
 _LARGEST_LOG = math.log(LARGEST_TARGET)
 # Limit of the distance of a location from the range of the training targets.
 _MARGIN = 0.5
-# Within a factor of e from the mean of the training targets, no location is absurd.
-_LEAST_DISTANCE = 1.0
+# Up to e times the mean of the training targets, no location is absurd, and small ones
+# hardly are.
+_LEAST_DISTANCE, _SMALLEST_SHARE = 1.0, 0.1
 # A tail is less than this many times as long as the greatest training target.
 _LONGEST_TAIL = math.log(4.0)
 _LARGEST_POWER = 80.0
@@ -24,10 +25,10 @@ class LogLink(StandardizedTargets):
 
     The mean grows exponentially in the location, so that one draw of the weights could
     own the average over all draws. The location is therefore left as it is between the
-    logarithms of the least and the greatest training target, and within 1 of that of
-    their mean; beyond, it approaches a bound at a distance of 1/2 (see
-    `tfbbb.likelihoods.soft_bounds`). For a least count of 0, the rate of one event in
-    all rows takes its place.
+    logarithms of a tenth of the least training target and of the greatest, or of e
+    times their mean if that is more; beyond, it approaches a bound at a distance of 1/2
+    (see `tfbbb.likelihoods.soft_bounds`). For a least count of 0, the rate of one event
+    in all rows takes its place.
 
     The bounds act on the parameters, so density, quantiles, moments and samples are
     those of one distribution.
@@ -38,11 +39,8 @@ class LogLink(StandardizedTargets):
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         least = values.min(axis=0)
         least = np.where(least > 0.0, least, 1.0 / len(values))
-        centre = np.log(values.mean(axis=0))
-        return (
-            np.minimum(np.log(least), centre - _LEAST_DISTANCE),
-            np.maximum(np.log(values.max(axis=0)), self.least_high(values)),
-        )
+        high = np.maximum(np.log(values.max(axis=0)), self.least_high(values))
+        return np.log(_SMALLEST_SHARE * least), high
 
     def least_high(self, values: np.ndarray) -> np.ndarray:
         """Returns the least `target_high` that targets [n, k] may have, [k]."""

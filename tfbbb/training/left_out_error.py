@@ -17,6 +17,8 @@ from tfbbb.prediction.from_outputs import predictive_from_outputs
 
 # A relative error from which on a candidate is refused.
 WORST_ERROR = 1.1
+# In nats per row: what a candidate may cost that is better than a constant.
+_MOST_COST = 0.1
 # Of the greatest log mean, and the log-likelihood that a step may cost.
 _STEP, _LEAST_COST = 0.5, 0.002
 
@@ -40,12 +42,23 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
     """Returns the most likely candidate among those that are not refused.
 
     If all are far worse than the constant, those with about the least error are not.
+    One that is worse than the constant gives way to another that is not, unless this
+    costs a tenth of a nat per row.
     """
     finite = [each for each in candidates if np.isfinite(each.log_likelihood)]
     least = min(each.relative_error for each in finite or candidates)
     limit = WORST_ERROR * max(1.0, least)
     kept = [each for each in finite if each.relative_error <= limit]
-    return max(kept or candidates, key=lambda each: each.log_likelihood)
+    best = max(kept or candidates, key=lambda each: each.log_likelihood)
+    least_likely = best.log_likelihood - _MOST_COST
+    better = [
+        each
+        for each in kept
+        if each.relative_error <= 1.0 and each.log_likelihood >= least_likely
+    ]
+    if best.relative_error <= 1.0 or not better:
+        return best
+    return max(better, key=lambda each: each.log_likelihood)
 
 
 def relative_error(
@@ -69,17 +82,17 @@ def relative_error(
     return float(np.max(error / np.maximum(spread, 1e-300)))
 
 
-def lower_bound_of_means(
+def tighter_bound_of_means(
     likelihood: Likelihood,
     outputs: np.ndarray,
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Returns a lower bound of the log means that helps rows left out, if one does.
+    """Returns a tighter upper bound of the log means, if it helps rows left out.
 
     The greatest training target may be an outlier, which bounds no mean well. If the
-    error of rows left out is worse than that of a constant, lower bounds are tried, and
-    the one with the least error is kept, unless it costs likelihood.
+    error of rows left out is worse than that of a constant, tighter bounds are tried,
+    and the one with the least error is kept, unless it costs likelihood.
 
     Args:
         likelihood: p(y | outputs), whose bound stays as it is.
@@ -102,7 +115,7 @@ def lower_bound_of_means(
     if error <= 1.0 or not np.isfinite(least_likely):
         return None
     best = None
-    for high in _lower_bounds(likelihood, np.asarray(targets)):
+    for high in _tighter_bounds(likelihood, np.asarray(targets)):
         with bounded_by(likelihood, high):
             of_this, log_likelihood = measure()
         if of_this < error and log_likelihood >= least_likely - _LEAST_COST:
@@ -112,7 +125,7 @@ def lower_bound_of_means(
 
 @contextmanager
 def bounded_by(likelihood: Likelihood, high: np.ndarray | None) -> Iterator[None]:
-    """Gives a likelihood another bound of its log means, [k], within a block."""
+    """Gives a likelihood another upper bound of its log means, within a block."""
     if high is None:
         yield
         return
@@ -124,7 +137,7 @@ def bounded_by(likelihood: Likelihood, high: np.ndarray | None) -> Iterator[None
         likelihood.target_high.assign(given)
 
 
-def _lower_bounds(likelihood: LogLink, targets: np.ndarray) -> Iterator[np.ndarray]:
+def _tighter_bounds(likelihood: LogLink, targets: np.ndarray) -> Iterator[np.ndarray]:
     least = likelihood.least_high(targets.reshape(len(targets), -1))
     high = likelihood.target_high.numpy()
     while np.any(high > least):

@@ -11,7 +11,7 @@ from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.target_likelihood import LikelihoodChoice
 from tfbbb.training.time_limit import TimeLimit
 
-# Of the time: with less left, no other likelihood is trained after a refusal.
+# Of the time: with less left, no other likelihood is trained after a poor one.
 _LEAST_SHARE = 0.5
 
 
@@ -22,7 +22,7 @@ class Turns:
     Attributes:
         candidates: The trained networks.
         outcomes: How the training with a likelihood ended, by its name: `"trained"`,
-            `"refused"` or `"diverged"`.
+            `"poor"` or `"diverged"`.
     """
 
     candidates: list[Candidate]
@@ -58,10 +58,10 @@ def train_in_turn(
     turns = Turns([], {})
     error: TrainingDivergedError | None = None
     for number, part in enumerate(parts):
-        is_refused = "refused" in turns.outcomes.values()
-        if is_refused and part != default:
+        is_poor = "poor" in turns.outcomes.values()
+        if is_poor and part != default:
             continue
-        if is_refused and limit.elapsed > _LEAST_SHARE * limit.seconds:
+        if is_poor and limit.elapsed > _LEAST_SHARE * limit.seconds:
             break
         name = "" if part is None else part.name
         try:
@@ -73,7 +73,7 @@ def train_in_turn(
         if most_likely(found).relative_error <= WORST_ERROR:
             turns.outcomes[name] = "trained"
             break
-        turns.outcomes[name] = "refused"
+        turns.outcomes[name] = "poor"
     if error is not None and not turns.candidates:
         raise error
     return turns

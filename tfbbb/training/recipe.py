@@ -39,7 +39,7 @@ def describe_recipe(
         `kept`; `likelihoods`, those that suit the target, with the `log_likelihood`
         of rows that a random forest left out, its `gain` over that of the default, the
         `standard_error` of the gain, whether the likelihood was `kept`, and the
-        `outcome` of its training: `"trained"`, `"refused"` because rows left out are
+        `outcome` of its training: `"trained"`, `"poor"` because rows left out are
         predicted far worse than by a constant, `"diverged"`, or None; `gain`, by
         which the kept factor changes for the mixture of all members; `split`, what
         decided which rows are held out or left out together, see

@@ -17,9 +17,9 @@ from tfbbb.recalibration.scaled import scaling
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import (
     bounded_by,
-    lower_bound_of_means,
     most_likely,
     relative_error,
+    tighter_bound_of_means,
 )
 
 # A factor that is fitted to n rows has a relative standard error of about
@@ -46,8 +46,8 @@ class Trial:
             1 without calibration.
         relative_error: Mean squared error of these rows over that of their mean; 0 of
             classes.
-        high: The lower bound of the log means that they need, [k]; None for the one of
-            the training targets.
+        high: The tighter upper bound of the log means that they need, [k]; None for
+            that of the training targets.
     """
 
     temperature: float
@@ -173,7 +173,7 @@ def _try(
     try:
         if kind is not None:
             factor = _fit_factor(kind(), likelihood, drawn, targets)
-        high = lower_bound_of_means(likelihood, drawn, targets, weights)
+        high = tighter_bound_of_means(likelihood, drawn, targets, weights)
         with bounded_by(likelihood, high):
             calibration = IDENTITY if kind is None else kind(factor)
             prediction = predictive_from_outputs(likelihood, drawn, calibration)

@@ -30,6 +30,8 @@ from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.members import Members, check_shared_layers
+from tfbbb.metrics.compiled import Comparison, update_compiled_metrics
+from tfbbb.metrics.predictive_metric import with_rank
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
 from tfbbb.output_mask import OutputMask
@@ -42,8 +44,8 @@ from tfbbb.private_apis import (
     graph_of,
     is_validation_of_fit,
     mask_of,
-    producer,
 )
+from tfbbb.probability_outputs import check_logits
 from tfbbb.training_rows import (
     TrainingRows,
     checked_weights,
@@ -159,14 +161,8 @@ class BayesianModel(PredictiveModel):
             # That of another model, whose variables stay its own.
             found = likelihood.copy_for(self._num_members, self.outputs[0].shape)
         self.likelihood = found
-        last = producer(self.outputs[0])
-        kind = gives_probabilities(last)
-        if self.likelihood.task == "classification" and kind:
-            raise ValueError(
-                "A likelihood of classes takes logits and computes probabilities "
-                "itself; a second time would flatten them. End the network with "
-                f"linear outputs. Received: a {kind} in '{last.name}'"
-            )
+        if self.likelihood.task == "classification":
+            check_logits(self.outputs[0])
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
@@ -217,9 +213,10 @@ class BayesianModel(PredictiveModel):
     ) -> None:
         """Configures training, as `keras.Model.compile`, without a loss.
 
-        Keras' metrics compare the targets with the mean of the likelihood, in raw
-        units; those of `tfbbb.metrics` score the mixture of the likelihoods under the
-        draws of each step.
+        Keras' metrics compare the targets with what `predict` returns, the mean of
+        numbers in raw units or the probabilities of classes, in the form that each
+        metric takes; those of `tfbbb.metrics` score the mixture of the likelihoods
+        under the draws of each step.
 
         Args:
             optimizer: A Keras optimizer, or the name of one; `"adam"` is
@@ -376,11 +373,13 @@ class BayesianModel(PredictiveModel):
         """Puts the weights of classes into the arguments of `keras.Model.fit`."""
         weights = relative_class_weights(class_weight, self.likelihood, rows)
         if self._num_places:
-            names = "x", "y", "sample_weight"
-            data, sample_weight = with_weights_of_places(
-                *map(arguments.get, names), weights, self.likelihood
+            arguments["x"], arguments["sample_weight"] = with_weights_of_places(
+                arguments["x"],
+                arguments.get("y"),
+                arguments.get("sample_weight"),
+                weights,
+                self.likelihood,
             )
-            arguments.update(x=data, sample_weight=sample_weight)
             return rows
         arguments["class_weight"] = weights
         if rows.targets is None:
@@ -436,8 +435,9 @@ class BayesianModel(PredictiveModel):
             self.likelihood.check_targets(rows.targets, rows.counted)
             self.likelihood.adapt(rows.targets, rows.counted)
         # Every layer has its own weight where N is not known.
-        self._num_rows.assign(rows.size or 0.0)
-        if rows.size is not None:
+        known = not math.isnan(rows.size)
+        self._num_rows.assign(rows.size if known else 0.0)
+        if known:
             self.training_temperature(rows.size).assign(1.0)
 
     def training_temperature(self, num_rows: float) -> TrainingTemperature:
@@ -640,25 +640,38 @@ class BayesianModel(PredictiveModel):
         y_pred: Tensor,
         sample_weight: ArrayLike = None,
     ) -> dict[str, Any]:
-        num_rows = tf.shape(tree.flatten(y)[0])[0]
-        means = self._mean_over_draws(y_pred, num_rows)
-        if sample_weight is not None and len(sample_weight.shape) == 2:
-            sample_weight = tf.reduce_mean(sample_weight, axis=1)
+        targets = tree.flatten(y)[0]
+        num_rows = tf.shape(targets)[0]
+        # Each draw has a copy of the mask.
+        mask = mask_of(y_pred)
+        mask = None if mask is None else mask[:num_rows]
+        known = self.likelihood.not_void(targets)
+        if known is not None:
+            mask = known if mask is None else with_rank(mask, len(known.shape)) & known
+        if mask is not None:
+            # Keras multiplies what it finds at a masked place by 0.
+            targets = self.likelihood.with_placeholders(targets, mask)
+        weights = _metric_weights(sample_weight, len(y_pred.shape) - 1)
         outputs = self._by_row(self.with_learned_parameters(y_pred), num_rows)
-        with call_with(prediction=StepPrediction(self.likelihood, outputs)):
-            return super().compute_metrics(x, y, means, sample_weight=sample_weight)
+        with call_with(prediction=StepPrediction(self.likelihood, outputs, mask)):
+            comparison = Comparison(self.likelihood, targets, outputs)
+            update_compiled_metrics(self, comparison, mask, weights)
+        return self.get_metrics_result()
 
     def predict_step(self, data: Any) -> Tensor:
-        """Returns the likelihood's mean for one draw of the weights, in raw units.
+        """Returns the likelihood's point prediction for one draw of the weights.
 
-        With members, returns the mean over one draw of each member.
+        That is the mean of numbers in raw units, or the probabilities of classes: see
+        `tfbbb.likelihoods.Likelihood.point_prediction`. With members, returns the mean
+        over one draw of each member.
         """
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         outputs = self(x, training=False)
         return self._mean_over_draws(outputs, tf.shape(tree.flatten(x)[0])[0])
 
     def _mean_over_draws(self, outputs: Tensor, num_rows: int | Tensor) -> Tensor:
-        means = self.likelihood.mean(self.with_learned_parameters(outputs))
+        outputs = self.with_learned_parameters(outputs)
+        means = self.likelihood.point_prediction(outputs)
         if self._num_members * self._num_samples == 1:
             return means
         return tf.reduce_mean(self._by_row(means, num_rows), axis=1)
@@ -710,18 +723,6 @@ def _graph_of_network(network: keras.Model) -> tuple[Any, Any]:
     return graph.input, graph.output
 
 
-def gives_probabilities(operation: Any) -> str | None:
-    """Returns "softmax" or "sigmoid" if a layer ends in one, else None."""
-    activation = getattr(operation, "activation", None)
-    if isinstance(operation, keras.layers.Softmax):
-        activation = keras.activations.softmax
-    known = {
-        keras.activations.softmax: "softmax",
-        keras.activations.sigmoid: "sigmoid",
-    }
-    return known.get(activation)
-
-
 def _num_samples(layers: list[VariationalLayer]) -> int:
     """Returns the number of draws in a training step, on which the layers agree."""
     numbers = {layer.estimator.num_samples for layer in layers} - {1}
@@ -731,6 +732,23 @@ def _num_samples(layers: list[VariationalLayer]) -> int:
             f"number. Received: num_samples={sorted(numbers)}"
         )
     return numbers.pop() if numbers else 1
+
+
+def _metric_weights(sample_weight: Any, rank: int) -> tf.Tensor | None:
+    """Returns weights of a step as [rows] or [rows, places...], of `rank` axes.
+
+    Args:
+        sample_weight: These, with or without a last axis of 1, or [rows, members] for
+            rows of one place, or None.
+        rank: Number of axes of rows and places.
+    """
+    if sample_weight is None:
+        return None
+    weights = tf.convert_to_tensor(sample_weight)
+    if rank == 1 and len(weights.shape) == 2:
+        return tf.reduce_mean(weights, axis=1)
+    has_last_axis = len(weights.shape) == rank + 1 or weights.shape[1:] == [1]
+    return tf.squeeze(weights, -1) if has_last_axis else weights
 
 
 def _over_replicas(value: Any) -> tuple[Any, int]:

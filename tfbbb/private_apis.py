@@ -60,6 +60,17 @@ def producer(tensor: keras.KerasTensor) -> Any:
     return tensor._keras_history.operation
 
 
+def sources(tensor: keras.KerasTensor) -> list[keras.KerasTensor]:
+    """Returns the symbolic tensors that the producer of a symbolic tensor takes."""
+    operation, node_index, _ = tensor._keras_history
+    return list(operation._inbound_nodes[node_index].input_tensors)
+
+
+def index_of_output(tensor: keras.KerasTensor) -> int:
+    """Returns which of the outputs of its producer a symbolic tensor is."""
+    return tensor._keras_history.tensor_index
+
+
 def input_structure(model: keras.Model) -> Any:
     """Returns the symbolic inputs of a functional model in their nested structure."""
     return model._inputs_struct
@@ -125,6 +136,11 @@ def mask_of(tensor: Tensor) -> Tensor | None:
 def set_mask(tensor: Tensor, mask: Tensor) -> None:
     """Gives a tensor the mask that Keras passes to the next layer."""
     tensor._keras_mask = mask
+
+
+def has_activation_logits(tensor: Tensor) -> bool:
+    """Whether a tensor is the result of Keras' softmax or sigmoid, by a mark of it."""
+    return hasattr(tensor, "_keras_logits")
 
 
 # State of layers and calls.
@@ -255,31 +271,54 @@ def index_in_optimizer(
     return int(optimizer._get_variable_index(variable))
 
 
-def wrap_symbolic_build(wrap: Callable[[Any], Any]) -> None:
-    """Replaces the trace of a model before its first step under `tf.distribute`.
+def compiled_metrics(
+    model: keras.Model, first: Callable[[], tuple[Tensor, Tensor]]
+) -> tuple[list[keras.metrics.Metric], list[keras.metrics.Metric]]:
+    """Returns the `metrics` and the `weighted_metrics` of a model with one output.
+
+    Keras finds the metric of the name "accuracy" by the shapes of the first targets and
+    predictions, which `first` returns.
+    """
+    compiled = model._compile_metrics
+    if compiled is None:
+        return [], []
+    if not compiled.built:
+        compiled.build(*first())
+    plain, weighted = (
+        [metric for metrics in lists if metrics for metric in metrics.metrics]
+        for lists in (compiled._flat_metrics, compiled._flat_weighted_metrics)
+    )
+    return plain, weighted
+
+
+def wrapped_function(metric: keras.metrics.Metric) -> Any:
+    """Returns the function or loss whose mean a metric is, or None."""
+    return getattr(metric, "_fn", None)
+
+
+def wrap_until_built(model: keras.Model, wrap: Callable[[Any], Any]) -> None:
+    """Wraps the loss and the metrics of a model until its trace ends.
+
+    Keras traces a model, its metrics and its loss before the first step under
+    `tf.distribute`. The methods are those of this model alone, and are called with
+    `(x, y, y_pred, **kwargs)`.
 
     Args:
-        wrap: Takes Keras' method of `keras.Model` and returns the new one.
+        model: The model, while its trace calls it.
+        wrap: Takes a method and returns the one to call instead.
     """
-    keras.Model._symbolic_build = wrap(keras.Model._symbolic_build)
-
-
-@contextlib.contextmanager
-def wrapped_loss_and_metrics(
-    model: keras.Model, wrap: Callable[[Any], Any]
-) -> Iterator[None]:
-    """Within a `with` block, wraps the methods that the trace of a model calls.
-
-    They are called with `(x, y, y_pred, **kwargs)`.
-    """
+    if "_post_build" in vars(model):
+        return
     names = "_compute_loss", "compute_metrics"
     methods = {name: wrap(getattr(model, name)) for name in names}
-    vars(model).update(methods)
-    try:
-        yield
-    finally:
-        for name in names:
+    end = model._post_build
+
+    def unwrap_and_end() -> None:
+        for name in (*names, "_post_build"):
             del vars(model)[name]
+        end()
+
+    vars(model).update(methods, _post_build=unwrap_and_end)
 
 
 # `keras.layers.MultiHeadAttention`.

@@ -9,6 +9,8 @@ import tensorflow as tf
 from tfbbb.families.likelihoods import ClassificationFamily
 from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.likelihoods.standardized_targets import over_targets
+from tfbbb.probability_outputs import check_logits_of_step
+from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -19,8 +21,7 @@ class Classification(ClassificationFamily, Likelihood):
     one-hot rows, [rows, places..., C]. Mean and variance of the one-hot targets are p
     and p (1 - p), with the class probabilities p.
 
-    Subclasses set `num_classes`, set the number of places of a row in `build`, and
-    compute `log_probabilities`.
+    Subclasses set `num_classes` and compute `log_probabilities`.
 
     Args:
         ignore_class: Index of a void class, as in `keras.losses`: targets of this
@@ -38,22 +39,24 @@ class Classification(ClassificationFamily, Likelihood):
             config["ignore_class"] = self.ignore_class
         return config
 
-    def build(self, output_shape: tuple[int | None, ...]) -> None:
-        self._rank = len(output_shape) - 1
-
     def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         """Returns the log probability of each class, [..., C], all of them finite."""
         raise NotImplementedError
+
+    @property
+    def target_widths(self) -> tuple[int, ...]:
+        return 1, self.num_classes
 
     def check_targets(
         self, targets: ArrayLike, counted: ArrayLike = None
     ) -> np.ndarray:
         values = np.asarray(targets)
+        width = target_width(values.shape, self._places, self.target_widths)
         anything: Any = False
         if counted is not None:
-            anything = ~over_targets(counted, np.empty(values.shape[: self._rank]))
-        coded = values.ndim == self._rank + 1
-        if coded and values.shape[-1] == self.num_classes:
+            places = values.shape[: 1 + len(self._places)]
+            anything = ~over_targets(counted, np.empty(places))
+        if width == self.num_classes:
             one_hot = np.isin(values, (0, 1)).all(axis=-1) & (values.sum(axis=-1) == 1)
             one_hot |= anything
             if not one_hot.all():
@@ -63,16 +66,12 @@ class Classification(ClassificationFamily, Likelihood):
                     f"Received: {values[first].tolist()} in row {int(first[0])}"
                 )
             values = values.argmax(axis=-1)
-        elif coded and values.shape[-1] == 1:
+        elif width == 1:
             values = values[..., 0]
         wanted = f"class indices 0 to {self.num_classes - 1}, or one-hot rows of "
         wanted += f"{self.num_classes}"
         if self.ignore_class is not None:
             wanted += f", or the void class {self.ignore_class}"
-        if values.ndim != self._rank:
-            raise ValueError(
-                f"The targets must be {wanted}. Received: shape={np.shape(targets)}"
-            )
         try:
             if values.dtype == object:
                 values = values.astype(np.float64)
@@ -85,7 +84,7 @@ class Classification(ClassificationFamily, Likelihood):
             valid = np.zeros(values.shape, dtype=bool)
         if not np.all(valid | anything):
             first = np.unravel_index(np.argmin(valid | anything), valid.shape)
-            if self._rank > 1 and self.ignore_class is None:
+            if self._places and self.ignore_class is None:
                 wanted += "; `ignore_class` of the likelihood names a void class"
             raise ValueError(
                 f"The targets must be {wanted}. "
@@ -93,27 +92,59 @@ class Classification(ClassificationFamily, Likelihood):
             )
         return indices
 
+    def not_void(self, targets: ArrayLike) -> tf.Tensor | None:
+        if self.ignore_class is None:
+            return None
+        return self.labels(targets) != self.ignore_class
+
     def labels(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the class indices of a minibatch's targets, [rows, places...]."""
         targets = tf.convert_to_tensor(targets)
-        if targets.shape.rank == self._rank + 1:
-            if targets.shape[-1] == self.num_classes:
-                return tf.argmax(targets, axis=-1, output_type=tf.int32)
-            targets = targets[..., 0]
-        return tf.cast(targets, tf.int32)
+        width = target_width(targets.shape, self._places, self.target_widths)
+        if width == self.num_classes:
+            return tf.argmax(targets, axis=-1, output_type=tf.int32)
+        return tf.cast(targets[..., 0] if width == 1 else targets, tf.int32)
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
-        return tf.cond(
-            tf.size(targets) == tf.reduce_prod(rows),
-            lambda: tf.cast(tf.reshape(targets, rows), tf.int32),
-            # Both branches are traced, so the last dimension must fit either size.
-            lambda: tf.argmax(
-                tf.reshape(targets, tf.concat([rows, [-1]], 0)),
-                axis=-1,
-                output_type=tf.int32,
-            ),
+        width = self.width_of(targets, outputs)
+
+        def of_indices() -> tf.Tensor:
+            labels = tf.reshape(targets, rows)
+            indices = tf.cast(labels, tf.int32)
+            if not targets.dtype.is_floating:
+                return indices
+            return tf.where(labels == tf.cast(indices, labels.dtype), indices, -1)
+
+        def of_one_hot() -> tf.Tensor:
+            # Both functions may be traced, so the last axis must fit either size.
+            one_hot = tf.reshape(targets, tf.concat([rows, [-1]], 0))
+            indices = tf.argmax(one_hot, axis=-1, output_type=tf.int32)
+            entries = tf.reduce_sum(tf.cast(one_hot != 0, tf.int32), axis=-1)
+            valid = (entries == 1) & (tf.reduce_max(one_hot, axis=-1) == 1)
+            return tf.where(valid, indices, -1)
+
+        if targets.shape.rank is None or targets.shape[-1] is None:
+            is_index = tf.size(targets) == tf.reduce_prod(rows)
+            return tf.cond(is_index, of_indices, of_one_hot)
+        return of_one_hot() if width == self.num_classes else of_indices()
+
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+        given = tf.convert_to_tensor(given)
+        if not given.dtype.is_floating and given.shape.rank == aligned.shape.rank:
+            # The operation that picks the probability checks indices itself.
+            return []
+        message = (
+            "The targets must be class indices, or one-hot rows with a single 1: soft "
+            "labels, as of label smoothing or mixed rows, have no likelihood. Received:"
         )
+        return [tf.debugging.Assert(tf.reduce_all(aligned != -1), [message, given])]
+
+    def negative_log_likelihood(
+        self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None
+    ) -> tf.Tensor:
+        check_logits_of_step(outputs)
+        return super().negative_log_likelihood(targets, outputs, weights)
 
     def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
         """Divides the logits by a temperature and returns the new outputs."""

@@ -1,5 +1,6 @@
 """The temperature of the posterior while a model trains and validates."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ class TrainingTemperature:
     Args:
         layers: The variational layers of the model.
         schedule: The temperature T of each step.
-        num_rows: Number N of training rows, or the sum of their weights.
+        num_rows: Number N of training rows, or the sum of their weights; NaN if it is
+            unknown because every layer has a `kl_weight`.
     """
 
     def __init__(self, layers: Sequence[Any], schedule: KLSchedule, num_rows: float):
@@ -50,7 +52,7 @@ class TrainingTemperature:
             temperature: T of the layers whose weights this object sets.
         """
         found = {"temperature": temperature} if self._layers else {}
-        if not (self._others and self._num_rows):
+        if not self._others or math.isnan(self._num_rows):
             return found
         own = {
             f"temperature_{layer.name}": self._num_rows * float(layer.kl_weight.numpy())

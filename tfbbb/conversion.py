@@ -15,10 +15,11 @@ from tfbbb.checked_numbers import is_finite_number
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel, gives_probabilities
+from tfbbb.model import BayesianModel
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import graph_of, producer, run_through_graph, sublayers
+from tfbbb.private_apis import graph_of, run_through_graph, sublayers
+from tfbbb.probability_outputs import without_probabilities
 from tfbbb.types import Initializer, Shape
 from tfbbb.variational_weight import VariationalWeight
 
@@ -152,13 +153,12 @@ def convert(
         graph = graph_of(twin)
         assert graph is not None
         likelihood = trained = _of_a_trained_network(likelihoods.get(likelihood))
-        last = producer(graph.outputs[0])
-        if trained.task == "classification" and gives_probabilities(last):
-            # The likelihood takes the logits, to which the activation was applied.
-            last.activation = keras.activations.linear
+        output = graph.output
+        if trained.task == "classification" and len(graph.outputs) == 1:
+            output = without_probabilities(graph.outputs[0])
         return BayesianModel(
             graph.input,
-            graph.output,
+            output,
             name=model.name,
             likelihood=likelihood,
             members=members,
@@ -289,8 +289,7 @@ def with_posterior(
         inputs,
         outputs,
         name=model.name,
-        # Not built, so that it learns its parameters for each member.
-        likelihood=type(model.likelihood).from_config(model.likelihood.get_config()),
+        likelihood=model.likelihood,
         members=members,
     )
     _copy_trained_state(model, new, same_start)
@@ -300,12 +299,7 @@ def with_posterior(
 def _copy_trained_state(
     model: BayesianModel, new: BayesianModel, same_start: bool
 ) -> None:
-    """Copies likelihood, priors and number of rows to a model of the same network."""
-    for source, target in zip(
-        sublayers(model.likelihood), sublayers(new.likelihood), strict=True
-    ):
-        for old, variable in zip(source.variables, target.variables, strict=True):
-            variable.assign(np.broadcast_to(old.numpy(), variable.shape))
+    """Copies priors and number of rows to a model of the same network."""
     for old, weight in zip(
         _variational_weights(model), _variational_weights(new), strict=True
     ):

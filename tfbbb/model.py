@@ -1,6 +1,7 @@
 """The Keras model that knows its likelihood and counts its training rows."""
 
 import contextlib
+import dataclasses
 import inspect
 import math
 import warnings
@@ -8,14 +9,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
-from keras import ops, tree
+from keras import tree
 
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
 from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
+from tfbbb.class_weights import relative_class_weights, with_weights_of_places
+from tfbbb.clones import arguments_for_config, given_arguments
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
@@ -26,13 +30,29 @@ from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.members import Members, check_shared_layers
+from tfbbb.metrics.compiled import Comparison, update_compiled_metrics
+from tfbbb.metrics.predictive_metric import with_rank
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
+from tfbbb.output_mask import OutputMask
+from tfbbb.place_weights import repeated, split_weights
 from tfbbb.prediction.structure import num_members
 from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import is_validation_of_fit, producer
-from tfbbb.training_rows import TrainingRows, check_weights, training_rows
+from tfbbb.private_apis import (
+    average_loss_in,
+    graph_of,
+    is_validation_of_fit,
+    mask_of,
+)
+from tfbbb.probability_outputs import check_logits
+from tfbbb.training_rows import (
+    TrainingRows,
+    checked_weights,
+    rows_of_generator,
+    target_weights,
+    training_rows,
+)
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -74,12 +94,15 @@ class BayesianModel(PredictiveModel):
     ((4, 1), (4, 1))
 
     Args:
-        inputs: Keras inputs, as for `keras.Model`.
+        inputs: Keras inputs, as for `keras.Model`; or a functional or sequential model
+            in place of `inputs` and `outputs`, whose layers the model then shares.
         outputs: One Keras tensor, the parameters of the likelihood: e.g. one unit per
             target for `Normal()`, two for `Normal(heteroscedastic=True)`, one per class
             for `Categorical()`.
         name: Name of the model.
-        likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`.
+        likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`. The
+            likelihood of another model is copied with its shift, scale and learned
+            parameters.
         members: Number K of posteriors; by default the number that the layers were
             made with. Layers that were made with one member get K.
         recalibration: A recalibration of the predictions, as `recalibrate` returns it,
@@ -90,13 +113,15 @@ class BayesianModel(PredictiveModel):
     Raises:
         ValueError: There are several outputs, the outputs do not fit the likelihood
             (probabilities instead of logits), or the layers have different numbers of
-            members, or different numbers of samples above one.
+            members, or different numbers of samples above one; or `inputs` is a model
+            without a graph of Keras tensors.
+        TypeError: An argument is unknown.
     """
 
     def __init__(
         self,
-        inputs: Tensor,
-        outputs: Tensor,
+        inputs: Any,
+        outputs: Any = None,
         name: str | None = None,
         *,
         likelihood: str | Mapping[str, Any] | Likelihood | None = "normal",
@@ -105,7 +130,20 @@ class BayesianModel(PredictiveModel):
         inference: InferenceResult | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
+        unknown = kwargs.keys() - {"trainable", "dtype"}
+        if unknown:
+            # Keras would ignore them.
+            raise TypeError(
+                f"`{type(self).__name__}` has no such argument. "
+                f"Received: {', '.join(sorted(unknown))}"
+            )
+        if isinstance(inputs, keras.Model) and outputs is None:
+            inputs, outputs = _graph_of_network(inputs)
         super().__init__(inputs, outputs, name=name, **kwargs)
+        if kwargs.get("dtype") is not None:
+            # Keras forgets the policy of a functional model, which scales the loss.
+            self.dtype_policy = keras.dtype_policies.get(kwargs["dtype"])
+        self.check_format_of_config()
         if len(self.outputs) != 1:
             raise ValueError(
                 "A BayesianModel has one output tensor, which its likelihood takes. "
@@ -118,15 +156,13 @@ class BayesianModel(PredictiveModel):
         if self._num_members > 1:
             check_shared_layers(self)
         self._num_samples = _num_samples(self.variational_layers)
-        self.likelihood = likelihoods.get(likelihood)
-        last = producer(self.outputs[0])
-        kind = gives_probabilities(last)
-        if self.likelihood.task == "classification" and kind:
-            raise ValueError(
-                "A likelihood of classes takes logits and computes probabilities "
-                "itself; a second time would flatten them. End the network with "
-                f"linear outputs. Received: a {kind} in '{last.name}'"
-            )
+        found = likelihoods.get(likelihood)
+        if found is likelihood and found.built:
+            # That of another model, whose variables stay its own.
+            found = found.copy_for(self._num_members, self.outputs[0].shape)
+        self.likelihood = found
+        if self.likelihood.task == "classification":
+            check_logits(self.outputs[0])
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
@@ -139,8 +175,10 @@ class BayesianModel(PredictiveModel):
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
-        self._nll_tracker = keras.metrics.Mean(name="nll")
-        self._kl_tracker = keras.metrics.Mean(name="kl")
+        # Sums over many rows exceed half precision.
+        dtype = keras.backend.result_type(keras.config.floatx(), "float32")
+        self._nll_tracker = keras.metrics.Mean(name="nll", dtype=dtype)
+        self._kl_tracker = keras.metrics.Mean(name="kl", dtype=dtype)
 
     @property
     def log_evidence(self) -> float | None:
@@ -175,9 +213,10 @@ class BayesianModel(PredictiveModel):
     ) -> None:
         """Configures training, as `keras.Model.compile`, without a loss.
 
-        Keras' metrics compare the targets with the mean of the likelihood, in raw
-        units; those of `tfbbb.metrics` score the mixture of the likelihoods under the
-        draws of each step.
+        Keras' metrics compare the targets with what `predict` returns, the mean of
+        numbers in raw units or the probabilities of classes, in the form that each
+        metric takes; those of `tfbbb.metrics` score the mixture of the likelihoods
+        under the draws of each step.
 
         Args:
             optimizer: A Keras optimizer, or the name of one; `"adam"` is
@@ -204,6 +243,8 @@ class BayesianModel(PredictiveModel):
         if optimizer == "adam":
             optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
+        if self._nll_tracker.dtype != keras.config.floatx():
+            average_loss_in(self, self._nll_tracker.dtype)
         # `keras.wrappers` refuses a compiled model without a loss.
         self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
@@ -230,40 +271,67 @@ class BayesianModel(PredictiveModel):
     ) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit`.
 
+        A **sample weight** is the number of times that a row counts: with weights N is
+        their sum. The weight of a place of a row, such as the step of a sequence,
+        [rows, places...], is the factor of its log likelihood; N stays the number of
+        rows. **Class weights** are relative: they are divided by their mean over the
+        training targets, and N stays the number of rows. Steps that a Keras mask of the
+        outputs leaves out do not count.
+
+        N is counted for each call: rows that a dataset repeats count once. The data are
+        not read before training where `dataset_size` is given, or every layer has its
+        `kl_weight`, and the likelihood is adapted.
+
         Args:
             x: Inputs, or a dataset of (inputs, targets) or (inputs, targets, weights).
             y: Targets in raw units.
             *args: As for `keras.Model.fit`.
-            dataset_size: The number N of training rows, where it cannot be counted:
-                for a generator, or a dataset of unknown or infinite length.
+            dataset_size: The number N of training rows, where it cannot be counted or
+                the sum of the sample weights is not meant: for a generator, or a
+                dataset of unknown length. Without it, `steps_per_epoch` steps of such
+                data are taken for one pass over the rows.
             **kwargs: As for `keras.Model.fit`.
 
-        From a generator neither N nor the targets can be read: pass `dataset_size` and
-        call `model.likelihood.adapt(y)` with the training targets first.
+        From a generator neither N nor the targets can be read: pass `dataset_size` or
+        `steps_per_epoch`, and call `model.likelihood.adapt(y)` with the training
+        targets first.
 
         Discards any recalibration, with a warning: it was fitted to the old weights.
 
         Raises:
             ValueError: N cannot be counted and `dataset_size` is not given, the targets
-                do not fit the likelihood, a sample weight is not finite, or an input is
-                NaN or infinite and the network has no finite output for it. `fit`
-                checks arrays and datasets of known length before the first step.
+                do not fit the likelihood, a sample weight is not finite, an input is
+                NaN or infinite and the network has no finite output for it, or the
+                data gave no batch. `fit` checks arrays, and datasets of known length
+                that it reads, before the first step.
             TrainingDivergedError: After an epoch whose loss and weights are not
                 finite; `model.history` has the epochs until then.
         """
         bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
         arguments = bound.arguments
+        steps_per_epoch = arguments.get("steps_per_epoch")
+        class_weight = arguments.pop("class_weight", None)
+        needs_size = any(
+            layer.kl_weight_is_automatic for layer in self.variational_layers
+        )
+        is_first = self.num_rows is None and needs_size and dataset_size is None
+        if inspect.isgenerator(x) and needs_size and dataset_size is None:
+            arguments["x"], dataset_size = rows_of_generator(x, steps_per_epoch)
         finite = FiniteInputs(self, self._num_members)
         rows = training_rows(
             x,
             y,
             dataset_size=dataset_size,
+            steps_per_epoch=steps_per_epoch,
             sample_weight=arguments.get("sample_weight"),
-            class_weight=arguments.get("class_weight"),
             # Keras ignores `validation_split` if validation data are given.
             validation_split=arguments.get("validation_split") or 0.0
             if arguments.get("validation_data") is None
             else 0.0,
+            num_places=self._num_places,
+            needs_size=needs_size,
+            needs_targets=is_first or not self.likelihood.adapted,
+            mask=OutputMask(self).of_arrays,
             observe=finite.add,
         )
         finite.check()
@@ -272,10 +340,12 @@ class BayesianModel(PredictiveModel):
             self._check_arrays(*validation)
         if rows.targets is None and not self.likelihood.adapted:
             raise ValueError(
-                "The shift and scale of the targets cannot be read off a generator. "
-                "Call `model.likelihood.adapt(y)` with the training targets before "
-                f"`fit`. Received: x of type {type(x).__name__}"
+                "The shift and scale of the targets cannot be read off a generator or "
+                "endless data. Call `model.likelihood.adapt(y)` with the training "
+                f"targets before `fit`. Received: x of type {type(x).__name__}"
             )
+        if class_weight is not None:
+            rows = self._weigh_classes(class_weight, rows, arguments)
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
@@ -286,6 +356,40 @@ class BayesianModel(PredictiveModel):
             history = super().fit(*bound.args, **bound.kwargs)
         finite_loss.check()
         return history
+
+    def train_step(self, data: Any) -> Any:
+        """Trains on one batch, as `keras.Model.train_step`."""
+        # Without this order, TensorFlow counts a step for the end of the data too.
+        batch = [leaf for leaf in tree.flatten(data) if tf.is_tensor(leaf)]
+        with tf.control_dependencies(batch[:1]):
+            return super().train_step(data)
+
+    def _weigh_classes(
+        self,
+        class_weight: Mapping[int, float],
+        rows: TrainingRows,
+        arguments: dict[str, Any],
+    ) -> TrainingRows:
+        """Puts the weights of classes into the arguments of `keras.Model.fit`."""
+        weights = relative_class_weights(class_weight, self.likelihood, rows)
+        if self._num_places:
+            arguments["x"], arguments["sample_weight"] = with_weights_of_places(
+                arguments["x"],
+                arguments.get("y"),
+                arguments.get("sample_weight"),
+                weights,
+                self.likelihood,
+            )
+            return rows
+        arguments["class_weight"] = weights
+        if rows.targets is None:
+            return rows
+        return dataclasses.replace(rows, mean_weights=np.ones(1))
+
+    @property
+    def _num_places(self) -> int:
+        """Number of axes between the rows and the parameters of an output."""
+        return len(self.outputs[0].shape) - 2
 
     @contextlib.contextmanager
     def training_on(self, rows: TrainingRows) -> Iterator[None]:
@@ -306,7 +410,7 @@ class BayesianModel(PredictiveModel):
         recalibration, inference = self._recalibration, self.inference
         layers = self.variational_layers
         try:
-            self._discard_recalibration()
+            self._discard_recalibration("Training discards", stacklevel=6)
             self.inference = None
             self._prepare_for(rows)
             for layer in layers:
@@ -328,10 +432,13 @@ class BayesianModel(PredictiveModel):
         """Sets N, the weight of the divergence, and shift and scale of the targets."""
         if rows.targets is not None:
             self._warn_about_other_units()
-            self.likelihood.check_targets(rows.targets)
-            self.likelihood.adapt(rows.targets)
-        self._num_rows.assign(rows.size)
-        self.training_temperature(rows.size).assign(1.0)
+            self.likelihood.check_targets(rows.targets, rows.counted)
+            self.likelihood.adapt(rows.targets, rows.counted)
+        # Every layer has its own weight where N is not known.
+        known = not math.isnan(rows.size)
+        self._num_rows.assign(rows.size if known else 0.0)
+        if known:
+            self.training_temperature(rows.size).assign(1.0)
 
     def training_temperature(self, num_rows: float) -> TrainingTemperature:
         """Returns what sets the temperature of the layers while the model trains.
@@ -340,16 +447,6 @@ class BayesianModel(PredictiveModel):
             num_rows: Number N of training rows, or the sum of their weights.
         """
         return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
-
-    def _discard_recalibration(self) -> None:
-        if self._recalibration is not None:
-            warnings.warn(
-                f"Training discards the recalibration {self._recalibration!r}, which "
-                "was fitted to the old weights. Predictions are not recalibrated any "
-                "more. Call `recalibrate` after `fit`.",
-                stacklevel=5,
-            )
-            self._recalibration = None
 
     def _warn_about_other_units(self) -> None:
         priors = [
@@ -387,8 +484,13 @@ class BayesianModel(PredictiveModel):
         finite = FiniteInputs(self, self._num_members)
         finite.add(x)
         finite.check()
-        self.likelihood.check_targets(y)
-        check_weights(sample_weight)
+        places = np.shape(y)[: 1 + self._num_places]
+        weights = target_weights(
+            checked_weights(sample_weight, places),
+            OutputMask(self).of_arrays(x),
+            places,
+        )
+        self.likelihood.check_targets(y, None if weights is None else weights != 0)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Returns loss, nll, kl and metrics, as `keras.Model.evaluate`.
@@ -442,7 +544,7 @@ class BayesianModel(PredictiveModel):
         copies = self._num_members * samples
         if copies > 1:
             inputs, mask = tree.map_structure(
-                lambda x: None if x is None else _repeated(x, copies), (inputs, mask)
+                lambda x: None if x is None else repeated(x, copies), (inputs, mask)
             )
         with call_with(samples_in_batch=samples, copies_in_batch=copies):
             return super().call(inputs, training=training, mask=mask)
@@ -459,13 +561,15 @@ class BayesianModel(PredictiveModel):
         # replicas of a strategy wait for each other.
         kl = sum(layer.step_kl for layer in self.variational_layers)
         losses = list(self.losses)
+        mask = mask_of(y_pred)
         y_pred = tf.convert_to_tensor(y_pred)
         num_rows = tf.shape(tree.flatten(y)[0])[0]
         copies = self._num_members * (self._num_samples if training else 1)
-        y = tf.convert_to_tensor(y)
-        repeated = y if copies == 1 else _repeated(y, copies)
+        sample_weight, of_places = split_weights(
+            sample_weight, mask, self._num_places, copies
+        )
         per_row = self.likelihood.negative_log_likelihood(
-            repeated, self.with_learned_parameters(y_pred)
+            repeated(y, copies), self.with_learned_parameters(y_pred), of_places
         )
         # [1, rows], or [copies, rows] if each member has its own weights.
         weights = self._weights_by_draw(sample_weight, num_rows, copies, per_row.dtype)
@@ -482,7 +586,8 @@ class BayesianModel(PredictiveModel):
         scores = None
         if training and self._num_samples > 1:
             scores = scores_of(self.variational_layers)
-        penalty = sum(ops.sum(loss) for loss in losses)
+        # The divergence is in single precision, the likelihood may be in double.
+        penalty = sum(tf.reduce_sum(tf.cast(loss, per_row.dtype)) for loss in losses)
         of_batch = tf.reduce_sum(weights, axis=1)
         if training and sample_weight is not None and self._mean_weights is not None:
             expected = self._weights_by_draw(
@@ -493,7 +598,7 @@ class BayesianModel(PredictiveModel):
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
-            log_prob, depending = scores
+            log_prob, depending = (tf.cast(score, per_row.dtype) for score in scores)
             loss += score_function_term(
                 nll_by_draw + depending / replicas, log_prob, self._num_samples
             )
@@ -535,25 +640,38 @@ class BayesianModel(PredictiveModel):
         y_pred: Tensor,
         sample_weight: ArrayLike = None,
     ) -> dict[str, Any]:
-        num_rows = tf.shape(tree.flatten(y)[0])[0]
-        means = self._mean_over_draws(y_pred, num_rows)
-        if sample_weight is not None and len(sample_weight.shape) == 2:
-            sample_weight = tf.reduce_mean(sample_weight, axis=1)
+        targets = tree.flatten(y)[0]
+        num_rows = tf.shape(targets)[0]
+        # Each draw has a copy of the mask.
+        mask = mask_of(y_pred)
+        mask = None if mask is None else mask[:num_rows]
+        known = self.likelihood.not_void(targets)
+        if known is not None:
+            mask = known if mask is None else with_rank(mask, len(known.shape)) & known
+        if mask is not None:
+            # Keras multiplies what it finds at a masked place by 0.
+            targets = self.likelihood.with_placeholders(targets, mask)
+        weights = _metric_weights(sample_weight, len(y_pred.shape) - 1)
         outputs = self._by_row(self.with_learned_parameters(y_pred), num_rows)
-        with call_with(prediction=StepPrediction(self.likelihood, outputs)):
-            return super().compute_metrics(x, y, means, sample_weight=sample_weight)
+        with call_with(prediction=StepPrediction(self.likelihood, outputs, mask)):
+            comparison = Comparison(self.likelihood, targets, outputs)
+            update_compiled_metrics(self, comparison, mask, weights)
+        return self.get_metrics_result()
 
     def predict_step(self, data: Any) -> Tensor:
-        """Returns the likelihood's mean for one draw of the weights, in raw units.
+        """Returns the likelihood's point prediction for one draw of the weights.
 
-        With members, returns the mean over one draw of each member.
+        That is the mean of numbers in raw units, or the probabilities of classes: see
+        `tfbbb.likelihoods.Likelihood.point_prediction`. With members, returns the mean
+        over one draw of each member.
         """
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         outputs = self(x, training=False)
         return self._mean_over_draws(outputs, tf.shape(tree.flatten(x)[0])[0])
 
     def _mean_over_draws(self, outputs: Tensor, num_rows: int | Tensor) -> Tensor:
-        means = self.likelihood.mean(self.with_learned_parameters(outputs))
+        outputs = self.with_learned_parameters(outputs)
+        means = self.likelihood.point_prediction(outputs)
         if self._num_members * self._num_samples == 1:
             return means
         return tf.reduce_mean(self._by_row(means, num_rows), axis=1)
@@ -569,27 +687,40 @@ class BayesianModel(PredictiveModel):
         return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
     def get_config(self) -> dict[str, Any]:
-        config = {
-            **super().get_config(),
-            **self.config_of_recalibration(),
+        self.check_format_of_config()
+        config = super().get_config()
+        own = {
+            "dtype": keras.saving.serialize_keras_object(self.dtype_policy),
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
         }
-        if self.inference is not None:
-            config["inference"] = self.inference.get_config()
+        if "output_layers" not in config:
+            # The constructor of a subclass makes the layers, and knows the others.
+            own = {k: v for k, v in own.items() if k in given_arguments(self)}
+        config.update(own)
+        if type(self).get_config is BayesianModel.get_config:
+            known = {*config, "recalibration", "inference"}
+            config.update(arguments_for_config(self, known))
         return config
 
 
-def gives_probabilities(operation: Any) -> str | None:
-    """Returns "softmax" or "sigmoid" if a layer ends in one, else None."""
-    activation = getattr(operation, "activation", None)
-    if isinstance(operation, keras.layers.Softmax):
-        activation = keras.activations.softmax
-    known = {
-        keras.activations.softmax: "softmax",
-        keras.activations.sigmoid: "sigmoid",
-    }
-    return known.get(activation)
+def _graph_of_network(network: keras.Model) -> tuple[Any, Any]:
+    """Returns inputs and outputs of a model that is passed as a network."""
+    if isinstance(network, PredictiveModel):
+        raise ValueError(
+            "The model has a likelihood already. Copy it by "
+            "`keras.models.clone_model(model)`, or pass `model.inputs, model.outputs` "
+            "to use its layers with another likelihood. "
+            f"Received: inputs={network.name!r} of type {type(network).__name__}"
+        )
+    graph = graph_of(network)
+    if graph is None:
+        raise ValueError(
+            "A network needs a graph of Keras tensors. Begin a `Sequential` model with "
+            "`keras.Input`, and pass `inputs, network(inputs)` for a subclassed model. "
+            f"Received: inputs={network.name!r} of type {type(network).__name__}"
+        )
+    return graph.input, graph.output
 
 
 def _num_samples(layers: list[VariationalLayer]) -> int:
@@ -603,10 +734,21 @@ def _num_samples(layers: list[VariationalLayer]) -> int:
     return numbers.pop() if numbers else 1
 
 
-def _repeated(tensor: Tensor, copies: Any) -> Any:
-    """Returns [rows, ...] as [copies * rows, ...], copy by copy."""
-    tensor = tf.convert_to_tensor(tensor)
-    return tf.tile(tensor, [copies, *[1] * (len(tensor.shape) - 1)])
+def _metric_weights(sample_weight: Any, rank: int) -> tf.Tensor | None:
+    """Returns weights of a step as [rows] or [rows, places...], of `rank` axes.
+
+    Args:
+        sample_weight: These, with or without a last axis of 1, or [rows, members] for
+            rows of one place, or None.
+        rank: Number of axes of rows and places.
+    """
+    if sample_weight is None:
+        return None
+    weights = tf.convert_to_tensor(sample_weight)
+    if rank == 1 and len(weights.shape) == 2:
+        return tf.reduce_mean(weights, axis=1)
+    has_last_axis = len(weights.shape) == rank + 1 or weights.shape[1:] == [1]
+    return tf.squeeze(weights, -1) if has_last_axis else weights
 
 
 def _over_replicas(value: Any) -> tuple[Any, int]:

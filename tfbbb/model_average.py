@@ -220,7 +220,6 @@ class ModelAverage(PredictiveModel):
 
     def get_config(self) -> dict[str, Any]:
         return {
-            **self.config_of_recalibration(),
             "models": [keras.saving.serialize_keras_object(m) for m in self._models],
             "mixture_weights": self.mixture_weights.tolist(),
             "name": self.name,

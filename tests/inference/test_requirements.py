@@ -146,7 +146,7 @@ CASES = {
         READERS - {"JaakkolaJordan"},
         None,
         (X, np.hstack([Y, Y])),
-        r"must have the shape \[rows, 1\]",
+        r"must have the shape \[rows\] or \[rows, 1\]",
     ),
     "an unknown class": (
         READERS - {"PBP", "CAVI", "SVI", "MCDropout"},

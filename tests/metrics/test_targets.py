@@ -36,8 +36,8 @@ def test_invalid_targets_of_numbers_are_refused(score):
     y = prediction.mean
     for wrong, message in (
         (y[:2], "Received: 2 targets"),
-        (y[:, :1], r"Received: y of shape \(3, 1\)"),
-        (y[:, 0], r"Received: y of shape \(3,\)"),
+        (y[:, :1], r"Received: shape=\(3, 1\)"),
+        (y[:, 0], r"Received: shape=\(3,\)"),
         (y[:0], r"Received: y of shape \(0, 2\)"),
         (1.0, r"Received: y of shape \(\)"),
         (np.where(np.arange(6).reshape(3, 2) == 3, np.nan, y), "in row 1"),
@@ -55,7 +55,7 @@ def test_invalid_targets_of_classes_are_refused(score):
         ([0, -1, 2], r"Received: \[-1\] in row 1"),
         ([0.5, 1, 2], r"Received: \[0.5\] in row 0"),
         (np.ones((3, 4)), r"Received: \[1.0, 1.0, 1.0, 1.0\] in row 0"),
-        (np.ones((3, 2)), r"Received: y of shape \(3, 2\)"),
+        (np.ones((3, 2)), r"Received: shape=\(3, 2\)"),
         ([], r"Received: y of shape \(0,\)"),
     ):
         with pytest.raises(ValueError, match=message):

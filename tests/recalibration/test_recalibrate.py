@@ -198,7 +198,7 @@ def test_too_few_rows_are_refused(method, rows):
     ("y", "message"),
     [
         (np.zeros(99), "Received: 100 rows and 99 targets"),
-        (np.zeros((100, 2)), r"must have the shape \[rows, 1\]"),
+        (np.zeros((100, 2)), r"must have the shape \[rows\] or \[rows, 1\]"),
         (np.full(100, np.nan), "must be finite numbers"),
         (np.where(np.arange(100) == 7, np.inf, 0.0), "in row 7"),
     ],

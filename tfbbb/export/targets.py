@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tfbbb.export.manifest import Targets
+from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike
 
 
@@ -42,14 +43,10 @@ def class_name(value: str | float) -> str:
 
 
 def _numbers(values: np.ndarray, wanted: Targets) -> np.ndarray:
-    shape = wanted.shape
-    if tuple(shape) == (1,) and values.ndim == 1:
-        values = values[:, np.newaxis]
-    if not _fits(values, shape):
-        raise ValueError(
-            f"The targets must have the shape {['rows', *shape]}. "
-            f"Received: targets of shape {values.shape}"
-        )
+    *places, num_targets = wanted.shape
+    assert num_targets is not None
+    if target_width(values.shape, places, (num_targets,)) is None:
+        values = values[..., np.newaxis]
     numbers = values.astype(np.float64)
     assert wanted.support is not None
     inside = wanted.support.contains(numbers)
@@ -61,25 +58,15 @@ def _indices(
     values: np.ndarray, shape: Sequence[int | None], num_classes: int
 ) -> np.ndarray:
     wanted = f"must be class indices 0 to {num_classes - 1}, or one-hot rows"
-    if _fits(values, (*shape, num_classes)):
+    width = target_width(values.shape, shape, (1, num_classes))
+    if width == num_classes:
         one_hot = np.isin(values, (0, 1)).all(-1) & (values.sum(-1) == 1)
         _check_rows(one_hot, values, wanted)
         return values.argmax(axis=-1).astype(np.int32)
-    if _fits(values, (*shape, 1)):
+    if width == 1:
         values = values[..., 0]
-    if not _fits(values, shape):
-        raise ValueError(
-            f"The targets {wanted}. Received: targets of shape {values.shape}"
-        )
     _check_rows(np.isin(values, np.arange(num_classes)), values, wanted)
     return values.astype(np.int32)
-
-
-def _fits(values: np.ndarray, shape: Sequence[int | None]) -> bool:
-    return values.ndim == 1 + len(shape) and all(
-        size in (None, other)
-        for size, other in zip(shape, values.shape[1:], strict=True)
-    )
 
 
 def _check_rows(valid: np.ndarray, values: np.ndarray, wanted: str) -> None:

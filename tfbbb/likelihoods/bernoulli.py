@@ -14,7 +14,8 @@ class Bernoulli(BernoulliLikelihood, Classification):
     """Class 0 or 1: `p(y = 1 | f) = sigmoid(f)`; the network gives one logit.
 
     Targets are 0 and 1, [n] or [n, 1], or one-hot rows, [n, 2]. Mean, variance and
-    probabilities are of both classes, [n, 2], as for `Categorical`.
+    probabilities are of both classes, [n, 2], as for `Categorical`; `model.predict`
+    returns the probability of class 1, [n, 1].
 
     Several labels of a row are places, independent of each other given the outputs: the
     network ends in [rows, labels, 1] (`keras.layers.Reshape((labels, 1))`), targets are
@@ -59,6 +60,9 @@ class Bernoulli(BernoulliLikelihood, Classification):
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         logits = at_least_float32(outputs)
         return {"logits": logits, "probs": tf.sigmoid(logits)}
+
+    def point_prediction(self, outputs: Tensor) -> tf.Tensor:
+        return tf.sigmoid(at_least_float32(outputs))
 
     def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         logits = at_least_float32(outputs)

@@ -76,6 +76,7 @@ class Regression(StandardizedTargets):
         return sizes
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
+        super().build(output_shape)
         self.num_targets = self._num_targets(output_shape)
         self._columns = self._output_sizes(self.num_targets)
         self._build_standard_units(self.num_targets)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.families.likelihoods import RegressionFamily
 from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.support import LARGEST_TARGET
+from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike
 
 # Single precision loses a spread below this share of a target's size.
@@ -65,17 +66,21 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             autocast=False,
         )
 
-    def check_targets(self, targets: ArrayLike) -> np.ndarray:
+    @property
+    def target_widths(self) -> tuple[int, ...]:
+        return (self.num_targets,)
+
+    def check_targets(
+        self, targets: ArrayLike, counted: ArrayLike = None
+    ) -> np.ndarray:
         values = np.asarray(targets, dtype=np.float64)
-        if values.ndim == 1 and self.num_targets == 1:
-            values = values[:, np.newaxis]
-        if values.ndim < 2 or values.shape[-1] != self.num_targets:
-            raise ValueError(
-                f"The targets must have the shape [rows, {self.num_targets}]. "
-                f"Received: shape={np.shape(targets)}"
-            )
+        if target_width(values.shape, self._places, self.target_widths) is None:
+            values = values[..., np.newaxis]
         assert self.support is not None
-        usable = self.support.contains(values).reshape(len(values), -1).all(axis=1)
+        inside = self.support.contains(values)
+        if counted is not None:
+            inside = inside | ~over_targets(counted, values)
+        usable = inside.reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise ValueError(
@@ -87,14 +92,20 @@ class StandardizedTargets(RegressionFamily, Likelihood):
 
     @property
     def adapted(self) -> bool:
-        return bool(self._adapted.numpy())
+        # Nothing depends on the targets of a likelihood with given noise in raw units.
+        given = self.given_noise is not None and self._widest_range is None
+        return (given and not self.standardize) or bool(self._adapted.numpy())
 
-    def adapt(self, targets: ArrayLike) -> None:
+    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
         bounds = self._widest_range is not None
-        if self.adapted and not bounds:
+        adapted = bool(self._adapted.numpy())
+        if adapted and not bounds:
             return
-        values = self.check_targets(targets).reshape(-1, self.num_targets)
-        if not self.adapted:
+        values = self.check_targets(targets, counted)
+        if counted is not None:
+            values = values[over_targets(counted, values).all(axis=-1)]
+        values = values.reshape(-1, self.num_targets)
+        if not adapted:
             shift, scale = self._shift_and_scale(values)
             self.target_shift.assign(shift)
             self.target_scale.assign(scale)
@@ -142,6 +153,8 @@ class StandardizedTargets(RegressionFamily, Likelihood):
         return shift, scale
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+        targets = tf.convert_to_tensor(targets)
+        self.width_of(targets, outputs)
         rows = tf.shape(outputs)[:-1]
         return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
 
@@ -158,3 +171,10 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             return raw
         scale = self._value(self.target_scale, raw)
         return self._value(self.target_shift, raw) + scale * raw
+
+
+def over_targets(counted: ArrayLike, values: np.ndarray) -> np.ndarray:
+    """Returns which rows or places count as an array of the shape of the targets."""
+    counted = np.asarray(counted, bool)
+    trailing = [1] * (values.ndim - counted.ndim)
+    return np.broadcast_to(counted.reshape(*counted.shape, *trailing), values.shape)

@@ -173,8 +173,9 @@ class CalibrationError(PredictiveMetric):
             inside = tf.clip_by_value(share, 0.0, 1.0)
         else:
             inside = tf.cast(up_to <= levels, tf.float64)
-        inside = tf.reduce_mean(inside, axis=list(range(1, len(inside.shape) - 1)))
-        counts = tf.linalg.matvec(inside, weights, transpose_a=True)
+        axes = range(len(weights.shape), len(inside.shape) - 1)
+        inside = tf.reduce_mean(inside, axis=list(axes))
+        counts = tf.tensordot(weights, inside, len(weights.shape))
         self.below.assign_add(tf.cast(counts, self.dtype))
         self.weight.assign_add(tf.cast(tf.reduce_sum(weights), self.dtype))
 

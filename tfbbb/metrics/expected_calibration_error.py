@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.metrics.point_prediction import PredictedProbabilities
-from tfbbb.metrics.predictive_metric import PredictiveMetric
+from tfbbb.metrics.predictive_metric import PredictiveMetric, with_rank
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.result import Predictive
 from tfbbb.types import ArrayLike, DType, Tensor
@@ -149,8 +149,7 @@ class ExpectedCalibrationError(PredictiveMetric):
         self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
         index, confidence, right = _binned(prediction, targets, self.bins)
-        places = tf.ones_like(confidence)
-        weights = places * tf.reshape(weights, [-1, *[1] * (len(places.shape) - 1)])
+        weights = tf.ones_like(confidence) * with_rank(weights, len(confidence.shape))
         excess = tf.math.unsorted_segment_sum(
             weights * (right - confidence), index, self.bins
         )

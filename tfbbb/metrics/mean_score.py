@@ -11,7 +11,10 @@ from tfbbb.types import DType, Tensor
 
 
 class MeanScore(PredictiveMetric):
-    """The weighted mean of a score over rows; subclasses override `score`."""
+    """The weighted mean of a score over rows; subclasses override `score`.
+
+    With weights of places, it is the weighted mean over places.
+    """
 
     def __init__(self, name: str | None = None, dtype: DType = None):
         super().__init__(name=name, dtype=dtype)
@@ -26,9 +29,14 @@ class MeanScore(PredictiveMetric):
         self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
         scores = tf.cast(self.score(prediction, targets), weights.dtype)
-        scores = tf.reduce_mean(scores, axis=list(range(1, len(scores.shape))))
-        self.total.assign_add(tf.cast(tf.tensordot(weights, scores, 1), self.dtype))
-        self.weight.assign_add(tf.cast(tf.reduce_sum(weights), self.dtype))
+        axes = range(len(weights.shape), len(scores.shape))
+        scores = tf.reduce_mean(scores, axis=list(axes))
+        self.add(tf.reduce_sum(weights * scores), tf.reduce_sum(weights))
+
+    def add(self, total: tf.Tensor, weight: tf.Tensor) -> None:
+        """Adds a sum of weighted scores and the sum of their weights."""
+        self.total.assign_add(tf.cast(total, self.dtype))
+        self.weight.assign_add(tf.cast(weight, self.dtype))
 
     def result(self) -> tf.Tensor:
         return tf.math.divide_no_nan(

@@ -67,6 +67,10 @@ class NegativeLogLikelihood(MeanScore):
     `p(y | x, w)` over the draws: by Jensen's inequality it is never larger, and for one
     draw it is the same.
 
+    The score of a row is the sum over its places. Masked places add nothing. Weights of
+    places multiply the summands; the weight of the row is then their mean over the
+    places that are not masked.
+
     Example:
 
     >>> import keras, tfbbb
@@ -78,10 +82,24 @@ class NegativeLogLikelihood(MeanScore):
 
     default_name = "negative_log_likelihood"
 
-    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
-        return _scores(prediction, targets)
+    def accumulate(
+        self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
+    ) -> None:
+        scores = -tf.convert_to_tensor(prediction.log_prob(targets))
+        if len(weights.shape) == 1:
+            scores, of_rows = _summed_over_places(scores), weights
+        else:
+            mask = getattr(prediction, "mask", None)
+            kept = tf.ones_like(weights) if mask is None else tf.cast(mask, tf.float64)
+            of_rows = tf.math.divide_no_nan(
+                _summed_over_places(weights), _summed_over_places(kept)
+            )
+        self.add(tf.reduce_sum(weights * scores), tf.reduce_sum(of_rows))
 
 
 def _scores(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
-    log_prob = tf.convert_to_tensor(prediction.log_prob(targets))
-    return -tf.reduce_sum(log_prob, axis=list(range(1, len(log_prob.shape))))
+    return -_summed_over_places(tf.convert_to_tensor(prediction.log_prob(targets)))
+
+
+def _summed_over_places(values: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(values, axis=list(range(1, len(values.shape))))

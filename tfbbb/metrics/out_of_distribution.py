@@ -114,7 +114,9 @@ class OutOfDistributionMetric(RankedByUncertainty):
         marks = tf.cast(marks, tf.float64)
         weights = tf.ones_like(marks)
         if sample_weight is not None:
-            weights *= tf.reshape(tf.cast(sample_weight, tf.float64), tf.shape(marks))
+            weights = tf.cast(sample_weight, tf.float64)
+            if weights.shape[1:] == [1]:
+                weights = weights[:, 0]
         self.add(prediction, marks, weights)
 
     def _outside_and_inside(self) -> tuple[tf.Tensor, tf.Tensor]:

@@ -8,6 +8,8 @@ import tensorflow as tf
 from tfbbb.call_context import current_call
 from tfbbb.metrics.targets import Scored, check_kind, checked_targets
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
+from tfbbb.private_apis import mask_of
 from tfbbb.types import ArrayLike, DType, Tensor
 
 
@@ -43,7 +45,8 @@ class PredictiveMetric(keras.metrics.Metric):
         Args:
             y_true: Targets in raw units.
             y_pred: A `tfbbb.Predictive`, or the mean that Keras passes.
-            sample_weight: [rows], or None for 1.
+            sample_weight: [rows], or [rows, places...] for rows of several places,
+                such as the steps of a sequence; None for 1.
 
         Raises:
             ValueError: The metric is not defined for the prediction, or the targets do
@@ -55,15 +58,23 @@ class PredictiveMetric(keras.metrics.Metric):
             prediction = y_pred
             targets = checked_targets(prediction, y_true, self.scored, self.name)
         else:
+            if step is None:
+                sample_weight = masked_weights(sample_weight, mask_of(y_pred))
             prediction = self.of_mean(y_pred) if step is None else step
             check_kind(prediction, self.scored, self.name)
             targets = prediction.aligned(y_true)
-        rows = tf.shape(targets)[:1]
+        targets = tf.convert_to_tensor(targets)
+        rank = (
+            len(targets.shape) if is_of_classes(prediction) else targets.shape.rank - 1
+        )
+        places = tf.shape(targets)[:rank]
         if sample_weight is None:
-            weights = tf.ones(rows, tf.float64)
+            weights = tf.ones(places[:1], tf.float64)
         else:
-            weights = tf.reshape(tf.cast(sample_weight, tf.float64), rows)
-        self.accumulate(prediction, tf.convert_to_tensor(targets), weights)
+            weights = tf.cast(sample_weight, tf.float64)
+            of_rows = rank == 1 or len(weights.shape) < rank
+            weights = tf.reshape(weights, places[:1] if of_rows else places)
+        self.accumulate(prediction, targets, weights)
 
     def accumulate(
         self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
@@ -74,7 +85,7 @@ class PredictiveMetric(keras.metrics.Metric):
             prediction: An object with the attributes of `tfbbb.Predictive`, as arrays
                 or tensors.
             targets: float64 [rows, ..., k], or class indices [rows, ...].
-            weights: float64 [rows].
+            weights: float64 [rows], or [rows, places...].
         """
         raise NotImplementedError
 
@@ -86,3 +97,22 @@ class PredictiveMetric(keras.metrics.Metric):
             "this metric, or call `update_state(y, prediction)` with a "
             f"`tfbbb.Predictive`. Received: y_pred of type {type(y_pred).__name__}"
         )
+
+
+def masked_weights(weights: ArrayLike, mask: Tensor | None) -> Any:
+    """Returns weights that are 0 at masked places, [rows, places...].
+
+    Args:
+        weights: [rows], [rows, places...], or None for 1.
+        mask: [rows, places...], or None to return the weights as they are.
+    """
+    if mask is None or weights is None:
+        return weights if mask is None else mask
+    weights = with_rank(tf.convert_to_tensor(weights), len(mask.shape))
+    return tf.where(mask, weights, tf.zeros_like(weights))
+
+
+def with_rank(weights: tf.Tensor, rank: int) -> tf.Tensor:
+    """Returns weights with axes of size 1 at their end, of `rank` axes in all."""
+    missing = rank - len(weights.shape)
+    return tf.reshape(weights, tf.concat([tf.shape(weights), [1] * missing], 0))

@@ -46,7 +46,17 @@ class RankedByUncertainty(PredictiveMetric):
     def add(
         self, prediction: Predictive, values: tf.Tensor, weights: tf.Tensor
     ) -> None:
-        """Adds the values [rows] and weights [rows] of rows to their bins."""
+        """Adds the values [rows] and weights [rows] of rows to their bins.
+
+        Raises:
+            ValueError: There are weights of places, or a mask.
+        """
+        if len(weights.shape) > 1:
+            raise ValueError(
+                f"`{self.name}` ranks whole rows by their uncertainty, so it takes no "
+                "weights and no mask of their steps. Choose another metric, or give "
+                f"each row one weight. Received: weights of shape {weights.shape}"
+            )
         by = named_uncertainty(prediction, self.by, self.of_numbers)
         octaves = tf.math.log(uncertainty(prediction, by)) / math.log(2.0) + _OCTAVES
         # The logarithm of 0 is minus infinity, which has no integer.

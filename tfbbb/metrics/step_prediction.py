@@ -1,6 +1,7 @@
 """The predictive distribution of a minibatch within a compiled step."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -16,15 +17,17 @@ class StepPrediction:
     Has the attributes of `tfbbb.Predictive`, as float64 tensors that are computed on
     access. Epistemic variance and mutual information of a single draw are 0.
 
-    Keras passes the same tensor to every metric: the mean of the likelihood, which the
-    metrics of Keras need. Those of `tfbbb` score `current_call().prediction` instead.
+    The metrics of Keras take a tensor, see `tfbbb.metrics.compiled`. Those of `tfbbb`
+    score `current_call().prediction` instead.
 
     Args:
         likelihood: The likelihood of the model.
         outputs: Outputs of the network, [rows, S, ..., P].
+        mask: Whether each place of a row counts, [rows, places...]; None if all do.
     """
 
-    def __init__(self, likelihood: Likelihood, outputs: Tensor):
+    def __init__(self, likelihood: Likelihood, outputs: Tensor, mask: Any = None):
+        self.mask = mask
         self._likelihood = likelihood
         self._outputs = tf.cast(outputs, tf.float64)
         self._mixture = Mixture(likelihood, self._outputs)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
+from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike
 
 # The predictions for which a score is defined: of numbers, of classes, with quantiles
@@ -72,13 +73,8 @@ def checked_targets(
 
 
 def _numbers(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    if shape[-1] == 1 and values.shape == shape[:-1]:
+    if target_width(values.shape, shape[1:-1], shape[-1:]) is None:
         values = values[..., np.newaxis]
-    if values.shape != shape:
-        raise ValueError(
-            f"The targets must have the shape {list(shape)} of the predictive mean. "
-            f"Received: y of shape {values.shape}"
-        )
     numbers = values.astype(np.float64)
     finite = np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1)
     if not finite.all():
@@ -93,18 +89,13 @@ def _numbers(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _classes(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     *places, num_classes = shape
     values_of_rows = values.reshape(len(values), -1)
-    if values.shape == tuple(shape):
+    if target_width(values.shape, places[1:], (1, num_classes)) == num_classes:
         one_hot = np.isin(values, (0, 1)).all(-1) & (values.sum(-1) == 1)
         valid = one_hot.reshape(len(values), -1).all(axis=1)
         indices = values.argmax(axis=-1)
-    elif values.shape in (tuple(places), (*places, 1)):
+    else:
         valid = np.isin(values_of_rows, np.arange(num_classes)).all(axis=1)
         indices = values.reshape(places)
-    else:
-        raise ValueError(
-            f"The targets must be class indices of shape {places}, or one-hot rows of "
-            f"shape {list(shape)}. Received: y of shape {values.shape}"
-        )
     if not valid.all():
         row = int(np.argmin(valid))
         raise ValueError(

@@ -20,6 +20,8 @@ from tfbbb.prediction.plan import check_method, plan_for
 from tfbbb.prediction.program import structure_of_outputs
 from tfbbb.prediction.sampling import Sampling
 from tfbbb.prediction.structure import Structure
+from tfbbb.private_apis import graph_of
+from tfbbb.probability_outputs import check_logits
 from tfbbb.recalibration.recalibration import IDENTITY
 from tfbbb.types import ArrayLike, Tensor
 
@@ -139,6 +141,7 @@ def predictive(
     structure = Structure.of(model)
     _check_stochastic(model, structure, include_dropout)
     form, found = _match_likelihoods(model, likelihood, inputs)
+    _check_outputs(model, structure, found)
     recalibration = IDENTITY
     if form is getattr(model, "likelihood", None):
         # Of the model's own likelihood, with which it was fitted.
@@ -191,6 +194,19 @@ def _check_stochastic(
             f"The model has no {what} layer, so its prediction has no epistemic part. "
             f"Received: model={model.name!r}"
         )
+
+
+def _check_outputs(
+    model: keras.Model, structure: Structure, likelihoods: list[Likelihood]
+) -> None:
+    """Raises ValueError if a network gives probabilities where logits are needed."""
+    graph = graph_of(model)
+    if graph is None or likelihoods == [getattr(model, "likelihood", None)]:
+        return
+    for index, likelihood in enumerate(likelihoods):
+        if likelihood.task == "classification" and index not in structure.logits:
+            check_logits(graph.outputs[index])
+            structure.logits.add(index)
 
 
 def _match_likelihoods(

@@ -87,6 +87,8 @@ class Structure:
         self.widest = widest_output(model)
         # The last layer of each output; None where it is not one layer's, as it is.
         self.lasts = _last_layers(model)
+        # Indices of the outputs that are known to be no probabilities.
+        self.logits: set[int] = set()
         # The compiled predictions of this structure; the key says what they compute.
         self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
         # The compiled derivatives of rows, which `tfbbb.inference` keeps here.

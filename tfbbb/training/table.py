@@ -48,6 +48,7 @@ from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
+from tfbbb.training_rows import warn_if_far_from_rows
 from tfbbb.types import ArrayLike, TableLike
 
 
@@ -354,6 +355,7 @@ def _checked_weights(given: ArrayLike) -> np.ndarray | None:
             "`row_weights` must hold one positive, finite number per row; drop the "
             f"rows that should not count. Received: {received}"
         )
+    warn_if_far_from_rows(weights, "", stacklevel=3)
     return None if np.all(weights == 1) else weights
 
 

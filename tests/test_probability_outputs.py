@@ -1,0 +1,194 @@
+"""Probabilities at the end of a network are noticed, however they are computed."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers, ops
+
+import tfbbb
+from tfbbb.layers import DenseVariational
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(20, 3)).astype("float32")
+Y = X.argmax(axis=1)
+NUMBERS = tfbbb.likelihoods.Normal(scale=1.0)
+
+
+def sequential(*parts):
+    return keras.Sequential([keras.Input((3,)), *parts])
+
+
+def nested(depth):
+    model = sequential(DenseVariational(4), layers.Softmax())
+    for _ in range(depth):
+        model = sequential(model)
+    return model
+
+
+def nested_functional():
+    inputs = keras.Input((3,))
+    logits = DenseVariational(4)(inputs)
+    # The second output.
+    return keras.Model(inputs, [logits, ops.softmax(logits)])
+
+
+def own_softmax(logits):
+    # Not a number for large logits.
+    return ops.exp(logits) / ops.sum(ops.exp(logits), axis=-1, keepdims=True)
+
+
+PROBABILITIES = {
+    "activation": lambda x: DenseVariational(4, activation="softmax")(x),
+    "function of keras.ops": lambda x: DenseVariational(4, activation=ops.softmax)(x),
+    "function of TensorFlow": lambda x: DenseVariational(4, tf.nn.softmax)(x),
+    "lambda": lambda x: DenseVariational(4, lambda t: ops.softmax(2.0 * t))(x),
+    "Activation": lambda x: layers.Activation("softmax")(DenseVariational(4)(x)),
+    "Softmax": lambda x: layers.Softmax()(DenseVariational(4)(x)),
+    "operation": lambda x: ops.softmax(DenseVariational(4)(x)),
+    "Lambda": lambda x: layers.Lambda(tf.nn.softmax)(DenseVariational(4)(x)),
+    "own code": lambda x: layers.Lambda(own_softmax)(DenseVariational(4)(x)),
+    "Reshape after": lambda x: layers.Reshape((2, 2))(
+        ops.softmax(DenseVariational(4)(x))
+    ),
+    "Identity after": lambda x: layers.Identity()(ops.softmax(DenseVariational(4)(x))),
+    "cast after": lambda x: ops.cast(ops.softmax(DenseVariational(4)(x)), "float32"),
+    "dropout before": lambda x: ops.softmax(
+        layers.Dropout(0.5)(DenseVariational(4)(x))
+    ),
+    "average of two": lambda x: layers.Average()(
+        [DenseVariational(4, "softmax")(x), DenseVariational(4, "softmax")(x)]
+    ),
+    "sigmoids": lambda x: ops.sigmoid(DenseVariational(4)(x)),
+    "hard sigmoids": lambda x: DenseVariational(4, "hard_sigmoid")(x),
+    "both classes": lambda x: layers.Concatenate()(
+        [1.0 - ops.sigmoid(DenseVariational(1)(x)), ops.sigmoid(DenseVariational(1)(x))]
+    ),
+    "nested": lambda x: nested(0)(x),
+    "nested twice": lambda x: nested(2)(x),
+    "nested with two outputs": lambda x: nested_functional()(x)[1],
+    "steps": lambda x: layers.TimeDistributed(layers.Dense(4, "softmax"))(
+        layers.Reshape((3, 1))(DenseVariational(3)(x))
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", PROBABILITIES.values(), ids=PROBABILITIES.keys())
+def test_probabilities_are_noticed_when_the_model_is_made(ending):
+    inputs = keras.Input((3,))
+    with pytest.raises(ValueError, match=r"takes logits.*linear outputs\. Received: "):
+        tfbbb.BayesianModel(inputs, ending(inputs), likelihood="categorical")
+
+
+@pytest.mark.parametrize(
+    ("ending", "received"),
+    [
+        (lambda t: ops.softmax(t), "a softmax in 'softmax"),
+        (lambda t: layers.Softmax(name="last")(t), "a softmax in 'last'"),
+        (
+            lambda t: layers.Reshape((4,))(layers.Activation("sigmoid", name="s")(t)),
+            "a sigmoid in 's'",
+        ),
+        (
+            lambda t: layers.Lambda(tf.nn.softmax, name="own")(t),
+            "probabilities from 'own'",
+        ),
+    ],
+)
+def test_the_error_names_the_layer(ending, received):
+    inputs = keras.Input((3,))
+    outputs = ending(DenseVariational(4)(inputs))
+    with pytest.raises(ValueError, match=f"Received: {received}"):
+        tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+
+
+@pytest.mark.parametrize("ending", [ops.sigmoid, layers.Lambda(tf.nn.sigmoid)])
+def test_a_sigmoid_before_a_bernoulli_is_noticed(ending):
+    inputs = keras.Input((3,))
+    outputs = ending(DenseVariational(1)(inputs))
+    with pytest.raises(ValueError, match="takes logits"):
+        tfbbb.BayesianModel(inputs, outputs, likelihood="bernoulli")
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        lambda t: t,
+        ops.relu,
+        ops.log_softmax,
+        lambda t: 5.0 * ops.tanh(t / 5.0),
+        lambda t: 0.01 * ops.relu(t),
+        layers.Lambda(lambda t: t / 2.0),
+        layers.LayerNormalization(),
+        lambda t: DenseVariational(4)(ops.softmax(t)),
+    ],
+    ids=["none", "relu", "log", "tanh", "scaled", "Lambda", "normalised", "before"],
+)
+def test_logits_are_taken_whatever_computes_them(ending):
+    inputs = keras.Input((3,))
+    outputs = ending(DenseVariational(4)(inputs))
+    tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+
+
+def test_numbers_may_be_between_0_and_1():
+    inputs = keras.Input((3,))
+    outputs = DenseVariational(1, activation="sigmoid")(inputs)
+    tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
+
+
+class Head(layers.Layer):
+    """A layer with weights whose code ends in a softmax."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = DenseVariational(4)
+
+    def call(self, inputs):
+        return ops.reshape(ops.softmax(self.dense(inputs)), (-1, 4))
+
+
+def test_a_softmax_within_a_layer_is_noticed_before_the_first_step():
+    inputs = keras.Input((3,))
+    model = tfbbb.BayesianModel(inputs, Head()(inputs), likelihood="categorical")
+    model.compile("adam")
+    with pytest.raises(ValueError, match="Received: a softmax at the end"):
+        model.fit(X, Y, verbose=0)
+    assert model.num_rows is None
+
+
+@pytest.mark.parametrize(
+    ("ending", "run_eagerly"),
+    [(layers.Softmax, True), (lambda: layers.Lambda(tf.nn.softmax), False)],
+    ids=["eager", "traced"],
+)
+def test_the_loss_of_a_plain_network_notices_a_softmax(ending, run_eagerly):
+    network = sequential(DenseVariational(4, kl_weight=0.1), ending())
+    loss = tfbbb.losses.NegativeLogLikelihood("categorical")
+    network.compile("adam", loss, run_eagerly=run_eagerly)
+    with pytest.raises(ValueError, match="takes logits"):
+        network.fit(X, Y, verbose=0)
+
+
+def test_predictive_of_a_plain_network_notices_a_softmax():
+    network = sequential(DenseVariational(4, kl_weight=0.1), layers.Softmax())
+    with pytest.raises(ValueError, match="takes logits"):
+        tfbbb.predictive(network, X, likelihood="categorical")
+    probabilities = tfbbb.predictive(network, X, likelihood=NUMBERS)
+    assert probabilities.mean.shape == (20, 4)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        [layers.Dense(4, "softmax")],
+        [layers.Dense(4), layers.Softmax()],
+        [layers.Dense(4), layers.Activation("softmax")],
+    ],
+    ids=["activation", "Softmax", "Activation"],
+)
+def test_conversion_removes_the_last_softmax(ending):
+    network = sequential(*ending)
+    twin = tfbbb.convert(
+        network, likelihood="categorical", posterior="point", bias_posterior="point"
+    )
+    np.testing.assert_allclose(twin.predict(X, verbose=0), network(X), rtol=1e-5)

@@ -24,8 +24,8 @@ evidence
 distributed
 inference
 bandits compression conversion compat
-model model_average predictive_model
-acquisition export metrics members finite_inputs
+model model_average predictive_model class_weights
+acquisition export metrics members finite_inputs output_mask
 prediction recalibration
 likelihood_model losses
 layers
@@ -34,9 +34,10 @@ divergences
 variational_weight
 likelihoods priors
 posteriors kl_schedules optimizers
-families layer_state
+families layer_state probability_outputs
+training_rows dataset_rows
 call_context data batch_layout executor noise private_apis strategy support
-training_rows validation_errors
+place_weights target_shape validation_errors
 abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
 drift drift_reference elementwise_activations extras flushing inference_result
 known_fields model_name private_tensorflow ray_connection shown_number snake_case

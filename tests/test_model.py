@@ -93,8 +93,8 @@ def test_fit_counts_a_dataset_and_believes_dataset_size():
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
     model.fit(data, verbose=0)
     np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
-    with pytest.raises(ValueError, match=r"Pass `dataset_size=N`"):
-        model.fit(data.repeat(), steps_per_epoch=2, verbose=0)
+    model.fit(data.repeat(), steps_per_epoch=2, verbose=0)
+    np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
     model.fit(data.repeat(), steps_per_epoch=2, dataset_size=1000, verbose=0)
     np.testing.assert_allclose(kl_weights(model), 1 / 1000, rtol=1e-6)
 

@@ -1,3 +1,5 @@
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -6,10 +8,11 @@ from keras.src.trainers.data_adapters import array_slicing
 
 import tfbbb
 from tfbbb.layers import DenseVariational
-from tfbbb.training_rows import training_rows
+from tfbbb.training_rows import rows_of_generator, training_rows
 
 X = np.arange(20.0).reshape(10, 2)
 Y = np.arange(10.0)
+PAIRS = tf.data.Dataset.from_tensor_slices((X, Y))
 
 
 class Rows(keras.utils.PyDataset):
@@ -67,35 +70,73 @@ def test_weights_are_summed_over_the_training_rows_only():
     assert rows.size == sum(range(8))
 
 
-@pytest.mark.parametrize("one_hot", [False, True])
-def test_classes_weigh_what_they_are_given_and_else_one(one_hot):
-    labels = np.array([0, 0, 1, 2, 2, 2])
-    y = np.eye(3)[labels] if one_hot else labels
-    rows = training_rows(np.zeros((6, 1)), y, class_weight={0: 0.5, 2: 3.0})
-    assert rows.size == 2 * 0.5 + 1 + 3 * 3.0
-
-
 @pytest.mark.parametrize("data", [dataset, Rows])
 def test_datasets_of_known_length_are_read_to_the_end(data):
     rows = training_rows(data(), None)
     assert rows.size == 10
     np.testing.assert_array_equal(rows.targets, Y)
-    assert training_rows(data(np.full(10, 0.25)), None).size == 2.5
-    assert training_rows(data(), None, class_weight={0: 3.0}).size == 12.0
+    assert training_rows(data(np.full(10, 0.5)), None).size == 5.0
 
 
 def test_weights_of_columns_count_as_those_of_vectors():
     assert training_rows(dataset(np.full((10, 1), 0.5)), None).size == 5.0
 
 
-def test_repeated_dataset_of_known_length_counts_every_row_it_gives():
-    assert training_rows(dataset().repeat(3), None).size == 30
+def flipped(x, y):
+    return -x, y
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        dataset().repeat(3),
+        dataset().repeat(),
+        dataset().map(flipped).shuffle(3).repeat(2).prefetch(1),
+        PAIRS.repeat(3).shuffle(30).batch(4),
+        PAIRS.repeat().batch(4, num_parallel_calls=2).map(flipped),
+        PAIRS.cache().repeat().take(25).batch(4),
+        PAIRS.shuffle(10).batch(4, drop_remainder=True),
+        PAIRS.repeat(2).batch(7, drop_remainder=True),
+        tf.data.Dataset.zip((PAIRS.repeat(2), PAIRS.repeat(2)))
+        .map(lambda a, b: a)
+        .batch(4),
+        tf.data.Dataset.from_tensors((X, Y)).repeat(),
+        tf.data.Dataset.from_tensors((X, Y)).repeat(5),
+        PAIRS.take(4).concatenate(PAIRS.skip(4)).batch(4),
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_rows_that_a_dataset_repeats_count_once(data):
+    rows = training_rows(data, None)
+    assert rows.size == 10
+    assert training_rows(data, None, needs_targets=False).size == 10
+
+
+def test_forms_of_the_same_rows_count_once_with_a_warning():
+    with pytest.warns(UserWarning, match=r"concatenates forms .* N=10 different rows"):
+        rows = training_rows(PAIRS.concatenate(PAIRS.map(flipped)).batch(5), None)
+    assert rows.size == 10
+
+
+def test_concatenated_sources_add_up():
+    other = tf.data.Dataset.from_tensor_slices((X[:3], Y[:3]))
+    assert training_rows(PAIRS.concatenate(other).repeat(2).batch(4), None).size == 13
+
+
+def test_rows_left_out_within_batches_do_not_count():
+    data = dataset().map(lambda x, y: (x[:2], y[:2]))
+    assert training_rows(data, None).size == 6
+
+
+def test_weights_of_repeated_rows_count_once():
+    weighted = tf.data.Dataset.from_tensor_slices((X, Y, np.full(10, 0.5)))
+    assert training_rows(weighted.repeat(4).batch(5), None).size == 5.0
 
 
 @pytest.mark.parametrize(
     "endless",
     [
-        lambda: dataset().repeat(),
+        lambda: dataset().filter(lambda x, y: True).repeat(),
         lambda: dataset().filter(lambda x, y: True),
         lambda: Rows(num_batches=None),
         generator,
@@ -106,6 +147,94 @@ def test_unknown_number_of_rows_must_be_given(endless):
     with pytest.raises(ValueError, match=r"Pass `dataset_size=N`.*Received: x of type"):
         training_rows(endless(), None)
     assert training_rows(endless(), None, dataset_size=1000).size == 1000
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        lambda: dataset().filter(lambda x, y: True).repeat(),
+        lambda: Rows(num_batches=None),
+    ],
+    ids=["dataset", "PyDataset"],
+)
+def test_steps_of_an_epoch_are_one_pass_over_the_rows(endless):
+    with pytest.warns(UserWarning, match="3 steps of an epoch are taken for one pass"):
+        assert training_rows(endless(), None, steps_per_epoch=3).size == 10
+
+
+def test_a_generator_keeps_the_batch_that_was_counted():
+    batches = ((X[i : i + 2], Y[i : i + 2]) for i in range(0, 10, 2))
+    with pytest.warns(UserWarning, match="5 steps of an epoch"):
+        again, size = rows_of_generator(batches, 5)
+    assert size == 10
+    np.testing.assert_array_equal(np.concatenate([y for _, y in again]), Y)
+
+
+class Unreadable(keras.utils.PyDataset):
+    num_batches = 3
+
+    def __getitem__(self, index):
+        raise AssertionError("the data were read")
+
+
+def test_data_are_not_read_where_nothing_is_to_be_learned_from_them():
+    rows = training_rows(Unreadable(), None, dataset_size=10, needs_targets=False)
+    assert (rows.size, rows.targets) == (10, None)
+    rows = training_rows(Unreadable(), None, needs_size=False, needs_targets=False)
+    assert (rows.size, rows.targets) == (None, None)
+
+
+def test_a_dataset_that_was_read_to_its_end_is_refused():
+    stream = iter([(X[:5], Y[:5]), (X[5:], Y[5:])])
+    shapes = tf.TensorSpec((None, 2)), tf.TensorSpec((None,))
+    data = tf.data.Dataset.from_generator(lambda: stream, output_signature=shapes)
+    with pytest.raises(ValueError, match=r"read only once.*likelihood\.adapt"):
+        training_rows(data, None, dataset_size=10)
+
+
+def test_batches_of_different_lengths_are_filled_up_with_targets_of_weight_0():
+    batches = [(np.ones((2, n)), np.ones((2, n), int)) for n in (3, 5)]
+    data = tf.data.Dataset.from_generator(
+        lambda: iter(batches),
+        output_signature=(tf.TensorSpec((2, None)), tf.TensorSpec((2, None), tf.int64)),
+    )
+    rows = training_rows(data, None, dataset_size=4, num_places=1)
+    assert rows.targets.shape == (4, 5)
+    assert rows.counted.sum(axis=1).tolist() == [3, 3, 5, 5]
+    assert rows.targets[rows.counted].all()
+
+
+def test_weights_of_places_leave_n_the_number_of_rows():
+    weights = np.array([[1.0, 0.0], [0.5, 1.0]])
+    rows = training_rows(
+        X[:2], np.zeros((2, 2)), sample_weight=weights[..., np.newaxis], num_places=1
+    )
+    assert rows.size == 2
+    np.testing.assert_array_equal(rows.target_weights, weights)
+
+
+def test_a_mask_leaves_places_out():
+    mask = np.array([[True, False], [True, True]])
+    rows = training_rows(
+        X[:2],
+        np.zeros((2, 2)),
+        sample_weight=np.array([1.0, 2.0]),
+        num_places=1,
+        mask=lambda inputs: mask,
+    )
+    assert rows.size == 3
+    np.testing.assert_array_equal(rows.target_weights, [[1.0, 0.0], [2.0, 2.0]])
+
+
+@pytest.mark.parametrize("weight", [1e-3, 20.0])
+def test_weights_that_are_hardly_counts_are_told(weight):
+    weights = np.where(np.arange(10) < 5, weight, 0.0)
+    with pytest.warns(UserWarning, match=f"mean of these weights is {weight:.3g}"):
+        training_rows(X, Y, sample_weight=weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        training_rows(X, Y, sample_weight=weights, dataset_size=weights.sum())
+        training_rows(X, Y, sample_weight=np.arange(10) < 2)
 
 
 def test_endless_dataset_gives_targets_of_its_stated_rows():

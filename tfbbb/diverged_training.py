@@ -32,7 +32,8 @@ class FiniteLoss(keras.callbacks.Callback):
 
     One step that is not finite makes the mean over the epoch not finite. The other
     callbacks see this epoch and the end of training before `check` raises. If the
-    weights are finite, training may recover: it continues, with a warning.
+    weights are finite, training may recover: it continues, with a warning. Training
+    whose data give no batch fails too.
     """
 
     _ADVICE = (
@@ -43,8 +44,20 @@ class FiniteLoss(keras.callbacks.Callback):
     def __init__(self) -> None:
         super().__init__()
         self._error: TrainingDivergedError | None = None
+        self._steps_before = 0
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._steps_before = self._steps
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        trained = [name for name in logs or {} if not name.startswith("val_")]
+        if not trained and self._steps == self._steps_before:
+            raise ValueError(
+                f"Epoch {epoch + 1} took no step: the data gave no batch. A generator, "
+                "or a dataset over an iterator, is read only once: make it anew for "
+                "each `fit`, or let it repeat and pass `steps_per_epoch`. "
+                "Received: no batch"
+            )
         if math.isfinite((logs or {}).get("loss", 0.0)):
             return
         error = TrainingDivergedError(
@@ -69,6 +82,10 @@ class FiniteLoss(keras.callbacks.Callback):
         if not self._weights_are_finite():
             raise self._error
         warnings.warn(str(self._error), stacklevel=3)
+
+    @property
+    def _steps(self) -> int:
+        return int(self.model.optimizer.iterations.numpy())
 
     def _weights_are_finite(self) -> bool:
         weights = self.model.trainable_variables

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from tfbbb import likelihoods
 from tfbbb.likelihoods import Likelihood
+from tfbbb.place_weights import split_weights
+from tfbbb.private_apis import mask_of
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -54,13 +56,41 @@ class NegativeLogLikelihood(keras.losses.Loss):
                 f"`tfbbb.BayesianModel`. Received: likelihood={likelihood!r}"
             )
 
-    def call(self, y_true: ArrayLike, y_pred: Tensor) -> tf.Tensor:
+    def __call__(
+        self, y_true: ArrayLike, y_pred: Tensor, sample_weight: ArrayLike = None
+    ) -> tf.Tensor:
+        """Returns the loss of a minibatch.
+
+        Args:
+            y_true: Targets in raw units.
+            y_pred: Outputs of the network, [rows, places..., P]. Places that their
+                Keras mask leaves out do not count.
+            sample_weight: Weights of rows, [rows], or of places, [rows, places...].
+        """
+        mask = mask_of(y_pred)
+        y_pred = tf.convert_to_tensor(y_pred)
+        sample_weight, of_places = split_weights(
+            sample_weight, mask, y_pred.shape.rank - 2
+        )
+        by_row = self.call(y_true, y_pred, of_places)
+        return _Reduction(reduction=self.reduction)(by_row, by_row, sample_weight)
+
+    def call(
+        self, y_true: ArrayLike, y_pred: Tensor, weights: Tensor | None = None
+    ) -> tf.Tensor:
         if not self.likelihood.built:
             self.likelihood.build(y_pred.shape)
-        return self.likelihood.negative_log_likelihood(y_true, y_pred)
+        return self.likelihood.negative_log_likelihood(y_true, y_pred, weights)
 
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "likelihood": likelihoods.serialize(self.likelihood),
         }
+
+
+class _Reduction(keras.losses.Loss):
+    """The mean, or another reduction, of losses of rows."""
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return y_pred

@@ -1,6 +1,7 @@
 """The Keras model that knows its likelihood and counts its training rows."""
 
 import contextlib
+import dataclasses
 import inspect
 import math
 import warnings
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops, tree
 
@@ -16,6 +18,7 @@ import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hol
 from tfbbb import kl_schedules, likelihoods
 from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
+from tfbbb.class_weights import relative_class_weights, with_weights_of_places
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
@@ -29,12 +32,20 @@ from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.compiled import Comparison, update_compiled_metrics
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
+from tfbbb.output_mask import OutputMask
+from tfbbb.place_weights import repeated, split_weights
 from tfbbb.prediction.structure import num_members
 from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior
 from tfbbb.private_apis import is_validation_of_fit, mask_of
 from tfbbb.probability_outputs import check_logits
-from tfbbb.training_rows import TrainingRows, check_weights, training_rows
+from tfbbb.training_rows import (
+    TrainingRows,
+    checked_weights,
+    rows_of_generator,
+    target_weights,
+    training_rows,
+)
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -227,40 +238,67 @@ class BayesianModel(PredictiveModel):
     ) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit`.
 
+        A **sample weight** is the number of times that a row counts: with weights N is
+        their sum. The weight of a place of a row, such as the step of a sequence,
+        [rows, places...], is the factor of its log likelihood; N stays the number of
+        rows. **Class weights** are relative: they are divided by their mean over the
+        training targets, and N stays the number of rows. Steps that a Keras mask of the
+        outputs leaves out do not count.
+
+        N is counted for each call: rows that a dataset repeats count once. The data are
+        not read before training where `dataset_size` is given, or every layer has its
+        `kl_weight`, and the likelihood is adapted.
+
         Args:
             x: Inputs, or a dataset of (inputs, targets) or (inputs, targets, weights).
             y: Targets in raw units.
             *args: As for `keras.Model.fit`.
-            dataset_size: The number N of training rows, where it cannot be counted:
-                for a generator, or a dataset of unknown or infinite length.
+            dataset_size: The number N of training rows, where it cannot be counted or
+                the sum of the sample weights is not meant: for a generator, or a
+                dataset of unknown length. Without it, `steps_per_epoch` steps of such
+                data are taken for one pass over the rows.
             **kwargs: As for `keras.Model.fit`.
 
-        From a generator neither N nor the targets can be read: pass `dataset_size` and
-        call `model.likelihood.adapt(y)` with the training targets first.
+        From a generator neither N nor the targets can be read: pass `dataset_size` or
+        `steps_per_epoch`, and call `model.likelihood.adapt(y)` with the training
+        targets first.
 
         Discards any recalibration, with a warning: it was fitted to the old weights.
 
         Raises:
             ValueError: N cannot be counted and `dataset_size` is not given, the targets
-                do not fit the likelihood, a sample weight is not finite, or an input is
-                NaN or infinite and the network has no finite output for it. `fit`
-                checks arrays and datasets of known length before the first step.
+                do not fit the likelihood, a sample weight is not finite, an input is
+                NaN or infinite and the network has no finite output for it, or the
+                data gave no batch. `fit` checks arrays, and datasets of known length
+                that it reads, before the first step.
             TrainingDivergedError: After an epoch whose loss and weights are not
                 finite; `model.history` has the epochs until then.
         """
         bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
         arguments = bound.arguments
+        steps_per_epoch = arguments.get("steps_per_epoch")
+        class_weight = arguments.pop("class_weight", None)
+        needs_size = any(
+            layer.kl_weight_is_automatic for layer in self.variational_layers
+        )
+        is_first = self.num_rows is None and needs_size and dataset_size is None
+        if inspect.isgenerator(x) and needs_size and dataset_size is None:
+            arguments["x"], dataset_size = rows_of_generator(x, steps_per_epoch)
         finite = FiniteInputs(self, self._num_members)
         rows = training_rows(
             x,
             y,
             dataset_size=dataset_size,
+            steps_per_epoch=steps_per_epoch,
             sample_weight=arguments.get("sample_weight"),
-            class_weight=arguments.get("class_weight"),
             # Keras ignores `validation_split` if validation data are given.
             validation_split=arguments.get("validation_split") or 0.0
             if arguments.get("validation_data") is None
             else 0.0,
+            num_places=self._num_places,
+            needs_size=needs_size,
+            needs_targets=is_first or not self.likelihood.adapted,
+            mask=OutputMask(self).of_arrays,
             observe=finite.add,
         )
         finite.check()
@@ -269,10 +307,12 @@ class BayesianModel(PredictiveModel):
             self._check_arrays(*validation)
         if rows.targets is None and not self.likelihood.adapted:
             raise ValueError(
-                "The shift and scale of the targets cannot be read off a generator. "
-                "Call `model.likelihood.adapt(y)` with the training targets before "
-                f"`fit`. Received: x of type {type(x).__name__}"
+                "The shift and scale of the targets cannot be read off a generator or "
+                "endless data. Call `model.likelihood.adapt(y)` with the training "
+                f"targets before `fit`. Received: x of type {type(x).__name__}"
             )
+        if class_weight is not None:
+            rows = self._weigh_classes(class_weight, rows, arguments)
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
@@ -283,6 +323,38 @@ class BayesianModel(PredictiveModel):
             history = super().fit(*bound.args, **bound.kwargs)
         finite_loss.check()
         return history
+
+    def train_step(self, data: Any) -> Any:
+        """Trains on one batch, as `keras.Model.train_step`."""
+        # Without this order, TensorFlow counts a step for the end of the data too.
+        batch = [leaf for leaf in tree.flatten(data) if tf.is_tensor(leaf)]
+        with tf.control_dependencies(batch[:1]):
+            return super().train_step(data)
+
+    def _weigh_classes(
+        self,
+        class_weight: Mapping[int, float],
+        rows: TrainingRows,
+        arguments: dict[str, Any],
+    ) -> TrainingRows:
+        """Puts the weights of classes into the arguments of `keras.Model.fit`."""
+        weights = relative_class_weights(class_weight, self.likelihood, rows)
+        if self._num_places:
+            names = "x", "y", "sample_weight"
+            data, sample_weight = with_weights_of_places(
+                *map(arguments.get, names), weights, self.likelihood
+            )
+            arguments.update(x=data, sample_weight=sample_weight)
+            return rows
+        arguments["class_weight"] = weights
+        if rows.targets is None:
+            return rows
+        return dataclasses.replace(rows, mean_weights=np.ones(1))
+
+    @property
+    def _num_places(self) -> int:
+        """Number of axes between the rows and the parameters of an output."""
+        return len(self.outputs[0].shape) - 2
 
     @contextlib.contextmanager
     def training_on(self, rows: TrainingRows) -> Iterator[None]:
@@ -325,10 +397,12 @@ class BayesianModel(PredictiveModel):
         """Sets N, the weight of the divergence, and shift and scale of the targets."""
         if rows.targets is not None:
             self._warn_about_other_units()
-            self.likelihood.check_targets(rows.targets)
-            self.likelihood.adapt(rows.targets)
-        self._num_rows.assign(rows.size)
-        self.training_temperature(rows.size).assign(1.0)
+            self.likelihood.check_targets(rows.targets, rows.counted)
+            self.likelihood.adapt(rows.targets, rows.counted)
+        # Every layer has its own weight where N is not known.
+        self._num_rows.assign(rows.size or 0.0)
+        if rows.size is not None:
+            self.training_temperature(rows.size).assign(1.0)
 
     def training_temperature(self, num_rows: float) -> TrainingTemperature:
         """Returns what sets the temperature of the layers while the model trains.
@@ -384,8 +458,13 @@ class BayesianModel(PredictiveModel):
         finite = FiniteInputs(self, self._num_members)
         finite.add(x)
         finite.check()
-        self.likelihood.check_targets(y)
-        check_weights(sample_weight)
+        places = np.shape(y)[: 1 + self._num_places]
+        weights = target_weights(
+            checked_weights(sample_weight, places),
+            OutputMask(self).of_arrays(x),
+            places,
+        )
+        self.likelihood.check_targets(y, None if weights is None else weights != 0)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Returns loss, nll, kl and metrics, as `keras.Model.evaluate`.
@@ -439,7 +518,7 @@ class BayesianModel(PredictiveModel):
         copies = self._num_members * samples
         if copies > 1:
             inputs, mask = tree.map_structure(
-                lambda x: None if x is None else _repeated(x, copies), (inputs, mask)
+                lambda x: None if x is None else repeated(x, copies), (inputs, mask)
             )
         with call_with(samples_in_batch=samples, copies_in_batch=copies):
             return super().call(inputs, training=training, mask=mask)
@@ -456,13 +535,15 @@ class BayesianModel(PredictiveModel):
         # replicas of a strategy wait for each other.
         kl = sum(layer.step_kl for layer in self.variational_layers)
         losses = list(self.losses)
+        mask = mask_of(y_pred)
         y_pred = tf.convert_to_tensor(y_pred)
         num_rows = tf.shape(tree.flatten(y)[0])[0]
         copies = self._num_members * (self._num_samples if training else 1)
-        y = tf.convert_to_tensor(y)
-        repeated = y if copies == 1 else _repeated(y, copies)
+        sample_weight, of_places = split_weights(
+            sample_weight, mask, self._num_places, copies
+        )
         per_row = self.likelihood.negative_log_likelihood(
-            repeated, self.with_learned_parameters(y_pred)
+            repeated(y, copies), self.with_learned_parameters(y_pred), of_places
         )
         # [1, rows], or [copies, rows] if each member has its own weights.
         weights = self._weights_by_draw(sample_weight, num_rows, copies, per_row.dtype)
@@ -537,11 +618,12 @@ class BayesianModel(PredictiveModel):
         # Each draw has a copy of the mask.
         mask = mask_of(y_pred)
         mask = None if mask is None else mask[:num_rows]
-        weights = _metric_weights(sample_weight, len(y_pred.shape) - 1)
+        weights = _metric_weights(sample_weight, 1 + self._num_places)
         outputs = self._by_row(self.with_learned_parameters(y_pred), num_rows)
-        with call_with(prediction=StepPrediction(self.likelihood, outputs, mask)):
-            comparison = Comparison(self.likelihood, targets, outputs)
-            update_compiled_metrics(self, comparison, mask, weights)
+        comparison = Comparison(self.likelihood, targets, outputs, mask)
+        step = StepPrediction(self.likelihood, outputs, comparison.mask)
+        with call_with(prediction=step):
+            update_compiled_metrics(self, comparison, weights)
         return self.get_metrics_result()
 
     def predict_step(self, data: Any) -> Tensor:
@@ -610,12 +692,6 @@ def _metric_weights(sample_weight: Any, rank: int) -> tf.Tensor | None:
         return tf.reduce_mean(weights, axis=1)
     has_last_axis = len(weights.shape) == rank + 1 or weights.shape[1:] == [1]
     return tf.squeeze(weights, -1) if has_last_axis else weights
-
-
-def _repeated(tensor: Tensor, copies: Any) -> Any:
-    """Returns [rows, ...] as [copies * rows, ...], copy by copy."""
-    tensor = tf.convert_to_tensor(tensor)
-    return tf.tile(tensor, [copies, *[1] * (len(tensor.shape) - 1)])
 
 
 def _over_replicas(value: Any) -> tuple[Any, int]:

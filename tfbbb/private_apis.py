@@ -180,6 +180,20 @@ def track_variable(layer: keras.Layer, variable: keras.Variable) -> bool:
     return True
 
 
+# Datasets.
+
+
+def dataset_operation(dataset: tf.data.Dataset) -> tuple[str, list[tf.data.Dataset]]:
+    """Returns the operation that makes a dataset, e.g. "Batch", and its inputs."""
+    name = type(dataset).__name__.removeprefix("_").removesuffix("Dataset")
+    return name, list(dataset._inputs())
+
+
+def drops_incomplete_batches(batches: tf.data.Dataset) -> bool:
+    """Returns `drop_remainder` of the operation that makes batches."""
+    return bool(tf.get_static_value(batches._drop_remainder))
+
+
 # Training.
 
 

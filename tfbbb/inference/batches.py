@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.finite_inputs import FiniteInputs
+from tfbbb.output_mask import OutputMask
 from tfbbb.training_rows import training_rows
 from tfbbb.types import ArrayLike
 
@@ -26,6 +27,7 @@ class Batches:
         model: A model whose outputs must be finite for all inputs, or None.
 
     Attributes:
+        rows: The `TrainingRows`, with the mask of the model's outputs.
         targets: All targets, [N, ...].
         size: Number N of rows, or the sum of their weights.
 
@@ -48,7 +50,14 @@ class Batches:
             rows = training_rows(x, y, sample_weight=sample_weight)
         else:
             finite = FiniteInputs(model)
-            rows = training_rows(x, y, sample_weight=sample_weight, observe=finite.add)
+            rows = training_rows(
+                x,
+                y,
+                sample_weight=sample_weight,
+                num_places=len(model.outputs[0].shape) - 2,
+                mask=OutputMask(model).of_arrays,
+                observe=finite.add,
+            )
             finite.check()
         if rows.targets is None:
             raise ValueError(
@@ -56,6 +65,7 @@ class Batches:
                 "`tf.data.Dataset` or a `keras.utils.PyDataset`. "
                 f"Received: x of type {type(x).__name__}"
             )
+        self.rows = rows
         self.targets = rows.targets
         self.size = rows.size
         self._data = x
@@ -77,7 +87,7 @@ class Batches:
             targets = tf.convert_to_tensor(targets)
             if weights is None:
                 weights = tf.ones(tf.shape(targets)[:1])
-            yield inputs, targets, tf.reshape(tf.cast(weights, tf.float32), [-1])
+            yield inputs, targets, _of_rows(weights, len(targets))
 
     def __len__(self) -> int:
         """Returns the number of batches."""
@@ -98,6 +108,16 @@ class Batches:
             yield from (data[index] for index in range(data.num_batches))
         else:
             yield from data
+
+
+def _of_rows(weights: Any, num_rows: int) -> tf.Tensor:
+    """Returns weights as [rows]."""
+    if np.size(weights) != num_rows:
+        raise ValueError(
+            "This method takes one sample weight for each row; `fit` takes weights of "
+            f"places too. Received: sample weights of shape {np.shape(weights)}"
+        )
+    return tf.reshape(tf.cast(weights, tf.float32), [-1])
 
 
 def _check_lengths(x: Any, *others: np.ndarray) -> None:

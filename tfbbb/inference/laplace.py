@@ -32,7 +32,7 @@ from tfbbb.likelihoods.regression import SMALLEST_NOISE
 from tfbbb.model import BayesianModel
 from tfbbb.posteriors.cholesky_factor import number_of_correlations
 from tfbbb.priors import Normal
-from tfbbb.private_apis import graph_of, producer, sublayers
+from tfbbb.private_apis import graph_of, mask_of, producer, sublayers
 from tfbbb.types import ArrayLike
 from tfbbb.variational_weight import VariationalWeight
 
@@ -164,6 +164,13 @@ class Laplace(InferenceMethod):
         given = model
         model = as_bayesian_model(model, likelihood)
         batches = Batches(x, y, sample_weight, batch_size, model)
+        if mask_of(model.outputs[0]) is not None:
+            raise ValueError(
+                "The Laplace approximation counts every step of a sequence and knows "
+                "no mask. Use another method of `tfbbb.inference`, or return the last "
+                "step only (`return_sequences=False`). "
+                f"Received: masked outputs of '{model.name}'"
+            )
         targets = model.likelihood.check_targets(batches.targets)
         if model is not given:
             model.likelihood.adapt(targets)

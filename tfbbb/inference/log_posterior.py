@@ -13,7 +13,6 @@ from tfbbb.inference.batches import Batches
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.model import BayesianModel
 from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.training_rows import TrainingRows
 from tfbbb.types import ArrayLike
 
 
@@ -54,7 +53,7 @@ class LogPosterior:
     ):
         self.model = with_posterior(model, "point")
         batches = Batches(x, y, sample_weight, batch_size=2**30, model=self.model)
-        with self.model.training_on(TrainingRows(batches.targets, batches.size)):
+        with self.model.training_on(batches.rows):
             pass
         self.rows = _together(batches)
         self.num_rows = int(self.rows[2].shape[0])

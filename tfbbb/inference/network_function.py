@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
+from tfbbb.output_mask import OutputMask
+from tfbbb.place_weights import split_weights
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
@@ -53,6 +55,7 @@ class NetworkFunction:
         self.size = sum(self.sizes)
         self._structure = Structure.of(model)
         self._likelihood = _with_learned_outputs(model)
+        self._output_mask = OutputMask(model)
 
     def split(self, vectors: ArrayLike) -> list[tf.Tensor]:
         """Returns weight vectors [K, D] as one tensor [K, *shape] per weight tensor."""
@@ -109,6 +112,8 @@ class NetworkFunction:
     ) -> tf.Tensor:
         """Returns log p(y_i | f(x_i, w)) of each row for each weight vector, [K, rows].
 
+        Masked steps do not count.
+
         Args:
             values: Tensors [K, *shape].
             x: Inputs of the rows.
@@ -126,7 +131,13 @@ class NetworkFunction:
             likelihood = self._likelihood
             outputs = _with_columns(outputs, learned)
         targets = likelihood.aligned(y, outputs[0])
+        mask = self._output_mask(x)
+        if mask is not None:
+            _, of_places = split_weights(None, mask, len(outputs.shape) - 3)
+            targets = likelihood.with_placeholders(targets, of_places != 0)
         log_prob = likelihood.log_prob(targets, outputs)
+        if mask is not None:
+            log_prob *= tf.cast(of_places, log_prob.dtype)
         axes = list(range(2, len(log_prob.shape)))
         return tf.reduce_sum(log_prob, axis=axes) if axes else log_prob
 

@@ -1,5 +1,6 @@
 """A callback that applies a schedule to the layers of a model during training."""
 
+import math
 import statistics
 from typing import Any
 
@@ -40,7 +41,10 @@ class ScheduleCallback(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._check_batches()
         self._temperature = TrainingTemperature(
-            self.model.variational_layers, self.schedule, self.model.num_rows
+            self.model.variational_layers,
+            self.schedule,
+            # N is unknown where every layer has its own `kl_weight`.
+            self.model.num_rows or math.nan,
         )
         self._assigned = None
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tfbbb.families.likelihoods import CategoricalLikelihood
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32
-from tfbbb.types import ArrayLike, Tensor
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -14,7 +14,8 @@ class Categorical(CategoricalLikelihood, Classification):
     """One of C classes: `p(y = c | f) = softmax(f)_c`; the network gives C logits.
 
     Targets are class indices, [n] or [n, 1], or one-hot rows, [n, C]. The mean of the
-    one-hot targets is the class probabilities.
+    one-hot targets is the class probabilities. `Categorical(ignore_class=255)` leaves
+    out targets of a void class.
 
     Example:
 
@@ -51,7 +52,6 @@ class Categorical(CategoricalLikelihood, Classification):
         # For a few rows, TensorFlow's softmax takes eight times as long.
         return tf.exp(self.log_probabilities(outputs))
 
-    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         logits = at_least_float32(outputs)
-        targets = tf.broadcast_to(tf.cast(targets, tf.int32), tf.shape(logits)[:-1])
         return -tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)

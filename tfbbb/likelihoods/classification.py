@@ -1,12 +1,14 @@
 """The base class of likelihoods of classes."""
 
 import math
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.families.likelihoods import ClassificationFamily
 from tfbbb.likelihoods.likelihood import Likelihood
+from tfbbb.likelihoods.standardized_targets import over_targets
 from tfbbb.probability_outputs import check_logits_of_step
 from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike, Tensor
@@ -20,7 +22,22 @@ class Classification(ClassificationFamily, Likelihood):
     and p (1 - p), with the class probabilities p.
 
     Subclasses set `num_classes` and compute `log_probabilities`.
+
+    Args:
+        ignore_class: Index of a void class, as in `keras.losses`: targets of this
+            class, such as unlabelled pixels, do not count. Their log probability is 0.
+        **kwargs: As for `Likelihood`.
     """
+
+    def __init__(self, *, ignore_class: int | None = None, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.ignore_class = ignore_class
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        if self.ignore_class is not None:
+            config["ignore_class"] = self.ignore_class
+        return config
 
     def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         """Returns the log probability of each class, [..., C], all of them finite."""
@@ -30,11 +47,18 @@ class Classification(ClassificationFamily, Likelihood):
     def target_widths(self) -> tuple[int, ...]:
         return 1, self.num_classes
 
-    def check_targets(self, targets: ArrayLike) -> np.ndarray:
+    def check_targets(
+        self, targets: ArrayLike, counted: ArrayLike = None
+    ) -> np.ndarray:
         values = np.asarray(targets)
         width = target_width(values.shape, self._places, self.target_widths)
+        anything: Any = False
+        if counted is not None:
+            rank = 1 + len(self._places)
+            anything = ~over_targets(counted, np.empty(values.shape[:rank]))
         if width == self.num_classes:
             one_hot = np.isin(values, (0, 1)).all(axis=-1) & (values.sum(axis=-1) == 1)
+            one_hot |= anything
             if not one_hot.all():
                 first = np.unravel_index(np.argmin(one_hot), one_hot.shape)
                 raise ValueError(
@@ -44,22 +68,38 @@ class Classification(ClassificationFamily, Likelihood):
             values = values.argmax(axis=-1)
         elif width == 1:
             values = values[..., 0]
+        wanted = f"class indices 0 to {self.num_classes - 1}, or one-hot rows of "
+        wanted += f"{self.num_classes}"
+        if self.ignore_class is not None:
+            wanted += f", or the void class {self.ignore_class}"
         try:
             if values.dtype == object:
                 values = values.astype(np.float64)
             with np.errstate(invalid="ignore"):
                 indices = values.astype(np.int32)
             valid = (indices == values) & (indices >= 0) & (indices < self.num_classes)
+            if self.ignore_class is not None:
+                valid |= values == self.ignore_class
         except (TypeError, ValueError):
             valid = np.zeros(values.shape, dtype=bool)
-        if not np.all(valid):
-            first = np.unravel_index(np.argmin(valid), valid.shape)
+        if not np.all(valid | anything):
+            first = np.unravel_index(np.argmin(valid | anything), valid.shape)
+            if self._places and self.ignore_class is None:
+                wanted += "; `ignore_class` of the likelihood names a void class"
             raise ValueError(
-                f"The targets must be class indices 0 to {self.num_classes - 1}, or "
-                f"one-hot rows of {self.num_classes}. "
-                f"Received: {values.tolist()[first[0]]!r} in row {int(first[0])}"
+                f"The targets must be {wanted}. "
+                f"Received: {values[first].tolist()!r} in row {int(first[0])}"
             )
         return indices
+
+    def labels(self, targets: ArrayLike) -> tf.Tensor:
+        """Returns the class indices of a minibatch's targets, [rows, places...]."""
+        targets = tf.convert_to_tensor(targets)
+        shape = targets.shape.as_list()
+        width = target_width(shape, self._places, self.target_widths)
+        if width == self.num_classes:
+            return tf.argmax(targets, axis=-1, output_type=tf.int32)
+        return tf.cast(targets if width is None else targets[..., 0], tf.int32)
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
@@ -78,9 +118,11 @@ class Classification(ClassificationFamily, Likelihood):
             return tf.cond(is_index, of_indices, of_one_hot)
         return of_one_hot() if width == self.num_classes else of_indices()
 
-    def negative_log_likelihood(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def negative_log_likelihood(
+        self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None
+    ) -> tf.Tensor:
         check_logits_of_step(outputs)
-        return super().negative_log_likelihood(targets, outputs)
+        return super().negative_log_likelihood(targets, outputs, weights)
 
     def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
         """Divides the logits by a temperature and returns the new outputs."""
@@ -102,15 +144,25 @@ class Classification(ClassificationFamily, Likelihood):
         return -tf.reduce_sum(tf.exp(log_probabilities) * log_probabilities, axis=-1)
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        outputs = tf.convert_to_tensor(outputs)
+        targets = tf.broadcast_to(tf.cast(targets, tf.int32), tf.shape(outputs)[:-1])
+        if self.ignore_class is None:
+            return self._log_prob(targets, outputs)
+        ignored = targets == self.ignore_class
+        log_prob = self._log_prob(tf.where(ignored, 0, targets), outputs)
+        return tf.where(ignored, tf.zeros_like(log_prob), log_prob)
+
+    def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        """Returns the log probability of classes [...], NaN or an error for others."""
         log_probabilities = self.log_probabilities(outputs)
-        places = tf.shape(log_probabilities)[:-1]
-        targets = tf.broadcast_to(tf.cast(targets, tf.int32), places)
         chosen = tf.gather(
             log_probabilities,
             targets[..., tf.newaxis],
             batch_dims=len(log_probabilities.shape) - 1,
-        )
-        return chosen[..., 0]
+        )[..., 0]
+        # On an accelerator, the gathered value of another index is 0.
+        known = (targets >= 0) & (targets < self.num_classes)
+        return tf.where(known, chosen, tf.cast(math.nan, chosen.dtype))
 
     @property
     def noise_size(self) -> int:

@@ -85,6 +85,10 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """The trainable variables: with several members, each has their axis first."""
         return []
 
+    def labels(self, targets: ArrayLike) -> tf.Tensor:
+        """Returns the class indices of a minibatch's targets, [rows, places...]."""
+        raise NotImplementedError(f"{type(self).__name__} has no classes.")
+
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         self._places = tuple(output_shape[1:-1])
 
@@ -97,10 +101,14 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """Whether shift and scale are set, or the likelihood has none."""
         return True
 
-    def adapt(self, targets: ArrayLike) -> None:
+    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
         """Sets shift and scale from the training targets, [n, k].
 
         Only the first call has an effect.
+
+        Args:
+            targets: Targets in any shape that `check_targets` takes.
+            counted: Which targets count: see `check_targets`.
         """
 
     @property
@@ -108,25 +116,56 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """The sizes that the last axis of targets may have."""
         raise NotImplementedError
 
-    def check_targets(self, targets: ArrayLike) -> np.ndarray:
+    def check_targets(
+        self, targets: ArrayLike, counted: ArrayLike = None
+    ) -> np.ndarray:
         """Validates targets and returns them in the shape that `log_prob` takes.
+
+        Args:
+            targets: Targets in raw units.
+            counted: Which targets count, [rows, places...] or [rows]; the others, such
+                as those of masked steps, may have any values. By default all count.
 
         Raises:
             ValueError: The targets have another shape, or a value outside the support.
         """
         raise NotImplementedError
 
-    def negative_log_likelihood(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    def negative_log_likelihood(
+        self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None
+    ) -> tf.Tensor:
         """Returns -log p(targets | outputs) of each row, [rows].
 
         Args:
             targets: Targets of a minibatch in any shape that `check_targets` takes.
             outputs: [rows, ..., P].
+            weights: Factor of the log probability of each place, [rows, ...]. Targets
+                with the weight 0 may have any values. None for 1.
         """
         outputs = tf.convert_to_tensor(outputs)
-        log_prob = self.log_prob(self.aligned(targets, outputs), outputs)
+        targets = self.aligned(targets, outputs)
+        if weights is None:
+            log_prob = self.log_prob(targets, outputs)
+        else:
+            targets = self.with_placeholders(targets, weights != 0)
+            log_prob = self.log_prob(targets, outputs)
+            log_prob *= tf.cast(weights, log_prob.dtype)
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
+
+    def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+        """Returns targets with a possible value where they do not count.
+
+        Args:
+            targets: From `aligned`.
+            counted: Which places count, [rows, places...].
+        """
+        possible = 0.0
+        if self.support is not None:
+            possible = min(max(1.0, self.support.least), self.support.greatest)
+        if len(targets.shape) > len(counted.shape):
+            counted = counted[..., tf.newaxis]
+        return tf.where(counted, targets, tf.cast(possible, targets.dtype))
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         """Reshapes the targets of a minibatch for `log_prob`, without reading them.

@@ -11,6 +11,7 @@ from tfbbb.checked_numbers import positive_integer
 from tfbbb.families.likelihoods import OrderedLogisticLikelihood
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32, positive
+from tfbbb.likelihoods.standardized_targets import over_targets
 from tfbbb.types import ArrayLike, Tensor
 
 # Larger in size, the logarithm hardly changes the probabilities, and powers of the
@@ -147,10 +148,13 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
     def adapted(self) -> bool:
         return bool(self._adapted.numpy())
 
-    def adapt(self, targets: ArrayLike) -> None:
+    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
         if self.adapted:
             return
-        labels = self.check_targets(targets).ravel()
+        labels = self.check_targets(targets, counted)
+        if counted is not None:
+            labels = labels[over_targets(counted, labels)]
+        labels = labels[labels != self.ignore_class].ravel()
         # Adds half a row to every class, so that no class has the probability 0.
         counts = np.bincount(labels, minlength=self.num_classes) + 0.5
         self._initial_cutpoints.assign(_cutpoints(counts / counts.sum()))

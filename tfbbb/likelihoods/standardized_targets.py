@@ -58,12 +58,17 @@ class StandardizedTargets(RegressionFamily, Likelihood):
     def target_widths(self) -> tuple[int, ...]:
         return (self.num_targets,)
 
-    def check_targets(self, targets: ArrayLike) -> np.ndarray:
+    def check_targets(
+        self, targets: ArrayLike, counted: ArrayLike = None
+    ) -> np.ndarray:
         values = np.asarray(targets, dtype=np.float64)
         if target_width(values.shape, self._places, self.target_widths) is None:
             values = values[..., np.newaxis]
         assert self.support is not None
-        usable = self.support.contains(values).reshape(len(values), -1).all(axis=1)
+        usable = self.support.contains(values)
+        if counted is not None:
+            usable |= ~over_targets(counted, values)
+        usable = usable.reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise ValueError(
@@ -75,12 +80,16 @@ class StandardizedTargets(RegressionFamily, Likelihood):
 
     @property
     def adapted(self) -> bool:
-        return bool(self._adapted.numpy())
+        in_raw_units = not self.standardize and self.given_noise is not None
+        return in_raw_units or bool(self._adapted.numpy())
 
-    def adapt(self, targets: ArrayLike) -> None:
-        if self.adapted:
+    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
+        if self._adapted.numpy():
             return
-        values = self.check_targets(targets).reshape(-1, self.num_targets)
+        values = self.check_targets(targets, counted)
+        if counted is not None:
+            values = values[over_targets(counted, values).all(axis=-1)]
+        values = values.reshape(-1, self.num_targets)
         shift, scale = self._shift_and_scale(values)
         self.target_shift.assign(shift)
         self.target_scale.assign(scale)
@@ -123,3 +132,10 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             return raw
         scale = self._value(self.target_scale, raw)
         return self._value(self.target_shift, raw) + scale * raw
+
+
+def over_targets(counted: ArrayLike, values: np.ndarray) -> np.ndarray:
+    """Returns which rows or places count as an array of the shape of the targets."""
+    counted = np.asarray(counted, bool)
+    trailing = [1] * (values.ndim - counted.ndim)
+    return np.broadcast_to(counted.reshape(*counted.shape, *trailing), values.shape)

@@ -1,0 +1,186 @@
+"""Masked steps, weights of steps and pixels, and void classes count as they should."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.likelihoods import Categorical, Normal
+from tfbbb.output_mask import OutputMask
+
+POINT = {"posterior": "point", "bias_posterior": "point"}
+TOKENS = np.array([[3, 4, 0, 0], [1, 2, 5, 0], [2, 0, 0, 0]])
+COUNTED = TOKENS > 0
+
+
+def embedding_model(likelihood, num_outputs, members=None):
+    inputs = keras.Input((4,), dtype="int32")
+    hidden = keras.layers.Embedding(6, 4, mask_zero=True)(inputs)
+    outputs = tfbbb.layers.DenseVariational(num_outputs, **POINT)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+    model.compile(tfbbb.optimizers.Adam(0.0))
+    return model
+
+
+def log_probabilities(model):
+    return keras.ops.log_softmax(model(TOKENS)).numpy()
+
+
+def test_masked_labels_may_have_any_values():
+    model = embedding_model("categorical", 3)
+    labels = np.where(COUNTED, TOKENS % 3, -100)
+    history = model.fit(TOKENS, labels, verbose=0).history
+    chosen = np.take_along_axis(
+        log_probabilities(model), np.maximum(labels, 0)[..., np.newaxis], axis=-1
+    )
+    expected = -chosen[COUNTED].sum() / len(TOKENS)
+    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
+    figures = model.evaluate(TOKENS, labels, verbose=0, return_dict=True)
+    assert figures["nll"] == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match="class indices 0 to 2"):
+        model.fit(np.ones((3, 4), int), labels, verbose=0)
+
+
+def test_masked_targets_do_not_set_the_scale():
+    model = embedding_model("normal", 1)
+    y = np.where(COUNTED, TOKENS, np.nan).astype("float32")[..., np.newaxis]
+    history = model.fit(TOKENS, y, verbose=0).history
+    assert np.isfinite(history["loss"][0])
+    counted = TOKENS[COUNTED]
+    np.testing.assert_allclose(model.likelihood.target_shift, [counted.mean()])
+    np.testing.assert_allclose(
+        model.likelihood.target_scale, [counted.std()], rtol=1e-6
+    )
+
+
+def test_each_member_leaves_out_masked_steps():
+    labels = np.where(COUNTED, TOKENS % 3, 0)
+    model = embedding_model("categorical", 3, members=2)
+    log = log_probabilities(model).reshape(2, *TOKENS.shape, 3)
+    chosen = np.take_along_axis(log, labels[np.newaxis, ..., np.newaxis], axis=-1)
+    expected = -chosen[:, COUNTED].sum() / (2 * len(TOKENS))
+    history = model.fit(TOKENS, labels, verbose=0).history
+    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_mask_of_a_model_within_a_model_counts():
+    inputs = keras.Input((4,), dtype="int32")
+    inner = keras.Sequential([keras.layers.Embedding(6, 4, mask_zero=True)])
+    outputs = tfbbb.layers.DenseVariational(3, **POINT)(inner(inputs))
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    np.testing.assert_array_equal(OutputMask(model)(TOKENS), COUNTED)
+
+
+def test_a_model_without_a_mask_has_none():
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    assert OutputMask(model)(np.zeros((2, 4))) is None
+
+
+def test_mask_and_weights_reach_the_log_posterior():
+    from tfbbb.inference.network_function import NetworkFunction
+
+    labels = np.where(COUNTED, TOKENS % 3, 7)
+    model = embedding_model("categorical", 3)
+    network = NetworkFunction(model)
+    found = network.log_likelihood(network.split(network.means()), TOKENS, labels)
+    chosen = np.take_along_axis(
+        log_probabilities(model), (TOKENS % 3)[..., np.newaxis], axis=-1
+    )[..., 0]
+    np.testing.assert_allclose(
+        found[0], np.sum(chosen * COUNTED, axis=1), rtol=1e-5, atol=1e-6
+    )
+    with pytest.raises(ValueError, match="knows no mask"):
+        tfbbb.inference.Laplace().fit(model, TOKENS, TOKENS % 3, verbose=0)
+
+
+GENERATOR = np.random.default_rng(0)
+IMAGES = GENERATOR.normal(size=(5, 3, 3, 2)).astype("float32")
+PIXELS = GENERATOR.integers(0, 2, size=(5, 3, 3))
+
+
+def image_model(**options):
+    inputs = keras.Input((3, 3, 2))
+    outputs = tfbbb.layers.Conv2DVariational(2, 1, **POINT)(inputs)
+    likelihood = Categorical(**options)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    model.compile(tfbbb.optimizers.Adam(0.0))
+    return model
+
+
+def pixel_log_prob(model, labels):
+    log = keras.ops.log_softmax(model(IMAGES)).numpy()
+    return np.take_along_axis(log, labels[..., np.newaxis], axis=-1)[..., 0]
+
+
+def test_weights_of_pixels_are_factors_of_their_log_likelihood():
+    model = image_model()
+    weights = GENERATOR.uniform(0.5, 1.5, size=PIXELS.shape)
+    history = model.fit(IMAGES, PIXELS, sample_weight=weights, verbose=0).history
+    expected = -np.sum(weights * pixel_log_prob(model, PIXELS)) / len(PIXELS)
+    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
+    assert model.num_rows == len(PIXELS)
+
+
+def test_a_void_class_does_not_count():
+    void = GENERATOR.uniform(size=PIXELS.shape) < 0.3
+    model = image_model(ignore_class=255)
+    labels = np.where(void, 255, PIXELS)
+    history = model.fit(IMAGES, labels, verbose=0).history
+    expected = -np.sum(pixel_log_prob(model, PIXELS)[~void]) / len(PIXELS)
+    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
+    copy = Categorical.from_config(model.likelihood.get_config())
+    assert copy.ignore_class == 255
+
+
+@pytest.mark.parametrize("as_dataset", [False, True])
+def test_class_weights_of_pixels_are_relative(as_dataset):
+    model = image_model()
+    by_class = np.where(PIXELS == 1, 5.0, 1.0)
+    expected = -np.sum(by_class * pixel_log_prob(model, PIXELS))
+    expected /= by_class.mean() * len(PIXELS)
+    data = (IMAGES, PIXELS)
+    if as_dataset:
+        data = (tf.data.Dataset.from_tensor_slices(data).batch(2),)
+    history = model.fit(*data, class_weight={0: 0.01, 1: 0.05}, verbose=0).history
+    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
+    assert model.num_rows == len(PIXELS)
+
+
+def test_class_weights_of_rows_keep_n_and_the_elbo():
+    x = GENERATOR.normal(size=(12, 2)).astype("float32")
+    y = (np.arange(12) < 3).astype("uint8")
+    inputs = keras.Input((2,))
+    layer = tfbbb.layers.DenseVariational(1, **POINT)
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood="bernoulli")
+    model.compile(tfbbb.optimizers.Adam(0.0))
+    # Batches of 5, 5 and 2 rows: each divides by the mean weight of all rows.
+    history = model.fit(
+        x, y, batch_size=5, class_weight={0: 1 / 9, 1: 1 / 3}, verbose=0
+    ).history
+    logits = model(x).numpy()[:, 0]
+    nll = np.logaddexp(0.0, np.where(y == 1, -logits, logits))
+    expected = (nll[y == 1].mean() + nll[y == 0].mean()) / 2
+    assert model.num_rows == 12
+    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
+    kl = history["kl"][0] / 12
+    assert history["loss"][0] == pytest.approx(expected + kl, rel=1e-5)
+
+
+def test_the_loss_of_plain_keras_leaves_out_masked_steps():
+    loss = tfbbb.losses.NegativeLogLikelihood(Normal(scale=1.0, standardize=False))
+    model = keras.Sequential(
+        [keras.Input((3, 2)), keras.layers.Masking(), keras.layers.Dense(1)]
+    )
+    x = GENERATOR.normal(size=(2, 3, 2)).astype("float32")
+    x[0, 1:] = 0.0
+    y = GENERATOR.normal(size=(2, 3, 1)).astype("float32")
+    weights = GENERATOR.uniform(size=(2, 3))
+    model.compile("sgd", loss=loss)
+    mask = np.array([[1, 0, 0], [1, 1, 1]])
+    squares = 0.5 * (y - model(x).numpy())[..., 0] ** 2 + 0.5 * np.log(2 * np.pi)
+    found = model.evaluate(x, y, verbose=0)
+    assert found == pytest.approx(np.sum(mask * squares) / 2, rel=1e-5)
+    found = model.evaluate(x, y, sample_weight=weights, verbose=0)
+    assert found == pytest.approx(np.sum(weights * mask * squares) / 2, rel=1e-5)

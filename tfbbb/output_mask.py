@@ -1,0 +1,75 @@
+"""The places of a row that count, by the mask that Keras keeps with the outputs."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.prediction.inputs import flat_inputs
+from tfbbb.private_apis import mask_of, sublayers
+
+
+class OutputMask:
+    """Computes Keras' mask of the outputs of a functional model.
+
+    `Embedding(mask_zero=True)`, `Masking` and layers that are called with a `mask` mark
+    the steps of a sequence that count, and Keras hands the mask on to the outputs. Only
+    the operations that the mask depends on run.
+
+    Example:
+
+    >>> import keras, numpy as np
+    >>> from tfbbb.output_mask import OutputMask
+    >>> inputs = keras.Input((3,), dtype="int32")
+    >>> hidden = keras.layers.Embedding(9, 2, mask_zero=True)(inputs)
+    >>> model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
+    >>> OutputMask(model)(np.array([[4, 5, 0]])).numpy().tolist()
+    [[True, True, False]]
+
+    Args:
+        model: A functional model with one output.
+    """
+
+    def __init__(self, model: keras.Model):
+        self._model = model
+        # Keras computes the mask of a model within a model only when that model runs.
+        nested = any(isinstance(layer, keras.Model) for layer in sublayers(model)[1:])
+        self._may_exist = nested or mask_of(model.outputs[0]) is not None
+        self._function = tf.function(self._mask, reduce_retracing=True)
+
+    def __call__(self, x: Any) -> tf.Tensor | None:
+        """Returns the mask of the outputs, [rows, places...], or None without one.
+
+        Args:
+            x: Inputs of the rows, in any structure that the model takes.
+        """
+        if not self._may_exist:
+            return None
+        leaves = [
+            tf.cast(leaf, reference.dtype)
+            for leaf, reference in zip(
+                flat_inputs(self._model, x), self._model.inputs, strict=True
+            )
+        ]
+        mask = self._function(leaves)
+        if mask is None:
+            self._may_exist = False
+            return None
+        # With members, the model repeats the rows.
+        return mask[: tf.shape(leaves[0])[0]]
+
+    def of_arrays(self, x: Any) -> np.ndarray | None:
+        """Returns the mask as an array; None also if Keras will refuse the inputs."""
+        try:
+            mask = self(x)
+        except (TypeError, ValueError):
+            return None
+        return None if mask is None else mask.numpy()
+
+    def _mask(self, leaves: list[tf.Tensor]) -> tf.Tensor | None:
+        inputs = tree.pack_sequence_as(self._model.input, leaves)
+        # The seeds of the layers stay as they are.
+        with keras.StatelessScope():
+            return mask_of(self._model(inputs, training=False))

@@ -7,3 +7,13 @@
 - `shared` is what several processes use. Processes import `shared`, but never each
   other: they communicate through the database, files, and the messages in `shared`.
 """
+
+import sys
+
+if sys.platform == "win32":
+    raise ImportError(
+        "The service runs on Linux, as it needs the file locks of POSIX: use the image "
+        "in a container, or the Windows Subsystem for Linux. "
+        f"Received: sys.platform={sys.platform!r}",
+        name=__name__,
+    )

@@ -129,6 +129,14 @@ def two_devices():
         model.set_weights(one.get_weights())
         found["metrics"] = expected, evaluated(model)
 
+    original = network(2, "flipout", likelihood="student_t")
+    with strategy.scope():
+        clone = keras.models.clone_model(original)
+        clone.set_weights(original.get_weights())
+    replicas = clone.distribute_strategy.num_replicas_in_sync
+    values = [model.evaluate(X, Y, verbose=0)[0] for model in (original, clone)]
+    found["clone"] = type(clone.likelihood).__name__, replicas, values
+
     with strategy.scope():
         model = network(1, "weight", posterior="mean_field_normal")
 
@@ -213,3 +221,10 @@ def test_two_devices_give_the_metrics_of_one(found):
 def test_replicas_draw_noise_of_their_own(found):
     first, second = found["noise"]
     assert np.abs(first - second).min() > 1e-3
+
+
+def test_a_clone_on_two_devices_is_the_same_model(found):
+    likelihood, replicas, (one, two) = found["clone"]
+    assert (likelihood, replicas) == ("StudentT", 2)
+    # The weights are almost points.
+    assert two == pytest.approx(one, rel=1e-4)

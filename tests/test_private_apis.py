@@ -251,6 +251,94 @@ def test_activations_mark_their_results():
     assert not private_apis.has_activation_logits(logits)
 
 
+def test_calls_in_a_graph_are_recorded_and_shapes_are_not(functional):
+    layer, inputs = keras.layers.Dense(1), keras.Input((2,))
+    assert private_apis.is_recorded(inputs)
+    assert private_apis.is_recorded(layer(inputs))
+    assert not private_apis.is_recorded(layer.compute_output_spec(inputs))
+
+
+def test_keras_clones_a_model_by_a_run_through_its_graph(functional):
+    run = []
+
+    class Watched(keras.Model):
+        def _run_through_graph(self, inputs, *args, **kwargs):
+            outputs = super()._run_through_graph(inputs, *args, **kwargs)
+            run.append((inputs, outputs))
+            return outputs
+
+    model = Watched(functional.inputs, functional.outputs)
+    run.clear()
+    clone = keras.models.clone_model(model)
+    # Its constructor checks the graph afterwards.
+    assert [x is y for x, y in zip(run[0][0], clone.inputs, strict=True)] == [True] * 2
+    assert run[0][1][0] is clone.outputs[0]
+
+
+def test_has_constructor_of_functional():
+    class Same(keras.Model):
+        def __init__(self, inputs, outputs, name=None, *, other=1):
+            pass
+
+    class Other(keras.Model):
+        def __init__(self, units, **kwargs):
+            pass
+
+    assert private_apis.has_constructor_of_functional(Same)
+    assert not private_apis.has_constructor_of_functional(Other)
+
+
+def test_is_h5_of_whole_models(tmp_path):
+    seen = []
+
+    @keras.saving.register_keras_serializable(package="test_private_apis")
+    class Watching(keras.layers.Layer):
+        def get_config(self):
+            seen.append(private_apis.is_h5_of_whole_models())
+            return super().get_config()
+
+    model = keras.Sequential([keras.Input((2,)), Watching()])
+    model.save(tmp_path / "model.keras")
+    assert not any(seen)
+    seen.clear()
+    model.save(tmp_path / "model.h5")
+    assert all(seen)
+    assert not private_apis.is_h5_of_whole_models()
+
+
+def test_exports_call(tmp_path):
+    seen = []
+
+    class Watching(keras.layers.Layer):
+        def call(self, inputs):
+            seen.append(private_apis.exports_call())
+            return inputs + 1.0
+
+    model = keras.Sequential([keras.Input((2,)), Watching()])
+    model.predict(np.ones((1, 2)), verbose=0)
+    tf.function(model)(tf.ones((1, 2)))
+    tf.function(lambda x: model(x))(tf.ones((1, 2)))
+    model(tf.ones((1, 2)))
+    assert not any(seen)
+    for export in (
+        lambda path: model.export(path, verbose=False),
+        functools.partial(tf.saved_model.save, model),
+    ):
+        seen.clear()
+        export(str(tmp_path))
+        assert all(seen)
+        assert seen
+
+
+def test_average_loss_in():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    private_apis.average_loss_in(model, "float64")
+    loss = model.evaluate(np.ones((2, 1)), np.ones((2, 1)), verbose=0)
+    assert np.isfinite(loss)
+    assert [x.dtype for x in model.metrics if x.name == "loss"] == ["float64"]
+
+
 def test_masks():
     embedding = keras.layers.Embedding(3, 2, mask_zero=True)
     outputs = embedding(np.array([[1, 0]]))
@@ -359,16 +447,7 @@ def test_adam_moments():
     assert float(second.numpy()) == pytest.approx(1.0)
 
 
-def test_wrap_symbolic_build():
-    kept = keras.Model._symbolic_build
-    try:
-        private_apis.wrap_symbolic_build(lambda build: ("wrapped", build))
-        assert keras.Model._symbolic_build == ("wrapped", kept)
-    finally:
-        keras.Model._symbolic_build = kept
-
-
-def test_wrapped_loss_and_metrics():
+def test_wrap_until_built():
     def counted(method):
         def call(x, y, y_pred, **kwargs):
             calls.append(method.__name__)
@@ -376,15 +455,25 @@ def test_wrapped_loss_and_metrics():
 
         return call
 
+    class Wrapping(keras.layers.Dense):
+        def call(self, x):
+            if private_apis.in_stateless_scope():
+                model = private_apis.outermost_layer(self)
+                if isinstance(model, keras.Model):
+                    private_apis.wrap_until_built(model, counted)
+            return super().call(x)
+
     calls = []
     inputs = keras.Input((1,))
-    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    model = keras.Model(inputs, Wrapping(1)(inputs))
     model.compile(loss="mse", metrics=["mae"])
     x = np.ones((2, 1), "float32")
-    with private_apis.wrapped_loss_and_metrics(model, counted):
-        model._symbolic_build(data_batch=(x, x, None))
+    before = set(vars(model))
+    model._symbolic_build(data_batch=(x, x, None))
     assert sorted(calls) == ["_compute_loss", "compute_metrics"]
-    assert not {"_compute_loss", "compute_metrics"} & set(vars(model))
+    assert set(vars(model)) == before
+    model.evaluate(x, x, verbose=0)
+    assert len(calls) == 2
 
 
 def test_compiled_metrics_and_their_functions():

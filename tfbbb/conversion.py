@@ -289,8 +289,7 @@ def with_posterior(
         inputs,
         outputs,
         name=model.name,
-        # Not built, so that it learns its parameters for each member.
-        likelihood=type(model.likelihood).from_config(model.likelihood.get_config()),
+        likelihood=model.likelihood,
         members=members,
     )
     _copy_trained_state(model, new, same_start)
@@ -300,12 +299,7 @@ def with_posterior(
 def _copy_trained_state(
     model: BayesianModel, new: BayesianModel, same_start: bool
 ) -> None:
-    """Copies likelihood, priors and number of rows to a model of the same network."""
-    for source, target in zip(
-        sublayers(model.likelihood), sublayers(new.likelihood), strict=True
-    ):
-        for old, variable in zip(source.variables, target.variables, strict=True):
-            variable.assign(np.broadcast_to(old.numpy(), variable.shape))
+    """Copies priors and number of rows to a model of the same network."""
     for old, weight in zip(
         _variational_weights(model), _variational_weights(new), strict=True
     ):

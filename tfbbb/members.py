@@ -82,9 +82,6 @@ def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
     config = _with_members(model.get_config(), len(indices))
     # That of a single posterior does not state a number.
     config["likelihood"]["config"]["members"] = len(indices)
-    # Both are of the mixture of all members.
-    config.pop("recalibration", None)
-    config.pop("inference", None)
     mixture = type(model).from_config(config)
     with_axis = _ids_of_member_variables(model)
     for ensemble, chosen in zip(sublayers(model), sublayers(mixture), strict=True):

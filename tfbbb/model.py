@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import ops, tree
+from keras import tree
 
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hold)
@@ -19,6 +19,7 @@ from tfbbb import kl_schedules, likelihoods
 from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
 from tfbbb.class_weights import relative_class_weights, with_weights_of_places
+from tfbbb.clones import arguments_for_config, given_arguments
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
@@ -37,7 +38,12 @@ from tfbbb.place_weights import repeated, split_weights
 from tfbbb.prediction.structure import num_members
 from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import is_validation_of_fit, mask_of
+from tfbbb.private_apis import (
+    average_loss_in,
+    graph_of,
+    is_validation_of_fit,
+    mask_of,
+)
 from tfbbb.probability_outputs import check_logits
 from tfbbb.training_rows import (
     TrainingRows,
@@ -87,12 +93,15 @@ class BayesianModel(PredictiveModel):
     ((4, 1), (4, 1))
 
     Args:
-        inputs: Keras inputs, as for `keras.Model`.
+        inputs: Keras inputs, as for `keras.Model`; or a functional or sequential model
+            in place of `inputs` and `outputs`, whose layers the model then shares.
         outputs: One Keras tensor, the parameters of the likelihood: e.g. one unit per
             target for `Normal()`, two for `Normal(heteroscedastic=True)`, one per class
             for `Categorical()`.
         name: Name of the model.
-        likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`.
+        likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`. The
+            likelihood of another model is copied with its shift, scale and learned
+            parameters.
         members: Number K of posteriors; by default the number that the layers were
             made with. Layers that were made with one member get K.
         recalibration: A recalibration of the predictions, as `recalibrate` returns it,
@@ -103,13 +112,15 @@ class BayesianModel(PredictiveModel):
     Raises:
         ValueError: There are several outputs, the outputs do not fit the likelihood
             (probabilities instead of logits), or the layers have different numbers of
-            members, or different numbers of samples above one.
+            members, or different numbers of samples above one; or `inputs` is a model
+            without a graph of Keras tensors.
+        TypeError: An argument is unknown.
     """
 
     def __init__(
         self,
-        inputs: Tensor,
-        outputs: Tensor,
+        inputs: Any,
+        outputs: Any = None,
         name: str | None = None,
         *,
         likelihood: str | Mapping[str, Any] | Likelihood | None = "normal",
@@ -118,7 +129,20 @@ class BayesianModel(PredictiveModel):
         inference: InferenceResult | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
+        unknown = kwargs.keys() - {"trainable", "dtype"}
+        if unknown:
+            # Keras would ignore them.
+            raise TypeError(
+                f"`{type(self).__name__}` has no such argument. "
+                f"Received: {', '.join(sorted(unknown))}"
+            )
+        if isinstance(inputs, keras.Model) and outputs is None:
+            inputs, outputs = _graph_of_network(inputs)
         super().__init__(inputs, outputs, name=name, **kwargs)
+        if kwargs.get("dtype") is not None:
+            # Keras forgets the policy of a functional model, which scales the loss.
+            self.dtype_policy = keras.dtype_policies.get(kwargs["dtype"])
+        self.check_format_of_config()
         if len(self.outputs) != 1:
             raise ValueError(
                 "A BayesianModel has one output tensor, which its likelihood takes. "
@@ -131,7 +155,11 @@ class BayesianModel(PredictiveModel):
         if self._num_members > 1:
             check_shared_layers(self)
         self._num_samples = _num_samples(self.variational_layers)
-        self.likelihood = likelihoods.get(likelihood)
+        found = likelihoods.get(likelihood)
+        if found is likelihood and found.built:
+            # That of another model, whose variables stay its own.
+            found = found.copy_for(self._num_members, self.outputs[0].shape)
+        self.likelihood = found
         if self.likelihood.task == "classification":
             check_logits(self.outputs[0])
         if not self.likelihood.built:
@@ -146,8 +174,10 @@ class BayesianModel(PredictiveModel):
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
-        self._nll_tracker = keras.metrics.Mean(name="nll")
-        self._kl_tracker = keras.metrics.Mean(name="kl")
+        # Sums over many rows exceed half precision.
+        dtype = keras.backend.result_type(keras.config.floatx(), "float32")
+        self._nll_tracker = keras.metrics.Mean(name="nll", dtype=dtype)
+        self._kl_tracker = keras.metrics.Mean(name="kl", dtype=dtype)
 
     @property
     def log_evidence(self) -> float | None:
@@ -212,6 +242,8 @@ class BayesianModel(PredictiveModel):
         if optimizer == "adam":
             optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
+        if self._nll_tracker.dtype != keras.config.floatx():
+            average_loss_in(self, self._nll_tracker.dtype)
         # `keras.wrappers` refuses a compiled model without a loss.
         self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
@@ -340,11 +372,13 @@ class BayesianModel(PredictiveModel):
         """Puts the weights of classes into the arguments of `keras.Model.fit`."""
         weights = relative_class_weights(class_weight, self.likelihood, rows)
         if self._num_places:
-            names = "x", "y", "sample_weight"
-            data, sample_weight = with_weights_of_places(
-                *map(arguments.get, names), weights, self.likelihood
+            arguments["x"], arguments["sample_weight"] = with_weights_of_places(
+                arguments["x"],
+                arguments.get("y"),
+                arguments.get("sample_weight"),
+                weights,
+                self.likelihood,
             )
-            arguments.update(x=data, sample_weight=sample_weight)
             return rows
         arguments["class_weight"] = weights
         if rows.targets is None:
@@ -375,7 +409,7 @@ class BayesianModel(PredictiveModel):
         recalibration, inference = self._recalibration, self.inference
         layers = self.variational_layers
         try:
-            self._discard_recalibration()
+            self._discard_recalibration("Training discards", stacklevel=6)
             self.inference = None
             self._prepare_for(rows)
             for layer in layers:
@@ -400,8 +434,9 @@ class BayesianModel(PredictiveModel):
             self.likelihood.check_targets(rows.targets, rows.counted)
             self.likelihood.adapt(rows.targets, rows.counted)
         # Every layer has its own weight where N is not known.
-        self._num_rows.assign(rows.size or 0.0)
-        if rows.size is not None:
+        known = not math.isnan(rows.size)
+        self._num_rows.assign(rows.size if known else 0.0)
+        if known:
             self.training_temperature(rows.size).assign(1.0)
 
     def training_temperature(self, num_rows: float) -> TrainingTemperature:
@@ -411,16 +446,6 @@ class BayesianModel(PredictiveModel):
             num_rows: Number N of training rows, or the sum of their weights.
         """
         return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
-
-    def _discard_recalibration(self) -> None:
-        if self._recalibration is not None:
-            warnings.warn(
-                f"Training discards the recalibration {self._recalibration!r}, which "
-                "was fitted to the old weights. Predictions are not recalibrated any "
-                "more. Call `recalibrate` after `fit`.",
-                stacklevel=5,
-            )
-            self._recalibration = None
 
     def _warn_about_other_units(self) -> None:
         priors = [
@@ -560,7 +585,8 @@ class BayesianModel(PredictiveModel):
         scores = None
         if training and self._num_samples > 1:
             scores = scores_of(self.variational_layers)
-        penalty = sum(ops.sum(loss) for loss in losses)
+        # The divergence is in single precision, the likelihood may be in double.
+        penalty = sum(tf.reduce_sum(tf.cast(loss, per_row.dtype)) for loss in losses)
         of_batch = tf.reduce_sum(weights, axis=1)
         if training and sample_weight is not None and self._mean_weights is not None:
             expected = self._weights_by_draw(
@@ -571,7 +597,7 @@ class BayesianModel(PredictiveModel):
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
-            log_prob, depending = scores
+            log_prob, depending = (tf.cast(score, per_row.dtype) for score in scores)
             loss += score_function_term(
                 nll_by_draw + depending / replicas, log_prob, self._num_samples
             )
@@ -655,15 +681,40 @@ class BayesianModel(PredictiveModel):
         return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
     def get_config(self) -> dict[str, Any]:
-        config = {
-            **super().get_config(),
-            **self.config_of_recalibration(),
+        self.check_format_of_config()
+        config = super().get_config()
+        own = {
+            "dtype": keras.saving.serialize_keras_object(self.dtype_policy),
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
         }
-        if self.inference is not None:
-            config["inference"] = self.inference.get_config()
+        if "output_layers" not in config:
+            # The constructor of a subclass makes the layers, and knows the others.
+            own = {k: v for k, v in own.items() if k in given_arguments(self)}
+        config.update(own)
+        if type(self).get_config is BayesianModel.get_config:
+            known = {*config, "recalibration", "inference"}
+            config.update(arguments_for_config(self, known))
         return config
+
+
+def _graph_of_network(network: keras.Model) -> tuple[Any, Any]:
+    """Returns inputs and outputs of a model that is passed as a network."""
+    if isinstance(network, PredictiveModel):
+        raise ValueError(
+            "The model has a likelihood already. Copy it by "
+            "`keras.models.clone_model(model)`, or pass `model.inputs, model.outputs` "
+            "to use its layers with another likelihood. "
+            f"Received: inputs={network.name!r} of type {type(network).__name__}"
+        )
+    graph = graph_of(network)
+    if graph is None:
+        raise ValueError(
+            "A network needs a graph of Keras tensors. Begin a `Sequential` model with "
+            "`keras.Input`, and pass `inputs, network(inputs)` for a subclassed model. "
+            f"Received: inputs={network.name!r} of type {type(network).__name__}"
+        )
+    return graph.input, graph.output
 
 
 def _num_samples(layers: list[VariationalLayer]) -> int:

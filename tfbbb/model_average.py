@@ -220,7 +220,6 @@ class ModelAverage(PredictiveModel):
 
     def get_config(self) -> dict[str, Any]:
         return {
-            **self.config_of_recalibration(),
             "models": [keras.saving.serialize_keras_object(m) for m in self._models],
             "mixture_weights": self.mixture_weights.tolist(),
             "name": self.name,
@@ -311,12 +310,17 @@ def _common_likelihood(models: list[BayesianModel], weights: np.ndarray) -> Like
     if len(set(weights.tolist())) > 1:
         common.member_weights = tuple(np.repeat(weights / members, members).tolist())
     learned = {id(variable) for variable in common.learned_variables}
+    wider = {"target_low": np.min, "target_high": np.max}
     for variable, *sources in zip(
         common.variables, *(x.variables for x in given), strict=True
     ):
         values = [source.numpy() for source in sources]
         if id(variable) in learned:
             variable.assign(np.reshape(values, variable.shape))
+            continue
+        if variable.name in wider:
+            # Each model bounds its parameters by its targets; later ones may differ.
+            variable.assign(wider[variable.name](values, axis=0))
             continue
         for value in values:
             if not np.allclose(value, values[0], rtol=1e-5, atol=0.0):

@@ -1,28 +1,49 @@
 """The base class of Keras models that predict distributions."""
 
+import json
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Unpack
 
 import keras
+import numpy as np
 
 from tfbbb import recalibration as recalibrations
+from tfbbb.clones import Clonable, arguments_in_config, mark_outputs
+from tfbbb.inference_result import InferenceResult
+from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
-from tfbbb.private_apis import sublayers
+from tfbbb.private_apis import is_h5_of_whole_models, sublayers
 from tfbbb.recalibration import Recalibration
 from tfbbb.types import ArrayLike
 
+_NO_H5 = (
+    "Keras' former format `.h5` lacks the likelihood of a model, with its shift and "
+    "scale of the targets. Use `.keras` for models, and `.weights.h5` for weights."
+)
+# What a weights file has beside variables, as JSON in bytes.
+_FITTED = "fitted"
+_FORMATS_OF_KERAS = {"tf_saved_model": "saved_model", "onnx": "onnx"}
 
-class PredictiveModel(keras.Model):
+
+class PredictiveModel(keras.Model, metaclass=Clonable):
     """A Keras model with a likelihood: it predicts, is recalibrated and exported.
+
+    The config of a model describes an untrained model: layers, likelihood and number of
+    members. What was fitted is saved with the weights, in `.keras` and `.weights.h5`:
+    shift and scale of the targets, the recalibration, and the `InferenceResult`.
 
     Attributes:
         likelihood: p(y | outputs).
+        inference: How the posterior was found; None for a model that is not the result
+            of `tfbbb.inference`.
     """
 
     likelihood: Likelihood
+    inference: InferenceResult | None = None
 
     @property
     def variational_layers(self) -> list[VariationalLayer]:
@@ -36,7 +57,8 @@ class PredictiveModel(keras.Model):
         """The recalibration of the predictions, or None.
 
         A recalibration is valid only for the weights that it was fitted to, so `fit`
-        removes it. Losses and metrics of `fit` and `evaluate` do not use it.
+        and `set_weights` remove it. Losses and metrics of `fit` and `evaluate` do not
+        use it.
         """
         return self._recalibration
 
@@ -125,8 +147,142 @@ class PredictiveModel(keras.Model):
             )
         writers[format](self, path, **options)
 
-    def config_of_recalibration(self) -> dict[str, Any]:
-        """Returns the part of `get_config` that tells the recalibration, if any."""
-        if self._recalibration is None:
-            return {}
-        return {"recalibration": recalibrations.serialize(self._recalibration)}
+    def export(
+        self,
+        filepath: str | os.PathLike[str],
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        **options: Any,
+    ) -> None:
+        """Exports the posterior predictive, as `export_predictive` does.
+
+        Keras would export the call of the model, which is one random draw.
+
+        Args:
+            filepath: Where to write; nothing may be there yet.
+            format: `"tf_saved_model"` or `"onnx"`, Keras' names of the formats.
+            verbose: Has no effect: nothing is printed.
+            input_signature: Must be None: the inputs are those of the model.
+            **options: As for `export_predictive`.
+
+        Raises:
+            ValueError: The format is another, an `input_signature` is given, or as
+                `export_predictive` says.
+        """
+        if format not in _FORMATS_OF_KERAS:
+            raise ValueError(
+                "Keras' `export` writes the predictive distribution as "
+                f"{', '.join(map(repr, _FORMATS_OF_KERAS))}; `export_predictive` has "
+                f"further formats. Received: format={format!r}"
+            )
+        if input_signature is not None:
+            raise ValueError(
+                "The predictive distribution takes the inputs of the model. Leave "
+                f"`input_signature` out. Received: input_signature={input_signature!r}"
+            )
+        self.export_predictive(filepath, format=_FORMATS_OF_KERAS[format], **options)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Sets the values of all variables, as `keras.Model.set_weights`.
+
+        Discards any recalibration, with a warning: it was fitted to the old weights.
+        """
+        super().set_weights(weights)
+        self._discard_recalibration("New weights discard")
+
+    def _discard_recalibration(self, reason: str, stacklevel: int = 3) -> None:
+        if self._recalibration is not None:
+            warnings.warn(
+                f"{reason} the recalibration {self._recalibration!r}, which "
+                "was fitted to the old weights. Predictions are not recalibrated any "
+                "more. Call `recalibrate` again.",
+                stacklevel=stacklevel,
+            )
+            self._recalibration = None
+
+    def save_own_variables(self, store: MutableMapping[str, Any]) -> None:
+        """Saves the model's own variables, its recalibration and inference."""
+        super().save_own_variables(store)
+        fitted = {
+            "recalibration": self._recalibration,
+            "inference": self.inference and self.inference.get_config(),
+        }
+        text = json.dumps(keras.saving.serialize_keras_object(fitted))
+        store[_FITTED] = np.frombuffer(text.encode(), np.uint8)
+
+    def load_own_variables(self, store: Mapping[str, Any]) -> None:
+        """Loads what `save_own_variables` saved.
+
+        Older files have the recalibration in the config of the model.
+        """
+        # Keras' files have keys, but cannot be iterated.
+        own = {key: store[key] for key in store.keys()}  # noqa: SIM118
+        text = own.pop(_FITTED, None)
+        super().load_own_variables(own)
+        if text is not None:
+            fitted = keras.saving.deserialize_keras_object(
+                json.loads(np.asarray(text, np.uint8).tobytes())
+            )
+            found = fitted["inference"]
+            self.recalibration = fitted["recalibration"]
+            self.inference = found and InferenceResult.from_config(found)
+
+    def load_weights(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        """Loads the weights, as `keras.Model.load_weights`.
+
+        Raises:
+            ValueError: The file is a whole model in Keras' former format `.h5`, which
+                lacks the state of the likelihood.
+        """
+        if str(filepath).endswith((".h5", ".hdf5")) and not str(filepath).endswith(
+            ".weights.h5"
+        ):
+            raise ValueError(f"{_NO_H5} Received: filepath={str(filepath)!r}")
+        super().load_weights(filepath, *args, **kwargs)
+
+    def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
+        """Saves the model as a `.keras` file, as `keras.Model.save`.
+
+        Raises:
+            ValueError: The file is to be in Keras' former format `.h5`.
+        """
+        if str(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(f"{_NO_H5} Received: filepath={str(filepath)!r}")
+        super().save(filepath, *args, **kwargs)
+
+    def check_format_of_config(self) -> None:
+        """Raises ValueError if Keras handles a config for the former format `.h5`."""
+        if is_h5_of_whole_models():
+            raise ValueError(f"{_NO_H5} Received: model={self.name!r}")
+
+    def arguments_of_clone(self) -> dict[str, Any]:
+        """Returns the arguments that a clone by Keras gets beside its layers."""
+        arguments = arguments_in_config(self.get_config())
+        # Not built, as the outputs may have another shape.
+        likelihood = type(self.likelihood).from_config(self.likelihood.get_config())
+        return {**arguments, "likelihood": likelihood}
+
+    def share_state_with(self, clone: Any) -> None:
+        """Gives a clone that has the layers of this model the state of the model.
+
+        `clone_model(model, clone_function=lambda layer: layer)` makes such a clone. Any
+        other clone has new weights, and nothing fitted.
+        """
+        own = {id(layer) for layer in sublayers(self)}
+        weighted = [layer for layer in clone.layers if layer.weights]
+        if not weighted or any(id(layer) not in own for layer in weighted):
+            return
+        copy_state(self.likelihood, clone.likelihood)
+        clone.num_rows = self.num_rows or 0.0
+        inputs = keras.layers.InputLayer
+        new = [x for x in clone.operations if not isinstance(x, inputs)]
+        old = [x for x in self.operations if not isinstance(x, inputs)]
+        if [id(x) for x in new] == [id(x) for x in old]:
+            clone.recalibration = self.recalibration
+            clone.inference = self.inference
+
+    def _run_through_graph(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        outputs = super()._run_through_graph(inputs, *args, **kwargs)
+        mark_outputs(self, inputs, outputs)
+        return outputs

@@ -24,6 +24,8 @@ from tfbbb.types import Distribution, Tensor
 OVERRIDDEN = {
     # Keras creates the resource of a variable here; an adopted variable has one.
     "AdoptedVariable": {"_initialize_with_initializer", "_initialize"},
+    # Keras runs the graph of a model on new inputs here to clone the model.
+    "PredictiveModel": {"_run_through_graph"},
 }
 
 
@@ -96,7 +98,34 @@ def run_through_graph(
         inputs: One value for each input; it need not be a tensor.
         operation: Returns the function to call in place of an operation.
     """
-    return graph._run_through_graph(inputs, operation_fn=operation)
+    from keras.src.ops.function import Function
+
+    return Function._run_through_graph(graph, inputs, operation_fn=operation)
+
+
+def is_recorded(tensor: keras.KerasTensor) -> bool:
+    """Whether a symbolic tensor is an input, or a layer's output in a graph.
+
+    Keras also computes shapes with symbolic tensors, and records no call.
+    """
+    return hasattr(tensor, "_keras_history")
+
+
+def has_constructor_of_functional(cls: type[keras.Model]) -> bool:
+    """Whether Keras makes clones of functional models of a class with the class.
+
+    Keras gives the clones of other classes the class `Functional`.
+    """
+    from keras.src.models.functional import functional_like_constructor
+
+    return bool(functional_like_constructor(cls))
+
+
+def is_h5_of_whole_models() -> bool:
+    """Whether Keras reads or writes a config for the legacy format `.h5`."""
+    from keras.src.backend.common import global_state
+
+    return bool(global_state.get_global_attribute("use_legacy_config"))
 
 
 def mask_of(tensor: Tensor) -> Tensor | None:
@@ -125,6 +154,18 @@ def outermost_call(layer: keras.Layer) -> Any:
 def outermost_layer(layer: keras.Layer) -> keras.Layer:
     """Returns the layer or model whose call is the outermost that runs."""
     return layer._get_call_context().entry_layer
+
+
+def exports_call() -> bool:
+    """Whether Keras traces the call of a model to export it.
+
+    `keras.Model.export` traces `model.__call__`, and `tf.saved_model.save` a function
+    that Keras calls `serving_default`.
+    """
+    if tf.executing_eagerly():
+        return False
+    name = tf.compat.v1.get_default_graph().name
+    return name in ("__call__", "serving_default")
 
 
 def remove_loss(layer: keras.Layer, loss: Tensor) -> None:
@@ -202,6 +243,12 @@ def is_validation_of_fit(arguments: Mapping[str, Any]) -> bool:
     return bool(arguments.get("kwargs", {}).get("_use_cached_eval_dataset"))
 
 
+def average_loss_in(model: keras.Model, dtype: str) -> None:
+    """Makes a compiled model average the losses that it reports in a dtype."""
+    # Keras does not track this metric either.
+    vars(model)["_loss_tracker"] = keras.metrics.Mean(name="loss", dtype=dtype)
+
+
 def in_stateless_scope() -> bool:
     """Whether a `keras.StatelessScope` is active, in which no variable has a value."""
     from keras.src.backend import in_stateless_scope
@@ -222,15 +269,6 @@ def index_in_optimizer(
 ) -> int:
     """Returns the place of a variable among those that an optimizer was built for."""
     return int(optimizer._get_variable_index(variable))
-
-
-def wrap_symbolic_build(wrap: Callable[[Any], Any]) -> None:
-    """Replaces the trace of a model before its first step under `tf.distribute`.
-
-    Args:
-        wrap: Takes Keras' method of `keras.Model` and returns the new one.
-    """
-    keras.Model._symbolic_build = wrap(keras.Model._symbolic_build)
 
 
 def compiled_metrics(
@@ -258,22 +296,29 @@ def wrapped_function(metric: keras.metrics.Metric) -> Any:
     return getattr(metric, "_fn", None)
 
 
-@contextlib.contextmanager
-def wrapped_loss_and_metrics(
-    model: keras.Model, wrap: Callable[[Any], Any]
-) -> Iterator[None]:
-    """Within a `with` block, wraps the methods that the trace of a model calls.
+def wrap_until_built(model: keras.Model, wrap: Callable[[Any], Any]) -> None:
+    """Wraps the loss and the metrics of a model until its trace ends.
 
-    They are called with `(x, y, y_pred, **kwargs)`.
+    Keras traces a model, its metrics and its loss before the first step under
+    `tf.distribute`. The methods are those of this model alone, and are called with
+    `(x, y, y_pred, **kwargs)`.
+
+    Args:
+        model: The model, while its trace calls it.
+        wrap: Takes a method and returns the one to call instead.
     """
+    if "_post_build" in vars(model):
+        return
     names = "_compute_loss", "compute_metrics"
     methods = {name: wrap(getattr(model, name)) for name in names}
-    vars(model).update(methods)
-    try:
-        yield
-    finally:
-        for name in names:
+    end = model._post_build
+
+    def unwrap_and_end() -> None:
+        for name in (*names, "_post_build"):
             del vars(model)[name]
+        end()
+
+    vars(model).update(methods, _post_build=unwrap_and_end)
 
 
 # `keras.layers.MultiHeadAttention`.

@@ -30,7 +30,7 @@ class TrainingRows:
 
     Attributes:
         targets: Targets of the training rows, or None if they were not read.
-        size: Number N of rows, or the sum of their weights if they have weights; None
+        size: Number N of rows, or the sum of their weights if they have weights; NaN
             if it is not known.
         target_weights: How much each target counts, [rows, places...] or [rows]: 0 for
             masked steps. None if all targets count alike.
@@ -45,7 +45,7 @@ class TrainingRows:
     """
 
     targets: np.ndarray | None
-    size: float | None
+    size: float
     target_weights: np.ndarray | None = None
     member_sizes: np.ndarray | None = None
     member_temperatures: np.ndarray | None = None
@@ -130,7 +130,7 @@ def training_rows(
             _warn_of_forms(distinct)
         has_weights = len(_parts(x)) > 2
         if not needs_targets and (known or (distinct and not has_weights)):
-            return TrainingRows(targets=None, size=dataset_size or distinct)
+            return TrainingRows(None, dataset_size or distinct or math.nan)
         return _rows_of_dataset(x, reader, dataset_size, steps_per_epoch, known)
     if isinstance(x, keras.utils.PyDataset):
         number = x.num_batches or steps_per_epoch
@@ -143,7 +143,7 @@ def training_rows(
         raise _no_targets(x)
     if not known:
         raise _unknown_size(type(x).__name__)
-    return TrainingRows(targets=None, size=dataset_size)
+    return TrainingRows(targets=None, size=dataset_size or math.nan)
 
 
 def _rows_of_dataset(
@@ -170,16 +170,19 @@ def _rows_of_dataset(
         elif not known:
             raise _unknown_size("tf.data.Dataset of unknown or infinite length")
         elif cardinality == tf.data.INFINITE_CARDINALITY:
-            return TrainingRows(targets=None, size=None)
+            return TrainingRows(targets=None, size=math.nan)
     reader.read(itertools.islice(dataset.as_numpy_iterator(), number), at_most)
     if cardinality == tf.data.UNKNOWN_CARDINALITY and reader.num_rows:
         _check_can_be_read_again(dataset)
+    different: float = reader.num_rows
     if distinct is None:
         share = elements / cardinality if elements and cardinality > 0 else 1.0
-        distinct = reader.num_rows * share
-    elif not drops_remainder(dataset):
-        distinct = min(distinct, reader.num_rows)
-    return reader.rows(dataset_size, distinct)
+        different *= share
+    elif drops_remainder(dataset):
+        different = distinct
+    else:
+        different = min(distinct, different)
+    return reader.rows(dataset_size, different)
 
 
 class _Reader:
@@ -246,7 +249,8 @@ class _Reader:
         if dataset_size is None:
             if distinct is not None:
                 total = distinct * mean_weight
-            _warn_if_far_from_rows(weights)
+            counts = "; if they are counts, pass the sum over the rows as "
+            warn_if_far_from_rows(weights, f"{counts}`dataset_size`", stacklevel=4)
         has_mean = self._rows_have_weights and mean_weight > 0
         return TrainingRows(
             targets=targets,
@@ -351,7 +355,7 @@ def _together(
         )
     if len(lengths) > 1 or any(batch is not None for batch in weights):
         longest = np.max([*lengths], axis=0).astype(int)
-        weights = [
+        filled = [
             _filled_up(
                 np.ones(batch.shape[: 1 + num_places]) if weight is None else weight,
                 longest,
@@ -359,7 +363,7 @@ def _together(
             for batch, weight in zip(targets, weights, strict=True)
         ]
         targets = [_filled_up(batch, longest) for batch in targets]
-        return np.concatenate(targets), np.concatenate(weights)
+        return np.concatenate(targets), np.concatenate(filled)
     return np.concatenate(targets), None
 
 
@@ -371,8 +375,16 @@ def _filled_up(batch: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.pad(batch, [(0, 0), *missing, *rest])
 
 
-def _warn_if_far_from_rows(weights: np.ndarray | None) -> None:
-    """Warns of weights that are hardly meant as numbers of rows."""
+def warn_if_far_from_rows(
+    weights: np.ndarray | None, counts: str, stacklevel: int = 2
+) -> None:
+    """Warns of weights that are hardly meant as numbers of rows.
+
+    Args:
+        weights: Weights of rows or places; None for 1.
+        counts: What to do if they are: a clause, or nothing.
+        stacklevel: As for `warnings.warn`.
+    """
     if weights is None or not (weights != 0).any():
         return
     mean = float(weights[weights != 0].mean())
@@ -382,10 +394,9 @@ def _warn_if_far_from_rows(weights: np.ndarray | None) -> None:
         "A sample weight is the number of times that its row counts, and the mean of "
         f"these weights is {mean:.3g}: the data count {mean:.3g} times as much beside "
         "the prior as without weights. If only the ratios of the weights matter, "
-        "divide them by their mean; if they are counts, pass their sum over the rows "
-        f"as `dataset_size`. Received: sample weights from {weights.min():.3g} to "
-        f"{weights.max():.3g}",
-        stacklevel=5,
+        f"divide them by their mean{counts}. Received: sample weights from "
+        f"{weights.min():.3g} to {weights.max():.3g}",
+        stacklevel=stacklevel + 1,
     )
 
 

@@ -39,6 +39,16 @@ Arrays = dict[str, npt.NDArray[Any]]
 Outputs = dict[str, npt.NDArray[Any] | list[Any]]
 
 
+# Parameters that do not change what is computed for a row, and those that `batch_key`
+# knows by their effect.
+_NOT_IN_KEY = frozenset(
+    (
+        *("record", "abstain_above", "routing_key", "deadline_ms"),
+        *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
+    )
+)
+
+
 class VersionName(NamedTuple):
     """The name of a model and the number of a version."""
 
@@ -100,20 +110,6 @@ class Request:
         return ("predict", *asked) if self.asks_moments else tuple(asked)
 
     @property
-    def is_separable(self) -> bool:
-        """Whether the answer for a row is the same whatever rows are computed with it.
-
-        In the signatures, all rows share the draws of the weights. Samples of the
-        targets need noise too, which depends on the place of the row, and the number of
-        draws for a standard error depends on all rows.
-        """
-        return not (
-            self.needs_passes
-            or self.query.parameters.max_standard_error is not None
-            or any("noise" in question.arguments for question in _asked(self.query))
-        )
-
-    @property
     def may_truncate(self) -> bool:
         """Whether the client accepts fewer draws where all of them would be too late.
 
@@ -136,14 +132,42 @@ class Request:
         return method not in (None, "auto", self.manifest.method)
 
     @property
-    def batch_key(self) -> Hashable:
-        """Equal for requests of one version whose rows may be computed together."""
-        levels = [
-            (question.name, *(self.query.parameters.levels(question) or ()))
-            for question in _asked(self.query)
-        ]
-        method = self.query.parameters.method if self.needs_passes else None
-        return self.signatures, *levels, self.num_samples, self.seed, method
+    def batch_key(self) -> Hashable | None:
+        """Equal for requests of one version whose rows may be computed together.
+
+        None if the answer for a row depends on the rows that are computed with it, so
+        that the rows of the request are computed at once and alone. In the signatures,
+        all rows share the draws of the weights. Samples of the targets need noise too,
+        which depends on the place of the row, and the number of draws for a standard
+        error depends on all rows.
+        """
+        parameters, asked = self.query.parameters, _asked(self.query)
+        if (
+            self.needs_passes
+            or parameters.max_standard_error is not None
+            or any("noise" in question.arguments for question in asked)
+        ):
+            return None
+        # A parameter that is not known to be without effect keeps requests apart.
+        others = (
+            tuple(value) if isinstance(value, list) else value
+            for name, value in parameters
+            if name not in _NOT_IN_KEY
+        )
+        return self.signatures, self.num_samples, self.seed, *others
+
+
+class LoadedRequest(NamedTuple):
+    """A request with the model that answers it, which may be unloaded meanwhile."""
+
+    model: "ExportedModel"
+    request: Request
+
+    @property
+    def batch_key(self) -> Hashable | None:
+        """Equal for requests that may be computed together; None for one alone."""
+        key = self.request.batch_key
+        return None if key is None else (self.model, key)
 
 
 @dataclass(frozen=True)
@@ -242,6 +266,8 @@ def truncate(request: Request, most_work: float) -> Request:
 
 def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     """Predicts blocks of rows of requests with the same batch key, all at once.
+
+    A request whose batch key is None is predicted alone, and whole.
 
     Raises:
         InvalidRequest: If the model cannot answer one of the requests.

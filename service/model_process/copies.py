@@ -9,6 +9,7 @@ import time
 from service.model_process.adoption import Ledger
 from service.shared.errors import Unavailable
 from service.shared.store import Store
+from tfbbb.export.manifest import Manifest, ManifestError
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +34,10 @@ class VersionCopies:
         self._ledger = ledger
         self._fault: str | None = None
         self._removed: set[tuple[str, int]] = set()
+        self._suitable: dict[tuple[str, int], bool] = {}
 
     def fetch_newest(self) -> None:
-        """Fetches the newest and the labelled versions; removes deleted ones."""
+        """Fetches `latest`, newer and labelled versions; removes deleted ones."""
         if self._store.is_directory:
             return
         try:
@@ -43,11 +45,16 @@ class VersionCopies:
             needed = self._ledger.labelled() & kept
         except Unavailable:
             return
-        newest: dict[str, int] = {}
-        for name, number in kept:
-            newest[name] = max(number, newest.get(name, 0))
-        for name, number in sorted(needed.union(newest.items())):
+        for name, number in sorted(needed):
             self._fetch(name, number)
+        numbers: dict[str, list[int]] = {}
+        for name, number in kept:
+            numbers.setdefault(name, []).append(number)
+        for name in sorted(numbers):
+            for number in sorted(numbers[name], reverse=True):
+                self._fetch(name, number)
+                if self._becomes_latest(name, number):
+                    break
         for name, number in deleted - self._removed:
             self._store.remove_copy(name, number)
         self._removed = deleted
@@ -74,6 +81,16 @@ class VersionCopies:
             kept, _ = self._ledger.versions()
             if (name, number) in kept:
                 self._fetch(name, number)
+
+    def _becomes_latest(self, name: str, number: int) -> bool:
+        """Returns whether a version may be `latest`; True if it cannot be read."""
+        if (name, number) not in self._suitable:
+            try:
+                manifest = Manifest.read(self._store.models / name / str(number))
+            except (ManifestError, OSError):
+                return True
+            self._suitable[name, number] = manifest.becomes_latest
+        return self._suitable[name, number]
 
     def _fetch(self, name: str, number: int) -> None:
         """Fetches a version that is not here; logs a fault once."""

@@ -49,13 +49,13 @@ def model_summary(
 
 
 def _version_status(version: ServedVersion) -> VersionStatus:
-    problem = version.problem
+    code = "FAILED_PRECONDITION" if version.is_broken else "UNAVAILABLE"
     return VersionStatus(
         version=str(version.number),
         state=version.state,
         status=Status(
-            error_code="OK" if problem is None else "FAILED_PRECONDITION",
-            error_message="" if problem is None else str(problem),
+            error_code="OK" if version.problem is None else code,
+            error_message=version.explanation,
         ),
     )
 
@@ -86,7 +86,7 @@ def _recalibration(manifest: Manifest) -> dict[str, Any] | None:
 
 def _describe(versions: Sequence[ServedVersion]) -> Description | None:
     for version in versions:
-        if version.manifest is not None and version.problem is None:
+        if version.manifest is not None and not version.is_broken:
             manifest = version.manifest
             return Description(
                 version=str(version.number),

@@ -179,7 +179,7 @@ class Operations:
         try:
             chosen.load()
         except Unavailable:
-            if chosen.problem is None:
+            if not chosen.is_broken:
                 raise
             return Frame({"problem": str(chosen.problem)})
         return Frame({"problem": None})

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import (
     Arrays,
     Block,
+    LoadedRequest,
     Request,
     VersionName,
     compute,
@@ -131,7 +132,7 @@ class Predictions:
         self._waiting = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
         self._computed: defaultdict[str, float] = defaultdict(float)
         self._counting = threading.Lock()
-        self.scheduler: Scheduler[Request, Arrays] = Scheduler(
+        self.scheduler: Scheduler[LoadedRequest, Arrays] = Scheduler(
             self._compute, settings.max_queue_seconds, work_done=_work_done
         )
         self.scheduler.start(settings.threads)
@@ -158,12 +159,12 @@ class Predictions:
         with self._counting:
             return dict(self._computed)
 
-    def _compute(self, batch: Batch[Request, Arrays]) -> Sequence[Arrays]:
-        model: Any = batch[0].task.key
+    def _compute(self, batch: Batch[LoadedRequest, Arrays]) -> Sequence[Arrays]:
+        model = batch[0].task.subject.model
         blocks = [Block(_in_time(portion.task), portion.rows) for portion in batch]
         begin = time.perf_counter()
         try:
-            return compute(model[0], blocks)
+            return compute(model, blocks)
         finally:
             seconds = time.perf_counter() - begin
             with self._counting:
@@ -223,18 +224,18 @@ class Predictions:
         milliseconds = request.query.parameters.deadline_ms
         # The way back should take as long as the way here.
         way = time.monotonic() - arrived
-        task: Task[Request, Arrays] = Task(
-            subject=request,
-            key=(model, request.batch_key),
+        subject = LoadedRequest(model, request)
+        task: Task[LoadedRequest, Arrays] = Task(
+            subject=subject,
+            key=subject.batch_key,
             rows=request.num_rows,
             work=request.work,
             deadline=arrived
             + (milliseconds or self._settings.deadline_ms) / 1000
             - way,
             waits_anew=milliseconds is None,
-            is_separable=request.is_separable,
             speed=version.speed(request.signatures),
-            finish=lambda outcome: self._finish(prediction, request, outcome),
+            finish=lambda outcome: self._finish(prediction, task, outcome),
             has_substitute=request.may_truncate and not request.is_truncated,
         )
         try:
@@ -245,18 +246,27 @@ class Predictions:
             if shorter is request:
                 raise
             return self._submit(prediction, version, model, shorter, arrived)
-        prediction.cancel_task = lambda: self.scheduler.cancel(task)
+        prediction.cancel_task = lambda: self._cancel(prediction, task)
         if prediction.is_cancelled:
-            self.scheduler.cancel(task)
+            self._cancel(prediction, task)
         return request
+
+    def _cancel(
+        self, prediction: Prediction, task: Task[LoadedRequest, Arrays]
+    ) -> None:
+        """Drops a task, and gives back the work that this saves."""
+        self._rates.correct(prediction.payer, -self.scheduler.cancel(task))
 
     def _finish(
         self,
         prediction: Prediction,
-        request: Request,
+        task: Task[LoadedRequest, Arrays],
         outcome: Sequence[Arrays] | Exception,
     ) -> None:
+        request = task.subject.request
         if isinstance(outcome, Exception):
+            # A key pays for the rows that were computed, whatever became of them.
+            self._rates.correct(prediction.payer, -task.work_left)
             prediction.fail(outcome)
             return
         more_work = request.work * (_share_of_draws(request, outcome) - 1)
@@ -301,13 +311,13 @@ class Predictions:
             prediction.reply(write)
 
 
-def _in_time(task: Task[Request, Arrays]) -> Request:
+def _in_time(task: Task[LoadedRequest, Arrays]) -> Request:
     """Returns the request of a task, with the most draws that are in time.
 
     It matters where the number of draws is found by passes, of which the last two have
     as many draws as the answer.
     """
-    request = task.subject
+    request = task.subject.request
     parameters = request.query.parameters
     if parameters.max_standard_error is None or parameters.deadline_ms is None:
         return request
@@ -349,5 +359,5 @@ def _share_of_draws(request: Request, blocks: Sequence[Arrays]) -> float:
     return (draws_taken(blocks) or request.num_samples) / request.num_samples
 
 
-def _work_done(portion: Portion[Request, Arrays], result: Arrays) -> float:
-    return portion.work * _share_of_draws(portion.task.subject, [result])
+def _work_done(portion: Portion[LoadedRequest, Arrays], result: Arrays) -> float:
+    return portion.work * _share_of_draws(portion.task.subject.request, [result])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from service.model_process.answer import Request
@@ -78,9 +78,7 @@ class PredictionRecorder:
                         for place, values in enumerate(rows, start=1)
                     ],
                 )
-                newest = session.scalar(
-                    select(RecordedRow.sequence).order_by(RecordedRow.sequence.desc())
-                )
+                newest = session.scalar(select(func.max(RecordedRow.sequence)))
                 assert newest is not None
                 too_old = now - self._settings.recorded_seconds
                 session.execute(

@@ -27,9 +27,10 @@ class ModelRegistry:
     Other files, such as a version that is still being written, are ignored. Names from
     clients are looked up among the names found, and never become paths.
 
-    `latest` is the newest version of a model that can be loaded. It changes only after
-    a newer version has been loaded, so that a new version, even a broken one, never
-    interrupts predictions. Versions with labels are loaded too, others on demand.
+    `latest` is the newest version of a model that can be loaded, of those that learned
+    something if there are any. It changes only after another version has been loaded,
+    so that a new version, even a broken one, never interrupts predictions. Versions
+    with labels are loaded too, others on demand.
 
     Args:
         store: The store of the versions, with the models directory.
@@ -64,7 +65,8 @@ class ModelRegistry:
         self._latest: dict[str, ServedVersion] = {}
         self._kept: set[ServedVersion] = set()
         self._scanning = threading.Lock()
-        self._latest_lock = threading.Lock()
+        # Held for each change of `_homed`, `settled`, `_latest` and `_kept`.
+        self._changing = threading.Lock()
         self.has_refreshed = False
         self.has_imported = False
         self._misplaced: set[Path] = set()
@@ -89,9 +91,10 @@ class ModelRegistry:
 
         The next refresh drops the models that have another home now.
         """
-        homed, before = frozenset(names), self._homed
-        self._homed = homed
-        self.settled &= homed
+        homed = frozenset(names)
+        with self._changing:
+            before, self._homed = self._homed, homed
+            self.settled &= homed
         if homed != before:
             self._must_refresh.set()
 
@@ -114,10 +117,15 @@ class ModelRegistry:
                 self._load_latest(name)
             except (Unavailable, UnknownModel):
                 continue  # The states of the versions have the reason.
-        for name in self._latest.keys() - set(homed):
-            self._latest.pop(name, None)
+        with self._changing:
+            # A model may have got its home here since this refresh began.
+            for name in self._latest.keys() - {*homed, *(self._homed or ())}:
+                del self._latest[name]
         self._load_labelled_versions(homed)
-        self.settled = frozenset(homed)
+        with self._changing:
+            # A model may have got another home since.
+            still = homed if self._homed is None else self._homed
+            self.settled = frozenset(homed) & frozenset(still)
         self.has_refreshed = True
         self._unload_idle_versions()
         self._copies.fetch_others(stop)
@@ -132,19 +140,24 @@ class ModelRegistry:
         """Adds versions that appeared or changed; drops those that vanished."""
         with self._scanning:
             found: dict[str, dict[int, ServedVersion]] = {}
-            for name, number, path in _versions_under(self.root):
+            for name, number, path in self._directories():
+                version = self._models.get(name, {}).get(number)
                 try:
                     files = fingerprint(path)
                 except FileNotFoundError:
                     continue  # Removed during the scan.
-                version = self._models.get(name, {}).get(number)
+                except OSError:
+                    # The disk does not answer now: what was read before stands. A new
+                    # version says so in its status, and is read again by the next scan.
+                    files = () if version is None else version.fingerprint
                 if version is None or version.fingerprint != files:
                     version = ServedVersion(name, number, path, files, self._ledger)
                 found.setdefault(name, {})[number] = version
             self._models = found
             self._warn_of_misplaced_models()
-            for name in self._latest.keys() - found.keys():
-                self._latest.pop(name, None)
+            with self._changing:
+                for name in self._latest.keys() - found.keys():
+                    del self._latest[name]
 
     def check_ready(self) -> None:
         """Raises `Unavailable` until every model is loaded or known to be broken."""
@@ -224,6 +237,19 @@ class ModelRegistry:
         """Returns the version that predicts by default, or None if none is loaded."""
         return self._latest.get(name)
 
+    def _directories(self) -> list[tuple[str, int, Path]]:
+        """Returns name, number and directory of the versions on the disk.
+
+        Raises:
+            Unavailable: If the disk does not answer.
+        """
+        try:
+            return list(_versions_under(self.root))
+        except OSError as error:
+            raise Unavailable(
+                f"The models directory cannot be read: {error.strerror}"
+            ) from None
+
     def _load_labelled_versions(self, homed: Collection[str]) -> None:
         """Loads versions with labels; unloads versions without label or `latest`."""
         try:
@@ -236,7 +262,7 @@ class ModelRegistry:
             if name in homed and name in self._models
         )
         needed = {version for version in versions if version is not None}
-        with self._latest_lock:
+        with self._changing:
             needed.update(self._latest.values())
             freed, self._kept = self._kept - needed, needed
         for version in freed:
@@ -269,27 +295,28 @@ class ModelRegistry:
     def _load_latest(self, name: str) -> ServedVersion:
         versions = self.versions(name)
         problems = []
-        for version in versions:
+        for version in sorted(versions, key=_preference, reverse=True):
             try:
                 version.load()
             except Unavailable as error:
-                problems.append(version.problem or error)
+                problems.append(version.explanation or error)
                 continue
             return self._set_latest(name, version)
-        self._latest.pop(name, None)
+        with self._changing:
+            self._latest.pop(name, None)
         raise Unavailable(
             f"No version of the model {name!r} can be served; the newest is "
             f"{versions[0].number}: {problems[0]}"
         )
 
     def _set_latest(self, name: str, version: ServedVersion) -> ServedVersion:
-        with self._latest_lock:
+        with self._changing:
             previous = self._latest.get(name)
             if previous is version:
                 return version
             if previous is not None:
                 there = self._models.get(name, {}).get(previous.number) is previous
-                if there and previous.number > version.number:
+                if there and _preference(previous) > _preference(version):
                     return previous  # Another thread has loaded a newer version.
                 self._kept.add(
                     previous
@@ -299,6 +326,11 @@ class ModelRegistry:
                 # Asked here because its home does not run: the table follows.
                 self._homed |= {name}
             return version
+
+
+def _preference(version: ServedVersion) -> tuple[bool, int]:
+    """Returns a key that is greater for the version that rather is `latest`."""
+    return version.becomes_latest, version.number
 
 
 def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:

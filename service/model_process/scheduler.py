@@ -31,13 +31,13 @@ class Task(Generic[T, Result]):
 
     Args:
         subject: What is computed.
-        key: Tasks with the same key may be computed together.
+        key: Tasks with the same key may be computed together, and in blocks of rows;
+            None for a task that is computed alone and whole.
         rows: Number of rows.
         work: The work of all rows.
         deadline: Time of `time.monotonic` after which the answer is of no use.
         waits_anew: Whether each block queues behind the tasks that came meanwhile,
             because the client named no deadline.
-        is_separable: Whether rows may be computed with others, or in blocks.
         speed: How long tasks of this kind take.
         finish: Takes the results of all blocks, or the error.
         has_substitute: Whether a smaller task is submitted if this one is too late.
@@ -46,19 +46,24 @@ class Task(Generic[T, Result]):
     """
 
     subject: T
-    key: Hashable
+    key: Hashable | None
     rows: int
     work: int
     deadline: float
     waits_anew: bool
-    is_separable: bool
     speed: Speed
     finish: Callable[[Sequence[Result] | Exception], None]
     has_substitute: bool = False
     is_spare: bool = False
     done: int = 0
     results: list[Result] = field(default_factory=list)
-    is_cancelled: bool = False
+    # Set once, in the lock of the scheduler: by `cancel`, or before `finish` is called.
+    has_ended: bool = False
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether rows may be computed with others, or in blocks."""
+        return self.key is not None
 
     @property
     def work_left(self) -> float:
@@ -177,12 +182,19 @@ class Scheduler(Generic[T, Result]):
             self._push(task, task.deadline)
             self._changed.notify()
 
-    def cancel(self, task: Task[T, Result]) -> None:
-        """Drops a task; its `finish` is not called, unless it is about to be."""
+    def cancel(self, task: Task[T, Result]) -> float:
+        """Drops a task; its `finish` is not called, unless it was due before.
+
+        Returns:
+            The work that this saves: that of the rows whose turn has not come.
+        """
         with self._changed:
-            task.is_cancelled = True
+            if task.has_ended:
+                return 0.0
+            task.has_ended = True
             self._waiting = [entry for entry in self._waiting if entry[2] is not task]
             heapq.heapify(self._waiting)
+            return task.work_left
 
     def run_once(self) -> bool:
         """Computes the next batch; returns whether there was one."""
@@ -191,7 +203,7 @@ class Scheduler(Generic[T, Result]):
             if batch and not batch[0].task.is_spare:
                 self._running[id(batch)] = self._clock() + _seconds(batch)
         for task in late:
-            _finish(task, _deadline_passed())
+            self._finish(task, _deadline_passed())
         if not batch:
             return bool(late)
         try:
@@ -200,7 +212,7 @@ class Scheduler(Generic[T, Result]):
             with self._changed:
                 self._running.pop(id(batch), None)
         for task, outcome in finished:
-            _finish(task, outcome)
+            self._finish(task, outcome)
         return True
 
     def seconds_waiting(self) -> float:
@@ -271,11 +283,12 @@ class Scheduler(Generic[T, Result]):
         running = min(seconds, default=0.0)
         together: dict[Hashable, tuple[Task[T, Result], float]] = {}
         for task in tasks:
-            first, work = together.get(task.key, (task, 0.0))
+            group = task if task.key is None else task.key
+            first, work = together.get(group, (task, 0.0))
             left = task.work_left
             if task.waits_anew and not whole:
                 left = min(left, task.block_work)
-            together[task.key] = (first, work + left)
+            together[group] = (first, work + left)
         total = 0.0
         for task, work in together.values():
             batches = max(1.0, work / task.block_work) if task.is_separable else 1.0
@@ -298,7 +311,7 @@ class Scheduler(Generic[T, Result]):
             return [], late
         first = heapq.heappop(entries)[2]
         batch = [self._portion(first, first.first_rows())]
-        if first.is_separable:
+        if first.key is not None:
             batch += self._join(entries, first.key, first.block_work - batch[0].work)
         return batch, late
 
@@ -355,12 +368,24 @@ class Scheduler(Generic[T, Result]):
 
     def _requeue(self, task: Task[T, Result]) -> None:
         with self._changed:
-            if not task.is_cancelled:
+            if not task.has_ended:
                 order = task.deadline
                 if task.waits_anew:
                     order = max([order, *(other for other, _, _ in self._waiting)])
                 self._push(task, order)
                 self._changed.notify()
+
+    def _finish(
+        self, task: Task[T, Result], outcome: Sequence[Result] | Exception
+    ) -> None:
+        with self._changed:
+            if task.has_ended:
+                return
+            task.has_ended = True
+        try:
+            task.finish(outcome)
+        except Exception:
+            logger.exception("a result could not be delivered")
 
 
 def _work(batch: Batch[T, Result]) -> float:
@@ -369,14 +394,6 @@ def _work(batch: Batch[T, Result]) -> float:
 
 def _seconds(batch: Batch[T, Result]) -> float:
     return batch[0].task.speed.seconds(_work(batch))
-
-
-def _finish(task: Task[T, Result], outcome: Sequence[Result] | Exception) -> None:
-    if not task.is_cancelled:
-        try:
-            task.finish(outcome)
-        except Exception:
-            logger.exception("a result could not be delivered")
 
 
 def _deadline_passed() -> DeadlineExceeded:

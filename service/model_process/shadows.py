@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.model_process.answer import Arrays, Request, VersionName, finish, prepare
+from service.model_process.answer import (
+    Arrays,
+    LoadedRequest,
+    Request,
+    VersionName,
+    finish,
+    prepare,
+)
 from service.model_process.codecs import CODECS
 from service.model_process.large_bodies import LargeBodies
 from service.model_process.query import Query
@@ -80,7 +87,7 @@ class Shadows:
         self,
         registry: ModelRegistry,
         settings: Settings,
-        scheduler: Scheduler[Request, Arrays],
+        scheduler: Scheduler[LoadedRequest, Arrays],
         large_bodies: LargeBodies,
         recorder: PredictionRecorder,
         metrics: ShadowMetrics,
@@ -117,7 +124,7 @@ class Shadows:
         except Exception as error:
             self._fail(answered, error)
 
-    def _task(self, answered: Answered) -> Task[Request, Arrays]:
+    def _task(self, answered: Answered) -> Task[LoadedRequest, Arrays]:
         name, frame = answered.shadow, answered.frame
         version = self._registry.version(*name)
         model = version.load()
@@ -131,14 +138,14 @@ class Shadows:
         def finish_task(outcome: Sequence[Arrays] | Exception) -> None:
             self._executor.submit(self._finish, answered, request, outcome)
 
+        subject = LoadedRequest(model, request)
         return Task(
-            subject=request,
-            key=(model, request.batch_key),
+            subject=subject,
+            key=subject.batch_key,
             rows=request.num_rows,
             work=request.work,
             deadline=math.inf,
             waits_anew=False,
-            is_separable=request.is_separable,
             speed=version.speed(request.signatures),
             finish=finish_task,
             is_spare=True,
@@ -156,16 +163,15 @@ class Shadows:
             finish(request, outcome)  # Only rows that have an answer are recorded.
             if answered.prediction_id is not None:
                 self._recorder.record(request, shadow_of=answered.prediction_id)
+            if request.manifest.classes == answered.request.manifest.classes:
+                self._metrics.compare(
+                    answered.shadow, _joined(answered.outcome), _joined(outcome)
+                )
         except Exception as error:
             self._fail(answered, error)
-            return
-        same_classes = request.manifest.classes == answered.request.manifest.classes
-        if same_classes:
-            self._metrics.compare(
-                answered.shadow, _joined(answered.outcome), _joined(outcome)
-            )
-        self._metrics.count(answered.shadow, COMPUTED)
-        self._leave(answered)
+        else:
+            self._metrics.count(answered.shadow, COMPUTED)
+            self._leave(answered)
 
     def _fail(self, answered: Answered, error: Exception) -> None:
         name, number = answered.shadow

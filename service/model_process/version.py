@@ -1,6 +1,7 @@
 """One version of a model, on disk and in memory."""
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -8,13 +9,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from service.model_process.adoption import AdoptionError, Ledger
+from service.model_process.adoption import Ledger
+from service.model_process.passing_faults import is_passing
 from service.model_process.speed import Speed
 from service.model_process.warm_up import warm_up
 from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
 from tfbbb import tensorflow_startup
-from tfbbb.export.manifest import Manifest, ManifestError
+from tfbbb.export.manifest import Manifest
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -25,11 +27,18 @@ logger = logging.getLogger(__name__)
 # the same time.
 _loading = threading.Lock()
 
+# The pause after a fault that may pass; each further one doubles it.
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 
 class ServedVersion:
     """One version of a model: a SavedModel on disk, and in memory once loaded.
+
+    A version whose files are not those that were exported is broken until they change.
+    After a fault that may pass, such as too few descriptors, it is tried again.
 
     Args:
         name: Name of the model.
@@ -37,6 +46,9 @@ class ServedVersion:
         path: Directory of the SavedModel.
         fingerprint: Fingerprint of the files when the version was found.
         ledger: The recorded versions.
+
+    Attributes:
+        problem: Why the version cannot be served, for now or until its files change.
     """
 
     def __init__(
@@ -60,15 +72,42 @@ class ServedVersion:
         self._speeds: dict[tuple[str, ...], Speed] = {}
         self._ledger = ledger
         self._in_ledger = False
+        self._pause = _FIRST_PAUSE
+        self._retry_at = 0.0
         try:
             self.manifest = Manifest.read(path)
         except Exception as error:
-            self._mark_broken(error)
+            self._note(error)
 
     @property
     def is_loaded(self) -> bool:
         """Whether `load` returns at once."""
         return self._model is not None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the version cannot be served until its files change."""
+        return self.state is VersionState.END
+
+    @property
+    def explanation(self) -> str:
+        """Why the version cannot be served, and when it is tried again.
+
+        Empty if it can be served.
+        """
+        problem = self.problem
+        if problem is None:
+            return ""
+        reason = str(problem) or type(problem).__name__
+        if self.is_broken:
+            return reason
+        seconds = math.ceil(max(0.0, self._retry_at - time.monotonic()))
+        return f"{reason}; it is tried again in {seconds} s"
+
+    @property
+    def becomes_latest(self) -> bool:
+        """Whether the version may be `latest` beside others."""
+        return self.manifest is None or self.manifest.becomes_latest
 
     def speed(self, signatures: Sequence[str]) -> Speed:
         """Returns how long predictions by some signatures take."""
@@ -87,12 +126,12 @@ class ServedVersion:
         if (model := self._model) is not None:
             return model
         with _loading:
-            if self._model is None and self.problem is None:
+            if self._model is None and self._may_try:
                 self._load()
             if self._model is None:
                 raise Unavailable(
                     f"Version {self.number} of the model {self.name!r} cannot be "
-                    f"served: {self.problem}"
+                    f"served: {self.explanation}"
                 )
             return self._model
 
@@ -109,13 +148,22 @@ class ServedVersion:
         Raises:
             Unavailable: If the ledger cannot check the version yet.
         """
-        if self._in_ledger or self.manifest is None or self.problem is not None:
+        if self._in_ledger or not self._may_try:
             return
         try:
+            self.manifest = self.manifest or Manifest.read(self.path)
             self.manifest.verify(self.path)
             self._record()
-        except (ManifestError, AdoptionError) as error:
-            self._mark_broken(error)
+        except Unavailable:
+            raise
+        except Exception as error:
+            problem: Exception | None = error
+        else:
+            problem = None
+        with _loading:
+            # Another thread may have loaded the version meanwhile.
+            if self._model is None:
+                self._note(problem)
 
     def signatures(self) -> dict[str, Any]:
         """Returns the `SignatureDef` of each signature.
@@ -140,8 +188,10 @@ class ServedVersion:
             self.state = VersionState.START
             raise
         except Exception as error:
-            self._mark_broken(error)
+            self._note(error)
         else:
+            self._note(None)
+            self.manifest = model.manifest
             self._model = model
             self.state = VersionState.AVAILABLE
 
@@ -150,15 +200,29 @@ class ServedVersion:
             self._ledger.record(self.name, self.number, self.path)
             self._in_ledger = True
 
-    def _mark_broken(self, problem: Exception) -> None:
+    @property
+    def _may_try(self) -> bool:
+        """Whether the version is not broken, and no pause after a fault is left."""
+        return not self.is_broken and time.monotonic() >= self._retry_at
+
+    def _note(self, problem: Exception | None) -> None:
+        """Notes the outcome of a try: a fault, or None if there was none."""
+        self.problem = problem
+        if problem is None:
+            self._pause, self._retry_at = _FIRST_PAUSE, 0.0
+            return
+        if is_passing(problem):
+            self.state = VersionState.START
+            self._retry_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        else:
+            self.state = VersionState.END
         logger.warning(
             "version %d of the model %r cannot be served: %s",
             self.number,
             self.name,
-            problem,
+            self.explanation,
         )
-        self.problem = problem
-        self.state = VersionState.END
 
 
 def import_tensorflow() -> None:

@@ -45,6 +45,22 @@ def interrupt(process):
     return stdout, stderr
 
 
+@pytest.mark.parametrize("name", ["train", "tune", "serve", "demo", "predict"])
+def test_library_that_catches_everything_is_interrupted(tmp_path, name):
+    (tmp_path / "typer.py").write_text(
+        "import time\n"
+        "print('importing', flush=True)\n"
+        "try:\n"
+        "    time.sleep(600)\n"
+        "except BaseException:\n"
+        "    pass\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    with running(name, directory=tmp_path, PYTHONPATH=path) as process:
+        assert process.stdout.readline() == "importing\n"
+        assert interrupt(process) == ("", "")
+
+
 def test_importing_tensorflow_is_interrupted(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{i}\n" for i in range(40)))
     command = ("train", "t.csv", "--target", "y", "--output", "models/t")

@@ -1,5 +1,7 @@
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -17,7 +19,9 @@ class Ready(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
         self.end_headers()
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready)
+print(f"http://127.0.0.1:{server.server_port}/ serves", flush=True)
+server.serve_forever()
 """
 
 
@@ -44,6 +48,23 @@ def test_a_service_that_ignores_sigterm_is_killed(tmp_path, monkeypatch):
     with running_service(tmp_path) as service:
         assert httpx.get(service.url).status_code == 200
     assert started[0].returncode == -signal.SIGKILL
+
+
+def test_no_other_program_can_take_the_port_before_the_service(tmp_path, monkeypatch):
+    popen = subprocess.Popen
+    with contextlib.ExitStack() as others:
+
+        def late(command, **arguments):
+            port = int(command[command.index("--port") + 1])
+            if port:  # Another program listens there first.
+                other = socket.create_server(("127.0.0.1", port))
+                others.enter_context(other)
+            return popen([sys.executable, "-c", STUBBORN, str(port)], **arguments)
+
+        monkeypatch.setattr("subprocess.Popen", late)
+        monkeypatch.setattr("tfbbb.cli.running_service._SECONDS_TO_STOP", 0.2)
+        with running_service(tmp_path) as service:
+            assert httpx.get(service.url).status_code == 200
 
 
 def test_sigterm_ends_the_service_with_the_program(tmp_path):

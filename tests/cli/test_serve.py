@@ -44,6 +44,17 @@ def test_the_default_serves_saved_models_on_the_loopback_address(
     assert served == dict(Settings())
 
 
+def test_windows_is_refused_in_one_sentence(tfbbb, monkeypatch):
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "service":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "platform", "win32")
+    result = tfbbb("serve")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: The service runs on Linux")
+    assert result.stderr.endswith("Received: sys.platform='win32'\n")
+
+
 def test_options_set_the_address_and_the_settings(tfbbb, served, tmp_path, monkeypatch):
     monkeypatch.setenv("TFBBB_THREADS", "3")
     port = free_port()

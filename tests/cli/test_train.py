@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from tests.small_disk import small_disk
 from tfbbb.cli import app
 from tfbbb.data.writing import write_table
+from tfbbb.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.export.manifest import Manifest
 from tfbbb.training.record import TrainingRecord
 
@@ -212,6 +213,17 @@ def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):
         result = tfbbb("train", data, "--target", "effect", "--output", output)
         assert result.exit_code == 1
         assert message in result.stderr
+
+
+def test_a_model_that_learned_nothing_ends_with_exit_code_3(
+    tfbbb, data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tfbbb.evaluation.judgement._has_learned", lambda *_: False)
+    result = tfbbb(*("train", data, "--target", "effect", *FIT, "--output", "effect"))
+    assert result.exit_code == 3
+    assert f"Warning: {LEARNED_NOTHING}\n" in result.stdout
+    assert result.stdout.endswith("exported to effect/1\n")
+    assert not Manifest.read("effect/1").becomes_latest
 
 
 def test_training_that_diverges_gets_one_sentence_and_writes_nothing(

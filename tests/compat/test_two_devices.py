@@ -3,6 +3,7 @@
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -92,6 +93,21 @@ def one_and_two_devices(name):
 def process():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         yield executor
+
+
+def test_keras_model_is_not_changed_by_the_import():
+    import keras
+
+    import tfbbb.compat.tfp_layers
+
+    functions = {
+        name: value.__module__
+        for kind in keras.Model.__mro__
+        for name, value in vars(kind).items()
+        if isinstance(value, FunctionType)
+    }
+    assert tfbbb.compat.tfp_layers.DistributionLambda
+    assert not {k: v for k, v in functions.items() if v.startswith("tfbbb")}
 
 
 # Subclassed models are built by their first step too, as are those evaluated first.

@@ -1,6 +1,7 @@
 """Baselines against scikit-learn and SciPy, and judgements of known predictions."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from tfbbb.evaluation import Baseline, InputEncoding, PredictedRows, judge
-from tfbbb.evaluation.predicted_rows import joined
+from tfbbb.evaluation.predicted_rows import joined, tells_rows_apart
+from tfbbb.shown_number import shown_number
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -109,9 +111,12 @@ def test_a_better_model_has_less_error_in_words():
     assert judged["sentences"][0] == f"The model has {share} less error than the mean."
     assert judged["figures"]["mean"]["r_squared"] == pytest.approx(0.0, abs=1e-12)
     assert judged["figures"]["model"]["r_squared"] > 0.9
+    assert judged["learned"]
     worse = judge({"model": rows["mean"], "linear model": rows["model"]}, Y)
     assert worse["warnings"][0] == worse["sentences"][0]
-    assert "more error than a linear model" in worse["sentences"][0]
+    assert worse["sentences"][0] == (
+        f"The model has {shown_number(1 / ratio, 2)} times the error of a linear model."
+    )
 
 
 def test_noise_is_no_better_than_the_mean():
@@ -121,6 +126,57 @@ def test_noise_is_no_better_than_the_mean():
     model = PredictedRows(mean.predict(None, targets).log_prob, noise, 0.9)
     judged = judge({"model": model, "mean": mean.predict(None, targets)}, targets)
     assert judged["warnings"] == ["The model is no better than the mean."]
+    worse = PredictedRows(model.log_prob, 6.0 * noise, 0.9)
+    judged = judge({"model": worse, "mean": mean.predict(None, targets)}, targets)
+    assert "more error than the mean" in judged["warnings"][0]
+    assert not judged["learned"]
+
+
+def absurd_rows(rows_apart=True):
+    """A model with one absurd mean and better probabilities, beside the mean."""
+    mean = Baseline.constant(Y).predict(None, Y)
+    means = np.full((ROWS, 1), Y.mean())
+    means[5] += 500.0 * Y.std() * np.sqrt(ROWS)
+    log_prob = mean.log_prob + 0.5
+    model = PredictedRows(log_prob, means, 0.9, tells_rows_apart=rows_apart)
+    return {"model": model, "mean": mean}
+
+
+def test_an_absurd_mean_is_told_with_its_size_and_is_nothing_learned():
+    judged = judge(absurd_rows(), Y)
+    assert judged["warnings"][0] == (
+        "The model is no closer to the targets than the mean: it has 500 times the "
+        "error of the mean, but its probabilities are better by 0.5 nats per row."
+    )
+    assert not judged["learned"]
+    assert not any("e+" in sentence for sentence in judged["sentences"])
+
+
+@pytest.mark.parametrize("rows_apart", [True, False])
+def test_better_probabilities_must_differ_by_row(rows_apart):
+    rows = absurd_rows(rows_apart)
+    model = replace(rows["model"], mean=rows["mean"].mean)
+    assert judge({**rows, "model": model}, Y)["learned"] == rows_apart
+
+
+def test_targets_are_more_probable_in_their_own_rows_if_rows_differ():
+    linear = Baseline.linear(FEATURES, Y)
+    constant = Baseline.constant(Y)
+
+    class Prediction:
+        def __init__(self, baseline, rows=None):
+            self.baseline = baseline
+            self.rows = np.arange(ROWS) if rows is None else rows
+
+        def take(self, rows):
+            return Prediction(self.baseline, rows)
+
+        def log_prob(self, targets):
+            return self.baseline.predict(FEATURES[self.rows], targets).log_prob
+
+    for baseline, expected in ((linear, True), (constant, False)):
+        log_prob = Prediction(baseline).log_prob(Y)
+        assert tells_rows_apart(Prediction(baseline), Y, log_prob) == expected
 
 
 def test_a_row_that_decides_the_error_is_named():

@@ -74,3 +74,11 @@ def wait_for(path):
 
 def threads():
     return os.environ["TF_NUM_INTRAOP_THREADS"]
+
+
+def call(function):
+    return function()
+
+
+def is_known(name):
+    return name in {"one", "two", "three"}

@@ -1,5 +1,6 @@
 """What all executors have in common, and the processes of this machine."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tfbbb.executor import (
     TaskError,
     make_executor,
 )
+from tfbbb.executor.code_digest import code_digest
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +182,66 @@ def test_a_task_of_other_arguments_is_computed_again(tmp_path):
         task = Task("the task", functions.count, {"path": log, "number": number})
         assert InProcessExecutor().run([task], directory=kept) == [number]
     assert log.read_text() == "1\n2\n"
+
+
+CODE = {
+    "the function": ("    return 2\n", "    return 3\n"),
+    "a constant of the module": ("    return STEP\nSTEP = 2\n",) * 2,
+    "another module": ("    return other.value()\n",) * 2,
+}
+
+
+@pytest.mark.parametrize("what", CODE)
+@pytest.mark.parametrize("is_argument", [False, True])
+def test_a_task_of_changed_code_is_computed_again(
+    tmp_path, monkeypatch, what, is_argument
+):
+    values = []
+    for place, body in enumerate(CODE[what]):
+        package = tmp_path / str(place) / "changing"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "other.py").write_text(f"def value():\n    return {place + 2}\n")
+        source = f"from changing import other\ndef function():\n{body}"
+        source = source.replace("STEP = 2", f"STEP = {place + 2}")
+        (package / "work.py").write_text(source)
+        for name in [name for name in sys.modules if name.startswith("changing")]:
+            del sys.modules[name]
+        monkeypatch.syspath_prepend(str(package.parent))
+        function = importlib.import_module("changing.work").function
+        task = Task("the task", function)
+        if is_argument:
+            task = Task("the task", functions.call, {"function": function})
+        values += InProcessExecutor().run([task], directory=tmp_path / "kept")
+    assert values == [2, 3]
+
+
+def test_function_of_a_notebook_is_known_by_its_code():
+    values = []
+    for body in ("1", "2", "2"):
+        cell = {"__name__": "__main__"}
+        exec(f"def half(): return {body}\ndef double(): return 2 * half()", cell)
+        values.append(code_digest(cell["double"]))
+    assert values[0] != values[1] == values[2]
+
+
+def test_code_has_the_same_digest_in_every_process():
+    program = (
+        "from tests.executor import tasks\n"
+        "from tfbbb.executor.code_digest import code_digest\n"
+        "print(code_digest(tasks.is_known))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert found == {code_digest(functions.is_known)}
 
 
 def test_tasks_with_the_same_key_are_refused():

@@ -205,9 +205,13 @@ def assert_gradients(model):
 
 @pytest.mark.parametrize(
     "policy",
-    ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)],
+    [
+        "mixed_bfloat16",
+        "float64",
+        pytest.param("mixed_float16", marks=pytest.mark.slow),
+    ],
 )
-def test_mixed_precision_trains_every_layer_with_the_divergence_in_float32(policy):
+def test_every_policy_trains_every_layer_with_the_divergence_in_float32(policy):
     keras.config.set_dtype_policy(policy)
     try:
         model = every_layer()
@@ -223,7 +227,6 @@ def test_mixed_precision_trains_every_layer_with_the_divergence_in_float32(polic
         for weight in layer.variational_weights:
             assert weight.mean.dtype == weight.stddev.dtype == tf.float32
     for variable, value in zip(model.trainable_variables, before, strict=True):
-        assert variable.dtype == "float32"
         assert np.isfinite(variable.numpy()).all(), variable.path
         assert np.any(variable.numpy() != value), variable.path
     loss, gradients = loss_and_gradients(model)
@@ -352,6 +355,19 @@ def test_checkpoints_restore_every_weight(members, tmp_path):
     tf.train.Checkpoint(model=second).restore(path).assert_consumed()
     for one, other in zip(first.weights, second.weights, strict=True):
         np.testing.assert_array_equal(one, other, err_msg=one.path)
+    # The noise goes on where it was.
+    np.testing.assert_array_equal(first(X), second(X))
+
+
+@pytest.mark.filterwarnings("ignore:The exported call")
+def test_tensorflow_saves_models_with_every_layer(tmp_path):
+    model = every_layer(members=2)
+    tf.saved_model.save(model, str(tmp_path / "saved"))
+    served = tf.saved_model.load(str(tmp_path / "saved")).signatures["serving_default"]
+    (name,) = served.structured_input_signature[1]
+    (first,), (second,) = (served(**{name: X}).values() for _ in range(2))
+    assert first.shape == model(X).shape
+    assert np.any(first != second)
 
 
 def spread_means(model):

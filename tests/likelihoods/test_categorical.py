@@ -145,3 +145,25 @@ def test_nothing_is_to_be_adapted_or_learned():
     assert likelihood.num_outputs(7) == 7
     assert likelihood.num_classes == 4
     assert likelihood.noise_size == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_soft_labels_of_a_step_are_refused(dtype):
+    likelihood = Categorical()
+    likelihood.build((None, 3))
+    outputs = tf.zeros([2, 3])
+    possible = tf.constant([[0, 1, 0], [0, 0, 1]], dtype)
+    np.testing.assert_allclose(
+        likelihood.negative_log_likelihood(possible, outputs), np.log([3, 3])
+    )
+    soft = tf.constant([[0.0, 0.9, 0.1], [0, 0, 1]]) if dtype == "float32" else None
+    for wrong in (soft, tf.constant([[0, 2, 0], [0, 0, 1]], dtype)):
+        if wrong is not None:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="soft labels"):
+                likelihood.negative_log_likelihood(wrong, outputs)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="soft labels"):
+        likelihood.negative_log_likelihood(tf.constant([0.0, 0.5]), outputs)
+    masked = likelihood.negative_log_likelihood(
+        tf.constant([[0, 0, 0], [0, 0, 1]], dtype), outputs, tf.constant([0.0, 1.0])
+    )
+    np.testing.assert_allclose(masked, [0.0, np.log(3)], rtol=1e-6)

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,24 @@ def test_log_prob_is_that_of_the_label(fitted):
     np.testing.assert_allclose(fitted.log_prob(x, labels), expected, rtol=1e-4)
     with pytest.raises(ValueError, match="Received: 'fir' in row 1"):
         fitted.log_prob(x[:2], ["oak", "fir"])
+
+
+def test_exported_onnx_file_has_the_same_answers(fitted, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, _ = blobs(5, seed=6)
+    path = fitted.export(tmp_path / "trees.onnx", format="onnx", method="moments")
+    assert path == tmp_path / "trees.onnx"
+    session = onnxruntime.InferenceSession(path)
+    (found,) = session.run(["probabilities"], {"inputs": x.astype("float32")})
+    expected = fitted.to_keras().predictive(x, method="moments").probabilities
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    entry = session.get_modelmeta().custom_metadata_map["tfbbb"]
+    assert json.loads(entry)["classes"] == list(fitted.classes_)
+
+
+def test_unknown_format_of_an_export_is_refused(fitted, tmp_path):
+    with pytest.raises(ValueError, match=r"`format` must be one of .* format='pmml'"):
+        fitted.export(tmp_path / "trees", format="pmml")
 
 
 def test_draws_and_sets_are_of_labels(fitted):

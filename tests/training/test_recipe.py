@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tfbbb.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.export.manifest import Manifest
 from tfbbb.training import train_table
 from tfbbb.training.temperature_choice import _gain
@@ -72,6 +73,45 @@ def test_time_that_runs_out_ends_training_and_is_said():
     for kind in ("sentences", "warnings"):
         assert said in trained.judgement[kind][-1]
     assert math.isfinite(trained.metrics["rmse"])
+    # After one step the error is that of a constant, or more.
+    assert not trained.judgement["learned"]
+    assert not trained.judgement["becomes_latest"]
+    assert LEARNED_NOTHING in trained.judgement["warnings"]
+
+
+def heavy_tailed_counts():
+    """Few giant counts, and a column whose greatest values are far from all others."""
+    generator = np.random.default_rng(3)
+    x, stays = generator.normal(size=(2, 200))
+    stays = np.where(generator.uniform(size=200) < 0.9, 0.0, np.exp(3.0 + stays))
+    mean = np.exp(1.0 + 0.4 * x + 0.1 * np.log1p(stays))
+    counts = generator.negative_binomial(0.8, 0.8 / (0.8 + mean))
+    counts[[7, 90]] = 150, 400
+    return {"x": x, "stays": np.round(stays), "y": counts}
+
+
+def decades():
+    """Positive numbers over six decades, and more columns than rows tell apart."""
+    generator = np.random.default_rng(4)
+    x = generator.normal(size=(80, 30))
+    y = np.exp(3.0 * x[:, 0] + generator.normal(size=80))
+    return {"y": y, **{f"x{i}": x[:, i] for i in range(30)}}
+
+
+@pytest.mark.parametrize("rows", [heavy_tailed_counts, decades])
+def test_no_mean_of_a_heavy_tailed_target_is_absurd(rows):
+    training, model = {"steps": 150}, {"members": 4, "hidden_units": [16]}
+    spec = {"target": "y", "training": training, "model": model}
+    columns = rows()
+    trained = train_table(columns, spec)
+    figures = trained.judgement["figures"]
+    # Far worse than a constant is refused; 3 members of 4 are left for each row.
+    assert figures["model"]["rmse"] < 1.1 * figures["mean"]["rmse"]
+    assert figures["model"]["log_likelihood"] > figures["mean"]["log_likelihood"]
+    far = {name: 100.0 * np.asarray(values) for name, values in columns.items()}
+    prediction = trained.model.predictive(trained.schema.inputs(pa.table(far)))
+    if trained.recipe["chosen"]["likelihood"]["name"] != "student_t":
+        assert prediction.mean.max() < 3.0 * max(columns["y"])
 
 
 def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):

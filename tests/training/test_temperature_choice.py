@@ -21,7 +21,8 @@ def test_members_that_diverged_are_worth_nothing():
     assert np.isfinite(tried(outputs).log_likelihood)
     far = outputs.copy()
     far[7] = 6000.0
-    assert tried(far) == temperature_choice.Trial(0.1, -np.inf, 1.0)
+    # The row is absurd, not infinite: a tighter bound of the means repairs it.
+    assert tried(far).high < likelihood.target_high.numpy()
     missing = outputs.copy()
     missing[7] = np.nan
     assert tried(missing).log_likelihood == -np.inf

@@ -26,6 +26,10 @@ _SERVICE_PACKAGES = frozenset(
 )
 
 
+# Of a training whose model predicts rows left out no better than a constant.
+EXIT_LEARNED_NOTHING = 3
+
+
 class CommandError(Exception):
     """The command cannot do its work; the message is one sentence."""
 
@@ -46,7 +50,7 @@ def errors_in_one_sentence() -> Iterator[None]:
 
 
 def _can_user_fix(error: Exception) -> bool:
-    if _lacks_service(error):
+    if _lacks_service(error) or _refuses_system(error):
         return True
     from tfbbb.client.errors import ClientError
     from tfbbb.data.table_error import TableError
@@ -65,6 +69,11 @@ def _lacks_service(error: Exception) -> bool:
     """Whether a package of the extra `service` is not installed."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     return name is not None and name.partition(".")[0] in _SERVICE_PACKAGES
+
+
+def _refuses_system(error: Exception) -> bool:
+    """Whether the service does not run on this operating system."""
+    return isinstance(error, ImportError) and error.name == "service"
 
 
 def _format_sentence(error: Exception) -> str:

@@ -78,7 +78,7 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
         network = f"  {trial['network']:<24}" if several else ""
         typer.echo(
             f"  {trial['temperature']:<8g}{describe_trial(trial):>10}{network}"
-            f"{'  kept' if trial['kept'] else ''}".rstrip()
+            f"{'  kept' if trial['kept'] else _describe_error(trial)}".rstrip()
         )
 
 
@@ -88,11 +88,22 @@ def describe_trial(trial: Mapping[str, Any]) -> str:
     return "diverged" if found is None else f"{found:.4g}"
 
 
+def _describe_error(trial: Mapping[str, Any]) -> str:
+    """Returns how much worse than a constant a temperature is, if it is, as text."""
+    error = trial.get("relative_error") or 0.0
+    if error <= 1.0:
+        return ""
+    return f"  {shown_number(error, 3)} times the squared error of the mean"
+
+
 def _echo_likelihoods(tried: Sequence[Mapping[str, Any]]) -> None:
     if tried:
         typer.echo("likelihoods tried, by the log-likelihood of rows left out:")
     for trial in tried:
-        kept = "  kept" if trial["kept"] else ""
+        # Versions of earlier releases have no outcome.
+        outcome = trial.get("outcome")
+        shown = {"poor": "  far from the targets", "diverged": "  diverged"}
+        kept = "  kept" if trial["kept"] else shown.get(outcome, "")
         typer.echo(f"  {trial['likelihood']:<18}{trial['log_likelihood']:>10.4g}{kept}")
 
 

@@ -1,8 +1,8 @@
 """The service as a child process, for the time of a command."""
 
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +17,7 @@ import httpx
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.termination import exit_on_sigterm
 
+_URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 _SECONDS_TO_START = 120
 _SECONDS_TO_STOP = 15
 
@@ -30,7 +31,7 @@ class RunningService(NamedTuple):
 
 @contextmanager
 def running_service(models: Path) -> Iterator[RunningService]:
-    """Runs `tfbbb serve` on a free port of this machine.
+    """Runs `tfbbb serve` on a free port of this machine, which the service chooses.
 
     Yields the service's URL and key once all models are ready. At the end, also after
     an error or SIGTERM, sends the service SIGTERM, and SIGKILL if it does not stop.
@@ -44,7 +45,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
     """
     from service.api.keys.credential import Credential
 
-    port, key = _free_port(), Credential.generate().text
+    key = Credential.generate().text
     with (
         tempfile.TemporaryFile() as log,
         tempfile.TemporaryDirectory(prefix="tfbbb-") as data,
@@ -52,7 +53,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tfbbb", "serve"),
-                *("--port", str(port), "--models", str(models)),
+                *("--port", "0", "--models", str(models)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -61,27 +62,25 @@ def running_service(models: Path) -> Iterator[RunningService]:
         )
         try:
             with exit_on_sigterm(128 + signal.SIGTERM):
-                url = f"http://127.0.0.1:{port}"
-                _wait_until_ready(url, process, log)
-                yield RunningService(url, key)
+                yield RunningService(_wait_until_ready(process, log), key)
         finally:
             _stop(process)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def _wait_until_ready(url: str, process: subprocess.Popen, log: IO[bytes]) -> None:
+def _wait_until_ready(process: subprocess.Popen, log: IO[bytes]) -> str:
+    """Waits until all models are ready; returns the URL of the service."""
     deadline = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise CommandError(f"The service did not start: {_last_line(log)}")
+        # The service writes its URL once it listens.
+        found = _URL.search(_read(log))
         try:
-            if httpx.get(f"{url}/health/ready", timeout=5).status_code == 200:
-                return
+            if (
+                found is not None
+                and httpx.get(f"{found[0]}health/ready", timeout=5).status_code == 200
+            ):
+                return found[0].rstrip("/")
         except httpx.TransportError:
             pass
         time.sleep(0.1)
@@ -90,9 +89,14 @@ def _wait_until_ready(url: str, process: subprocess.Popen, log: IO[bytes]) -> No
     )
 
 
+def _read(log: IO[bytes]) -> str:
+    # Without `seek`, which would move the place at which the service writes.
+    size = os.fstat(log.fileno()).st_size
+    return os.pread(log.fileno(), size, 0).decode(errors="replace")
+
+
 def _last_line(log: IO[bytes]) -> str:
-    log.seek(0)
-    lines = log.read().decode(errors="replace").strip().splitlines()
+    lines = _read(log).strip().splitlines()
     return lines[-1] if lines else "the service wrote no log."
 
 

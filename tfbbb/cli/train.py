@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.errors import (
+    EXIT_LEARNED_NOTHING,
+    CommandError,
+    errors_in_one_sentence,
+)
 from tfbbb.cli.prediction_options import Sheet, Table
 from tfbbb.cli.training_options import (
     BatchSize,
@@ -61,6 +65,8 @@ def train(
     spec: Spec = None,
 ) -> None:
     """Train a Bayesian network on a table and export it.
+
+    Ends with the exit code 3 if the model learned nothing of use.
 
     Example: tfbbb train houses.csv --target price --output saved_models/houses
     """
@@ -127,7 +133,8 @@ def train(
         except TrainingDivergedError as error:
             raise CommandError(
                 "Training diverged: its loss or held-out figures are not finite; lower "
-                f"--learning-rate. Received: --learning-rate {error.learning_rate:g}"
+                "--learning-rate, or look for numbers that are far too large. "
+                f"Received: --learning-rate {error.learning_rate:g}"
             ) from None
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")
@@ -137,6 +144,8 @@ def train(
                 f"it took {whole:.1f} s, of which {loading:.1f} s to load TensorFlow, "
                 "which the time limit does not count"
             )
+        if not trained.judgement["learned"]:
+            raise typer.Exit(EXIT_LEARNED_NOTHING)
 
 
 def _find_parent_version(job: "JobSpec", output: Path) -> Path | None:

@@ -7,11 +7,22 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tfbbb.evaluation.predicted_rows import LEVEL, PredictedRows
+from tfbbb.shown_number import shown_number
 
 MODEL, PARENT = "model", "parent version"
 _CONSTANTS = ("mean", "commonest class")
 # A difference counts from this number of its standard errors on.
 STANDARD_ERRORS = 2.0
+LEARNED_NOTHING = (
+    "The model learned nothing of use: its error on rows left out is no less than that "
+    "of a constant. Give it more time or rows, or columns that tell about the target."
+)
+# With more than this many times the error of a constant, a mean is no use.
+_WORST_ERROR = 1.05
+# Fewer rows do not tell whether a model has learned.
+_FEWEST_ROWS_TO_TELL = 20
+# A difference of this share is said although it may be chance.
+_LEAST_SAID = 0.01
 # Rows that carry half of a squared error, each of them a tenth. Of normal errors, it
 # takes twice as many.
 _MOST_DECIDING, _FEWEST_PER_DECIDING, _LEAST_SHARE = 3, 20, 0.1
@@ -45,8 +56,10 @@ def judge(
 
     Returns:
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
-        each baseline, in `error` and in `log_likelihood`; `sentences` in plain English;
-        and `warnings`, the sentences that tell of a fault.
+        each baseline, in `error` and in `log_likelihood`; `learned`, whether the model
+        has less error than a constant, or better probabilities, which differ by row,
+        and about as little error (True for fewer than 20 rows); `sentences` in plain
+        English; and `warnings`, the sentences that tell of a fault.
 
     Example:
 
@@ -75,9 +88,31 @@ def judge(
         "rows": len(targets),
         "figures": figures,
         "comparisons": comparisons,
+        "learned": _has_learned(model, comparisons),
         "sentences": [sentence for sentence, _ in said],
         "warnings": [sentence for sentence, is_fault in said if is_fault],
     }
+
+
+def beats_constant(comparisons: Mapping[str, Any]) -> bool:
+    """Returns whether a model has less error than a constant; True without one.
+
+    Args:
+        comparisons: Those of a judgement.
+    """
+    constants = [comparisons[name] for name in _CONSTANTS if name in comparisons]
+    return all((found["error"]["reduction"] or 0.0) > 0.0 for found in constants)
+
+
+def _has_learned(model: PredictedRows, comparisons: Mapping[str, Any]) -> bool:
+    """Returns whether a model is better than a constant; True if nobody can tell."""
+    too_few = len(model.log_prob) < _FEWEST_ROWS_TO_TELL
+    if too_few or beats_constant(comparisons):
+        return True
+    (found,) = (comparisons[name] for name in _CONSTANTS if name in comparisons)
+    likelier = found["log_likelihood"]["z"] > STANDARD_ERRORS
+    ratio = 1.0 - (found["error"]["reduction"] or 0.0)
+    return likelier and model.tells_rows_apart and ratio <= _WORST_ERROR
 
 
 def _figures(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
@@ -160,32 +195,50 @@ def _sentence(
         # Only the new rows are there: the old ones may tell another story.
         other += " on 1 new row" if num_rows == 1 else f" on {num_rows} new rows"
     error, likelihood = comparison["error"], comparison["log_likelihood"]
-    percent = f"{100 * abs(error['reduction'] or 0.0):.2g} %"
+    reduction = error["reduction"]
     gain = likelihood["gain"]
     likelier = likelihood["z"] > STANDARD_ERRORS
     unlikelier = likelihood["z"] < -STANDARD_ERRORS
-    better = f"but its probabilities are better by {gain:.2g} nats per row"
-    worse = f"its probabilities are worse by {-gain:.2g} nats per row"
+    better = f"but its probabilities are better by {_amount(gain)} nats per row"
+    worse = f"its probabilities are worse by {_amount(-gain)} nats per row"
     if error["z"] > STANDARD_ERRORS:
-        said = f"The model has {percent} less error than {other}"
-        if model.of_classes:
-            said = f"The model errs {percent} less often than {other}"
+        said = f"The model {_says_error(reduction, other, model.of_classes)}"
         return f"{said}, but {worse}." if unlikelier else f"{said}.", unlikelier
     if error["z"] < -STANDARD_ERRORS:
-        if model.of_classes and error["reduction"] is None:
-            said = f"The model errs more often than {other}"
-        elif model.of_classes:
-            said = f"The model errs {percent} more often than {other}"
-        else:
-            said = f"The model has {percent} more error than {other}"
+        said = f"The model {_says_error(reduction, other, model.of_classes)}"
         return f"{said}, {better}." if likelier else f"{said}.", True
+    by = ""
+    if reduction is not None and reduction < -_LEAST_SAID:
+        by = f": it {_says_error(reduction, other, model.of_classes)}"
     if likelier:
         measure = "more accurate" if model.of_classes else "closer to the targets"
-        return f"The model is no {measure} than {other}, {better}.", False
-    said = f"The model is no better than {other}"
+        is_absurd = name in _CONSTANTS and 1.0 - (reduction or 0.0) > _WORST_ERROR
+        return f"The model is no {measure} than {other}{by}, {better}.", is_absurd
+    said = f"The model is no better than {other}{by}"
     if unlikelier:
         return f"{said}, and {worse}.", True
     return f"{said}.", name in _CONSTANTS
+
+
+def _says_error(reduction: float | None, other: str, of_classes: bool) -> str:
+    """Returns by how much an error is less or more than another, as a predicate."""
+    if reduction is None:
+        return f"errs more often than {other}" if of_classes else f"errs unlike {other}"
+    if reduction <= -1.0:
+        times = f"{_amount(1.0 - reduction)} times"
+        if of_classes:
+            return f"errs {times} as often as {other}"
+        return f"has {times} the error of {other}"
+    word = "less" if reduction > 0.0 else "more"
+    share = f"{_amount(100.0 * abs(reduction))} %"
+    if of_classes:
+        return f"errs {share} {word} often than {other}"
+    return f"has {share} {word} error than {other}"
+
+
+def _amount(value: float) -> str:
+    """Returns two significant digits, and all whole ones."""
+    return shown_number(value, 2)
 
 
 def _deciding_rows_sentence(
@@ -247,7 +300,8 @@ def _calibration_sentence(
         error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
         off = 100 * (figures["expected_calibration_error"] or 0.0)
         said = (
-            f"The probability of the predicted class is off by {off:.2g} % on average"
+            "The probability of the predicted class is off by "
+            f"{_amount(off)} % on average"
         )
         if abs(gap) <= STANDARD_ERRORS * error:
             return f"{said}.", False

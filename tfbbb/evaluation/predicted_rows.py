@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 LEVEL = 0.9
+# In the comparison of rows with others.
+_MOST_SHUFFLED, _STANDARD_ERRORS = 1000, 2.0
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,15 @@ class PredictedRows:
         mean: Predicted means [n, 1], or probabilities of the classes [n, c].
         coverage: Share of the targets in their 90 % intervals; None for classes.
         of_classes: Whether the targets are classes.
+        tells_rows_apart: Whether the targets are more probable in their own rows than
+            in others; True if unknown.
     """
 
     log_prob: np.ndarray
     mean: np.ndarray
     coverage: float | None = None
     of_classes: bool = False
+    tells_rows_apart: bool = True
 
     @classmethod
     def score(
@@ -71,6 +76,28 @@ class PredictedRows:
             return (self.mean.argmax(axis=1) != targets).astype(np.float64)
         differences = np.asarray(self.mean, np.float64) - targets
         return np.square(differences).reshape(len(targets), -1).sum(axis=1)
+
+
+def tells_rows_apart(
+    prediction: Any, targets: np.ndarray, log_prob: np.ndarray
+) -> bool:
+    """Returns whether targets are more probable in their own rows than in others.
+
+    A prediction that is the same for all rows may be more probable than a constant
+    normal, because of its form: nothing is learned from the features.
+
+    Args:
+        prediction: A `tfbbb.Predictive` of n rows, of one target or of classes.
+        targets: Their targets.
+        log_prob: The log density or probability of the targets, [n].
+    """
+    chosen = np.random.default_rng(0).permutation(len(targets))[:_MOST_SHUFFLED]
+    if len(chosen) < 2:
+        return True
+    elsewhere = prediction.take(chosen).log_prob(targets[np.roll(chosen, 1)])
+    gains = log_prob[chosen] - np.asarray(elsewhere, np.float64)
+    error = gains.std(ddof=1) / np.sqrt(len(gains))
+    return bool(gains.mean() > _STANDARD_ERRORS * error)
 
 
 def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> PredictedRows:

@@ -8,10 +8,11 @@ from typing import Any
 
 import cloudpickle
 
+from tfbbb.executor.code_digest import code_digest
 from tfbbb.executor.task import Task
 from tfbbb.flushing import flush
 
-_FORMAT = b"tfbbb result 1\n"
+_FORMAT = b"tfbbb result 2\n"
 _DIGEST_BYTES = 32
 
 
@@ -19,7 +20,8 @@ class KeptResults:
     """Keeps the results of tasks, one file each.
 
     A file holds the digest of its content, and the content names its task, so that a
-    damaged file, or one of another task, counts as no result.
+    damaged file, one of another task, or one of other code counts as no result: see
+    `tfbbb.executor.code_digest`.
 
     Args:
         directory: The directory; created if missing. Read only directories that you
@@ -64,8 +66,13 @@ class KeptResults:
         return self._directory / f"{name}.result"
 
 
-def _identity(task: Task) -> tuple[str, str, str]:
-    """Returns what the result depends on: a task of other arguments runs again."""
-    name = getattr(task.function, "__qualname__", repr(task.function))
+def _identity(task: Task) -> tuple[str, list[str], str]:
+    """Returns what the result depends on.
+
+    A task of other arguments or of other code runs again. Functions among the arguments
+    count by their code too, because a pickle has only their names.
+    """
+    functions = (task.function, *filter(callable, task.arguments.values()))
     arguments = cloudpickle.dumps(dict(task.arguments))
-    return task.key, name, hashlib.sha256(arguments).hexdigest()
+    codes = [code_digest(function) for function in functions]
+    return task.key, codes, hashlib.sha256(arguments).hexdigest()

@@ -14,7 +14,8 @@ class Task:
 
     Attributes:
         key: The name of the task, such as `"energy, split 3"`, which no other task of a
-            run has. Kept results are found by it, and count for equal arguments.
+            run has. Kept results are found by it, and count for equal arguments and
+            code.
         function: The function. The code of functions of a script or a notebook is
             sent; functions of a module are imported where the task runs.
         arguments: Its keyword arguments, which can be pickled.

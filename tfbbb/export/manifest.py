@@ -332,6 +332,12 @@ class Manifest:
 
         return notation_from_dict(self.target_notation)
 
+    @property
+    def becomes_latest(self) -> bool:
+        """Whether the version may predict by default: not if it learned nothing."""
+        judgement = (self.lineage or {}).get("judgement") or {}
+        return bool(judgement.get("becomes_latest", True))
+
     def has_signature(self, name: str) -> bool:
         """Whether the SavedModel has a signature of this name."""
         if self.signatures is not None:

@@ -29,6 +29,7 @@ from tfbbb.layers.sharing import calls_per_pass, number_of
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
 from tfbbb.private_apis import (
+    exports_call,
     outermost_call,
     outermost_layer,
     remove_loss,
@@ -125,6 +126,8 @@ class VariationalLayer(keras.Layer):
         self._check_strategies()
         # TensorFlow compiles the kernel that makes a variable for each new name.
         self._seed_generator = keras.random.SeedGenerator(seed, name="seed_generator")
+        # TensorFlow saves variables that are attributes: checkpoints, SavedModels.
+        self._seed_state = self._seed_generator.state.value
         self._steps: dict[int, _Step] = {}
         self._variational_weights: list[VariationalWeight] = []
         # Factor of each member's divergence, [members], while members train on
@@ -375,6 +378,8 @@ class VariationalLayer(keras.Layer):
         if self._step.identity != identity:
             if getattr(outermost_layer(self), "jit_compile", False):
                 _warn_of_xla_on_cpu(self)
+            if exports_call():
+                _warn_of_exported_draw(self)
             self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1
 
@@ -509,6 +514,16 @@ def _replica() -> int:
     if context is None or context.num_replicas_in_sync == 1:
         return 0
     return int(tf.get_static_value(context.replica_id_in_sync_group) or 0)
+
+
+def _warn_of_exported_draw(layer: VariationalLayer) -> None:
+    warnings.warn(
+        f"The exported call of '{outermost_layer(layer).name}' draws weights anew in "
+        "each call, and returns one random draw. To export the predictive "
+        "distribution, use `export_predictive` of a `tfbbb.BayesianModel(inputs, "
+        "outputs, likelihood=...)`.",
+        stacklevel=2,
+    )
 
 
 def _warn_of_xla_on_cpu(layer: VariationalLayer) -> None:

@@ -10,10 +10,14 @@ import tensorflow as tf
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.families.likelihoods import BetaLikelihood
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.likelihoods.soft_bounds import soft_clip
 from tfbbb.types import ArrayLike, DType, Tensor
 
 # At larger logits, single precision rounds the mean to a bound.
 _LARGEST_LOGIT = 30.0
+# In logits: no mean is absurd so close to that of the training targets, and the limit
+# of the distance from their range.
+_LEAST_DISTANCE, _MARGIN = 1.0, 0.5
 # For training targets that lie at the bounds, with hardly any between.
 _SMALLEST_INITIAL = 1e-3
 
@@ -30,6 +34,9 @@ class Beta(BetaLikelihood, MeanConcentration):
     scaled to between 0 and 1, and `width` to their standard deviation in logits,
     `deviation / (mean (1 - mean))`. Initially m is their mean and c gives their
     variance.
+
+    `logit m` is left as it is in the range of the logits of the training targets and
+    within 1 of that of their mean; beyond, it approaches a bound at a distance of 1/2.
 
     Example:
 
@@ -75,6 +82,19 @@ class Beta(BetaLikelihood, MeanConcentration):
         self.high = high
         _ = self.support  # Raises ValueError if no number lies between the bounds.
 
+    _widest_range = (-_LARGEST_LOGIT, _LARGEST_LOGIT)
+
+    def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def logit(values: np.ndarray) -> np.ndarray:
+            logits = np.log(values - self.low) - np.log(self.high - values)
+            return np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT)
+
+        centre = logit(values.mean(axis=0))
+        return (
+            np.minimum(logit(values.min(axis=0)), centre - _LEAST_DISTANCE),
+            np.maximum(logit(values.max(axis=0)), centre + _LEAST_DISTANCE),
+        )
+
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, deviation = super()._shift_and_scale(values)
         span = self.high - self.low
@@ -87,8 +107,12 @@ class Beta(BetaLikelihood, MeanConcentration):
     def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
         """Returns the concentrations of the upper and the lower bound."""
         raw = self._raw(outputs)
-        logit = tf.clip_by_value(
-            self._located(raw["location"]), -_LARGEST_LOGIT, _LARGEST_LOGIT
+        logit = self._located(raw["location"])
+        logit = soft_clip(
+            logit,
+            self._value(self.target_low, logit),
+            self._value(self.target_high, logit),
+            _MARGIN,
         )
         shift = self._value(self.target_shift, logit)
         binomial = tf.sigmoid(shift) * tf.sigmoid(-shift)

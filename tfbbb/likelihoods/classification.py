@@ -54,8 +54,8 @@ class Classification(ClassificationFamily, Likelihood):
         width = target_width(values.shape, self._places, self.target_widths)
         anything: Any = False
         if counted is not None:
-            rank = 1 + len(self._places)
-            anything = ~over_targets(counted, np.empty(values.shape[:rank]))
+            places = values.shape[: 1 + len(self._places)]
+            anything = ~over_targets(counted, np.empty(places))
         if width == self.num_classes:
             one_hot = np.isin(values, (0, 1)).all(axis=-1) & (values.sum(axis=-1) == 1)
             one_hot |= anything
@@ -92,31 +92,53 @@ class Classification(ClassificationFamily, Likelihood):
             )
         return indices
 
+    def not_void(self, targets: ArrayLike) -> tf.Tensor | None:
+        if self.ignore_class is None:
+            return None
+        return self.labels(targets) != self.ignore_class
+
     def labels(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the class indices of a minibatch's targets, [rows, places...]."""
         targets = tf.convert_to_tensor(targets)
-        shape = targets.shape.as_list()
-        width = target_width(shape, self._places, self.target_widths)
+        width = target_width(targets.shape, self._places, self.target_widths)
         if width == self.num_classes:
             return tf.argmax(targets, axis=-1, output_type=tf.int32)
-        return tf.cast(targets if width is None else targets[..., 0], tf.int32)
+        return tf.cast(targets[..., 0] if width == 1 else targets, tf.int32)
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
         width = self.width_of(targets, outputs)
 
         def of_indices() -> tf.Tensor:
-            return tf.cast(tf.reshape(targets, rows), tf.int32)
+            labels = tf.reshape(targets, rows)
+            indices = tf.cast(labels, tf.int32)
+            if not targets.dtype.is_floating:
+                return indices
+            return tf.where(labels == tf.cast(indices, labels.dtype), indices, -1)
 
         def of_one_hot() -> tf.Tensor:
             # Both functions may be traced, so the last axis must fit either size.
             one_hot = tf.reshape(targets, tf.concat([rows, [-1]], 0))
-            return tf.argmax(one_hot, axis=-1, output_type=tf.int32)
+            indices = tf.argmax(one_hot, axis=-1, output_type=tf.int32)
+            entries = tf.reduce_sum(tf.cast(one_hot != 0, tf.int32), axis=-1)
+            valid = (entries == 1) & (tf.reduce_max(one_hot, axis=-1) == 1)
+            return tf.where(valid, indices, -1)
 
         if targets.shape.rank is None or targets.shape[-1] is None:
             is_index = tf.size(targets) == tf.reduce_prod(rows)
             return tf.cond(is_index, of_indices, of_one_hot)
         return of_one_hot() if width == self.num_classes else of_indices()
+
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+        given = tf.convert_to_tensor(given)
+        if not given.dtype.is_floating and given.shape.rank == aligned.shape.rank:
+            # The operation that picks the probability checks indices itself.
+            return []
+        message = (
+            "The targets must be class indices, or one-hot rows with a single 1: soft "
+            "labels, as of label smoothing or mixed rows, have no likelihood. Received:"
+        )
+        return [tf.debugging.Assert(tf.reduce_all(aligned != -1), [message, given])]
 
     def negative_log_likelihood(
         self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None

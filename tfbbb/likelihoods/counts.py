@@ -8,24 +8,24 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import count_distribution
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.likelihoods.log_link import LogLink
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import Regression, at_least_float32
 from tfbbb.support import LARGEST_COUNT
 from tfbbb.types import ArrayLike, Tensor
 
-_LARGEST_LOG_MEAN = math.log(LARGEST_COUNT)
 # Largest value at which a distribution function is evaluated.
 _LARGEST_VALUE = 1e100
 
 
-class Counts(Regression):
+class Counts(LogLink, Regression):
     """Whole numbers y >= 0, k of them in a row, with a mean by the log link.
 
         log mean = log(average) + f
 
     where f is an output of the network and `average` is the mean of the training
-    targets, set by the first `fit` and 1 until then. Means above 1e12, which no target
-    has, grow linearly in f, so that every output has a finite gradient.
+    targets, set by the first `fit` and 1 until then. The training targets bound the log
+    mean: see `tfbbb.likelihoods.log_link.LogLink`.
 
     Distribution function, quantiles, samples and entropy are computed in float64.
 
@@ -36,6 +36,9 @@ class Counts(Regression):
         standardize: Whether the network gives the log of the mean relative to
             `average`; else it gives the log of the mean itself.
     """
+
+    # Single precision has no smaller positive number.
+    _widest_range = (-100.0, math.log(LARGEST_COUNT))
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns log of mean and, in its units, standard deviation, [k] each."""
@@ -48,7 +51,9 @@ class Counts(Regression):
             )
         return np.log(mean), values.std(axis=0) / mean
 
-    def _concentration(self, raw: dict[str, tf.Tensor]) -> tf.Tensor | None:
+    def _concentration(
+        self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
+    ) -> tf.Tensor | None:
         """Returns the concentration, [..., k], or None if it is infinite."""
         raise NotImplementedError
 
@@ -58,9 +63,8 @@ class Counts(Regression):
         log_mean = raw["location"]
         if self.standardize:
             log_mean += self._value(self.target_shift, log_mean)
-        beyond = tf.nn.relu(log_mean - _LARGEST_LOG_MEAN)
-        log_mean = tf.minimum(log_mean, _LARGEST_LOG_MEAN) + tf.math.log1p(beyond)
-        return tf.exp(log_mean), log_mean, self._concentration(raw)
+        log_mean = self._bounded(log_mean)
+        return tf.exp(log_mean), log_mean, self._concentration(raw, log_mean)
 
     def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], tf.DType]:
         """Returns the distribution in float64, and the precision of the outputs."""

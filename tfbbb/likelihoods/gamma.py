@@ -7,17 +7,14 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.families.likelihoods import GammaLikelihood
+from tfbbb.likelihoods.log_link import LogLink
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.likelihoods.stirling_correction import stirling_correction
-from tfbbb.support import LARGEST_TARGET
 from tfbbb.types import ArrayLike, Tensor
-
-# No mean is larger than the largest target.
-_LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Gamma(GammaLikelihood, MeanConcentration):
+class Gamma(GammaLikelihood, LogLink, MeanConcentration):
     """Positive targets whose noise grows with their mean.
 
         p(y | f) = (a / m)^a / G(a) * y^(a - 1) exp(-a y / m),
@@ -28,6 +25,10 @@ class Gamma(GammaLikelihood, MeanConcentration):
     `mean` and `variation` (standard deviation over mean) to the values of the training
     targets, so that nothing depends on the unit of the targets. Initially m is their
     mean and `1 / sqrt(a)` their variation.
+
+    The training targets bound `log m` as in `tfbbb.likelihoods.log_link.LogLink`, and a
+    learned or predicted a so that the length m / a of the tail is less than four times
+    the greatest of them. Up to half of that, a is left as it is.
 
     Example:
 
@@ -59,11 +60,13 @@ class Gamma(GammaLikelihood, MeanConcentration):
     def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
         """Returns concentration and mean."""
         raw = self._raw(outputs)
-        log_mean = tf.clip_by_value(
-            self._located(raw["location"]), -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN
-        )
+        log_mean = self._bounded(self._located(raw["location"]))
         variation = self._value(self.target_scale, log_mean)
-        concentration = self._concentration(raw, initial=1.0 / tf.square(variation))
+        concentration = self._concentration(
+            raw,
+            initial=1.0 / tf.square(variation),
+            largest_inverse=self._longest_tail(log_mean),
+        )
         return concentration, tf.exp(log_mean)
 
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:

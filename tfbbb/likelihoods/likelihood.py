@@ -1,7 +1,7 @@
 """The base class of likelihoods p(y | f)."""
 
 import inspect
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -61,6 +61,32 @@ class Likelihood(LikelihoodFamily, keras.Layer):
                         config[name] = getattr(self, name)
         return config if self.members == 1 else {**config, "members": self.members}
 
+    def copy_for(self, members: int, output_shape: tuple[int | None, ...]) -> Self:
+        """Returns a likelihood with the same arguments and copies of the variables.
+
+        Parameters that a single posterior has learned become those of every member.
+
+        Args:
+            members: Number of members of the model that the copy is for.
+            output_shape: Shape of the model's outputs.
+
+        Raises:
+            ValueError: The parameters are those of another number of members, or of
+                another number of targets or classes.
+        """
+        copy = type(self).from_config({**self.get_config(), "members": members})
+        copy.build(output_shape)
+        for old, new in zip(self.variables, copy.variables, strict=True):
+            if tuple(new.shape) not in (tuple(old.shape), (members, *old.shape)):
+                raise ValueError(
+                    "The likelihood of another model has parameters of another shape. "
+                    "Pass a new likelihood. Received: "
+                    f"likelihood={type(self).__name__} with {old.name} of shape "
+                    f"{tuple(old.shape)} for {tuple(new.shape)}"
+                )
+            new.assign(np.broadcast_to(old.numpy(), new.shape))
+        return copy
+
     @property
     def discrete(self) -> bool:
         """Whether targets are integers.
@@ -85,12 +111,16 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """The trainable variables: with several members, each has their axis first."""
         return []
 
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        self._places = tuple(output_shape[1:-1])
+
+    def not_void(self, targets: ArrayLike) -> tf.Tensor | None:
+        """Returns which targets of a minibatch are not of a void class, or None."""
+        return None
+
     def labels(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the class indices of a minibatch's targets, [rows, places...]."""
         raise NotImplementedError(f"{type(self).__name__} has no classes.")
-
-    def build(self, output_shape: tuple[int | None, ...]) -> None:
-        self._places = tuple(output_shape[1:-1])
 
     def num_outputs(self, num_targets: int) -> int:
         """Returns how many outputs the network needs for `num_targets` targets."""
@@ -102,9 +132,10 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         return True
 
     def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
-        """Sets shift and scale from the training targets, [n, k].
+        """Sets shift, scale and range from the training targets, [n, k].
 
-        Only the first call has an effect.
+        After the first call, shift and scale stay as they are, and the range can only
+        become wider.
 
         Args:
             targets: Targets in any shape that `check_targets` takes.
@@ -143,15 +174,26 @@ class Likelihood(LikelihoodFamily, keras.Layer):
                 with the weight 0 may have any values. None for 1.
         """
         outputs = tf.convert_to_tensor(outputs)
-        targets = self.aligned(targets, outputs)
-        if weights is None:
-            log_prob = self.log_prob(targets, outputs)
-        else:
-            targets = self.with_placeholders(targets, weights != 0)
-            log_prob = self.log_prob(targets, outputs)
+        aligned = self.aligned(targets, outputs)
+        if weights is not None:
+            aligned = self.with_placeholders(aligned, weights != 0)
+        with tf.control_dependencies(self.checks_of_step(targets, aligned)):
+            log_prob = self.log_prob(aligned, outputs)
+        if weights is not None:
             log_prob *= tf.cast(weights, log_prob.dtype)
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
+
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+        """Returns operations that fail where targets of a step are not possible.
+
+        `fit` checks only the targets that it reads before training.
+
+        Args:
+            given: The targets as they were given.
+            aligned: The targets that count, from `aligned` and `with_placeholders`.
+        """
+        return []
 
     def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
         """Returns targets with a possible value where they do not count.

@@ -5,13 +5,15 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.families.likelihoods import LogNormalLikelihood
+from tfbbb.likelihoods.log_link import LogLink
 from tfbbb.likelihoods.normal_noise import NormalNoise
 from tfbbb.likelihoods.regression import at_least_float32
+from tfbbb.likelihoods.soft_bounds import soft_limit
 from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class LogNormal(LogNormalLikelihood, NormalNoise):
+class LogNormal(LogNormalLikelihood, LogLink, NormalNoise):
     """Positive targets of normal logarithms: `log y ~ N(loc, scale^2)`.
 
     The network works in standard units of `log y`, whose mean and standard deviation
@@ -22,6 +24,11 @@ class LogNormal(LogNormalLikelihood, NormalNoise):
 
     The noise is multiplicative. It is learned, given, or an output, as for
     `tfbbb.likelihoods.Normal`, in units of `log y`: 0.1 is about 10 % of y.
+
+    The training targets bound `loc` as in `tfbbb.likelihoods.log_link.LogLink`, and a
+    learned or predicted scale by `scale^2 < log(4 greatest) - loc`, which leaves it as
+    it is up to half of that. So the root of the mean square of y, `exp(loc + scale^2)`,
+    is less than four times the greatest training target.
 
     Example:
 
@@ -45,6 +52,16 @@ class LogNormal(LogNormalLikelihood, NormalNoise):
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))
+
+    def _located(self, raw: tf.Tensor) -> tf.Tensor:
+        return self._bounded(super()._located(raw))
+
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        location, scale = super()._noise_parameters(raw)
+        if self.scale is None:
+            limit = self._log_of_longest_tail(location)
+            scale = tf.sqrt(soft_limit(tf.square(scale), limit))
+        return location, scale
 
     def mean(self, outputs: Tensor) -> tf.Tensor:
         location, scale = self._noise_parameters(self._raw(outputs))

@@ -13,6 +13,7 @@ from tfbbb.likelihoods.regression import (
     at_least_float32,
     positive,
 )
+from tfbbb.likelihoods.soft_bounds import soft_limit
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -58,13 +59,27 @@ class MeanConcentration(Regression):
         self.concentration = concentration
         self._check_noise()
 
-    def _concentration(self, raw: dict[str, tf.Tensor], initial: Any) -> tf.Tensor:
-        """Returns the concentration, [..., k]; `initial` is its initial value."""
+    def _concentration(
+        self,
+        raw: dict[str, tf.Tensor],
+        initial: Any,
+        largest_inverse: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Returns the concentration, [..., k].
+
+        Args:
+            raw: The raw parameters.
+            initial: Its initial value.
+            largest_inverse: The limit of its inverse, unless it is given; None for no
+                limit.
+        """
         location = raw["location"]
         if self.concentration is not None:
             concentration = tf.constant(self.concentration, location.dtype)
         else:
             inverse = tf.square(positive(raw["noise"])) / initial
+            if largest_inverse is not None:
+                inverse = soft_limit(inverse, largest_inverse)
             concentration = 1.0 / (inverse + 1.0 / LARGEST_CONCENTRATION)
         return tf.broadcast_to(concentration, tf.shape(location))
 

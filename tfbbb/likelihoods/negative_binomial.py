@@ -8,6 +8,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.families.likelihoods import NegativeBinomialLikelihood
 from tfbbb.likelihoods.counts import Counts
+from tfbbb.likelihoods.soft_bounds import soft_limit
 from tfbbb.types import Tensor
 
 
@@ -30,6 +31,10 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
     - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
       first k for the means, then k for the dispersion `1 / r`, which is a softplus of
       them. Outputs of 0 give the initial value of a learned dispersion.
+
+    The training targets bound a learned or predicted dispersion so that the length of
+    the tail, m / r, is less than four times the greatest of them. Up to half of that,
+    the dispersion is left as it is.
 
     Example:
 
@@ -66,13 +71,16 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
         self.concentration = concentration
         self._check_noise()
 
-    def _concentration(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _concentration(
+        self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
+    ) -> tf.Tensor:
         location = raw["location"]
         if self.concentration is not None:
             concentration = tf.constant(self.concentration, location.dtype)
         else:
             initial = self._initial_dispersion(location)
-            concentration = 1.0 / (initial * self._noise(raw["noise"]))
+            limit = self._longest_tail(log_mean)
+            concentration = 1.0 / soft_limit(initial * self._noise(raw["noise"]), limit)
         return tf.broadcast_to(concentration, tf.shape(location))
 
     def _initial_dispersion(self, like: tf.Tensor) -> tf.Tensor:

@@ -43,7 +43,7 @@ class Poisson(PoissonLikelihood, Counts):
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {}
 
-    def _concentration(self, raw: dict[str, tf.Tensor]) -> None:
+    def _concentration(self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor) -> None:
         return None
 
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:

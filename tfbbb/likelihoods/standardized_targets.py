@@ -24,6 +24,10 @@ class StandardizedTargets(RegressionFamily, Likelihood):
     default to mean and standard deviation of the training targets; until then they are
     0 and 1.
 
+    A likelihood whose mean or variance could grow exponentially in the outputs bounds
+    its parameters by the range of the training targets, `target_low` to `target_high`
+    in the units of the locations. Every `fit` widens this range by its targets.
+
     Args:
         standardize: Whether the network gives locations in standard units; else they
             are in the units of the targets.
@@ -31,6 +35,9 @@ class StandardizedTargets(RegressionFamily, Likelihood):
 
     ordered = True
     num_targets: int
+    # Of a likelihood that bounds its parameters by the range of the training targets:
+    # the range before `adapt`, in the units that the targets are modelled in.
+    _widest_range: tuple[float, float] | None = None
 
     def __init__(self, *, standardize: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
@@ -41,6 +48,11 @@ class StandardizedTargets(RegressionFamily, Likelihood):
         self.target_scale = self._variable("target_scale", (num_targets,), 1.0)
         # 1 after `adapt`, else 0.
         self._adapted = self._variable("adapted", (), 0.0)
+        if self._widest_range is not None:
+            # The last ones: files of earlier releases lack them.
+            low, high = self._widest_range
+            self.target_low = self._variable("target_low", (num_targets,), low)
+            self.target_high = self._variable("target_high", (num_targets,), high)
 
     def _variable(
         self, name: str, shape: tuple[int, ...], value: float, trainable: bool = False
@@ -65,10 +77,10 @@ class StandardizedTargets(RegressionFamily, Likelihood):
         if target_width(values.shape, self._places, self.target_widths) is None:
             values = values[..., np.newaxis]
         assert self.support is not None
-        usable = self.support.contains(values)
+        inside = self.support.contains(values)
         if counted is not None:
-            usable |= ~over_targets(counted, values)
-        usable = usable.reshape(len(values), -1).all(axis=1)
+            inside = inside | ~over_targets(counted, values)
+        usable = inside.reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise ValueError(
@@ -80,20 +92,47 @@ class StandardizedTargets(RegressionFamily, Likelihood):
 
     @property
     def adapted(self) -> bool:
-        in_raw_units = not self.standardize and self.given_noise is not None
-        return in_raw_units or bool(self._adapted.numpy())
+        # Nothing depends on the targets of a likelihood with given noise in raw units.
+        given = self.given_noise is not None and self._widest_range is None
+        return (given and not self.standardize) or bool(self._adapted.numpy())
 
     def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
-        if self._adapted.numpy():
+        bounds = self._widest_range is not None
+        adapted = bool(self._adapted.numpy())
+        if adapted and not bounds:
             return
         values = self.check_targets(targets, counted)
         if counted is not None:
             values = values[over_targets(counted, values).all(axis=-1)]
         values = values.reshape(-1, self.num_targets)
-        shift, scale = self._shift_and_scale(values)
-        self.target_shift.assign(shift)
-        self.target_scale.assign(scale)
-        self._adapted.assign(1.0)
+        if not adapted:
+            shift, scale = self._shift_and_scale(values)
+            self.target_shift.assign(shift)
+            self.target_scale.assign(scale)
+            if bounds:
+                self._assign_range(*self._range(values))
+            self._adapted.assign(1.0)
+        elif bounds:
+            low, high = self._range(values)
+            self._assign_range(
+                np.minimum(low, self.target_low), np.maximum(high, self.target_high)
+            )
+
+    def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the range of the targets in the units of the locations, [k] each."""
+        return values.min(axis=0), values.max(axis=0)
+
+    def _assign_range(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.target_low.assign(low)
+        self.target_high.assign(high)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads variables; the range of the targets stays where a file lacks it."""
+        values = {name: store[name] for name in store.keys()}  # noqa: SIM118
+        if self._widest_range is not None and len(values) == len(self.variables) - 2:
+            for variable in (self.target_low, self.target_high):
+                values[str(len(values))] = variable.numpy()
+        super().load_own_variables(values)
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean and standard deviation of each column, [k] each."""

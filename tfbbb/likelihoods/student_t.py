@@ -11,6 +11,8 @@ from tfbbb.families.likelihoods import StudentTLikelihood
 from tfbbb.likelihoods.inversion import inverted
 from tfbbb.likelihoods.location_scale import LocationScale
 from tfbbb.likelihoods.regression import positive
+from tfbbb.likelihoods.soft_bounds import soft_limit
+from tfbbb.support import LARGEST_TARGET
 from tfbbb.types import Tensor
 
 # With more degrees of freedom than this, the noise has a variance.
@@ -32,6 +34,11 @@ class StudentT(StudentTLikelihood, LocationScale):
     degrees of freedom, the heavier the tails; with many it approaches `Normal`. `loc`,
     and shift and scale of the targets, are as for `Normal`. A learned `df` is initially
     6, and the noise initially has the variance of the targets.
+
+    Near 2 degrees of freedom the variance is large beyond measure. The training targets
+    therefore bound a learned or predicted scale so that the standard deviation is less
+    than their range, greatest minus least. Up to half of that, which no distribution
+    within the range exceeds (Popoviciu 1935), the scale is left as it is.
 
     A heteroscedastic network gives 3k outputs: the k locations, then k raw scales, then
     k raw degrees of freedom (2k where `df` is given).
@@ -58,6 +65,7 @@ class StudentT(StudentTLikelihood, LocationScale):
 
     _shape_names = ("df",)
     slow_quantiles = True
+    _widest_range = (-LARGEST_TARGET, LARGEST_TARGET)
 
     def __init__(
         self,
@@ -89,6 +97,14 @@ class StudentT(StudentTLikelihood, LocationScale):
         if self.df is not None:
             return (tf.constant(self.df, raw["location"].dtype),)
         return (_LEAST_DF + _INITIAL_DF * positive(raw["df"]),)
+
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        location, scale, df = super()._noise_parameters(raw)
+        if self.scale is None:
+            low = self._value(self.target_low, location)
+            range_ = self._value(self.target_high, location) - low
+            scale = soft_limit(scale, range_ * tf.sqrt((df - _LEAST_DF) / df))
+        return location, scale, df
 
     def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         (df,) = shape

@@ -104,10 +104,10 @@ class Comparison:
         if mask is not None:
             mask = tf.cast(with_rank(mask, len(self._outputs.shape) - 2), tf.bool)
             mask = tf.broadcast_to(mask, tf.shape(self._outputs[:, 0, ..., 0]))
-        void = getattr(self._likelihood, "ignore_class", None)
-        if void is None:
+        aligned = self._likelihood.aligned(self._targets, self._outputs[:, 0])
+        known = self._likelihood.not_void(aligned)
+        if known is None:
             return mask
-        known = self._likelihood.aligned(self._targets, self._outputs[:, 0]) != void
         return known if mask is None else mask & known
 
     @functools.cached_property

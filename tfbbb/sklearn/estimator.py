@@ -237,21 +237,35 @@ class BayesianEstimator(BaseEstimator):
         drawn = self.predict_dist(X).sample(n, seed=seed)
         return self._as_targets(drawn.reshape(n, -1))
 
-    def export(self, path: str | os.PathLike[str]) -> Path:
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "saved_model",
+        **options: Any,
+    ) -> Path:
         """Writes the next version of the model under a directory, as a SavedModel.
 
         It needs nothing but TensorFlow, takes the columns of `X`, and gives the same
-        answers: see `tfbbb.load`.
+        answers: see `tfbbb.load`. Other formats are written at `path` itself.
 
         Args:
             path: Directory of the model, e.g. `saved_models/NAME`; created if missing.
+                For other formats, where to write; nothing may be there yet.
+            format: `"saved_model"`, `"onnx"` or `"mlflow"`: see
+                `tfbbb.BayesianModel.export_predictive`.
+            **options: Options of the format, such as `method` and `num_samples`.
 
         Returns:
-            The directory of the new version, `path/VERSION`.
+            The directory of the new version, `path/VERSION`; for other formats `path`.
+
+        Raises:
+            ValueError: The format is unknown, or does not suit the model.
         """
         check_is_fitted(self)
         trained = self._fitted.trained
-        return replace(trained, schema=self._named(trained.schema)).export(path)
+        named = replace(trained, schema=self._named(trained.schema))
+        return named.export(path, format=format, **options)
 
     def to_keras(self) -> "BayesianModel":
         """Returns the trained `tfbbb.BayesianModel`, not a copy.

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from tfbbb import kl_schedules
 from tfbbb.data.memory_rows import BatchSource, MemoryRows
+from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.model import BayesianModel
 from tfbbb.optimizers import Adam
+from tfbbb.prediction.result import NotFiniteError
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.devices import describe_devices
 from tfbbb.training.loop import HeldOut, Outcome, fit
@@ -48,6 +50,11 @@ class Candidate:
         """That of rows that no member trained on, in nats per row; 0 if not chosen."""
         return 0.0 if self.choice is None else self.choice.best.log_likelihood
 
+    @property
+    def relative_error(self) -> float:
+        """Squared error of these rows over that of their mean; 0 if not chosen."""
+        return 0.0 if self.choice is None else self.choice.best.relative_error
+
 
 def train_candidates(
     models: Iterable[BayesianModel],
@@ -86,7 +93,10 @@ def train_candidates(
         should_stop: As for `fit`.
 
     Returns:
-        The candidates, in the order of the plan.
+        The candidates, in the order of the plan, without networks that diverged.
+
+    Raises:
+        TrainingDivergedError: All networks diverged.
     """
     rows: BatchSource = prepared.rows
     if members.weights is not None:
@@ -102,6 +112,7 @@ def train_candidates(
     if validate_left_out and members.left_out_weights is not None:
         inputs, targets, _ = measured
         held_out = inputs, targets, members.left_out_weights
+    compares = members.folds is not None or len(plan.temperatures) > 1
     found: list[Candidate] = []
     for number, (name, model) in enumerate(zip(plan.networks, models, strict=True)):
         of_this = directory
@@ -114,31 +125,38 @@ def train_candidates(
         schedule = kl_schedules.make(plan.schedule.name, **plan.schedule.options())
         with model.distribute_strategy.scope():
             model.compile(Adam(plan.keras_learning_rate), kl_schedule=schedule)
-        outcome = fit(
-            model,
-            rows,
-            epochs=plan.epochs,
-            batch_size=plan.batch_size,
-            seed=training.seed,
-            member_rows=members,
-            held_out=held_out,
-            early_stopping=training.early_stopping,
-            max_seconds=limit.of_steps(number, number_of_all, seconds),
-            reserve=_RESERVE if number + 1 == number_of_all else 0.0,
-            checkpoint_directory=of_this,
-            checkpoint_seconds=checkpoint_seconds,
-            fingerprint=f"{fingerprint} {plan.temperatures} {name}",
-            xla=xla,
-            stage=stage,
-            report=_of_all(report, number, number_of_all, seconds),
-            should_stop=should_stop,
-        )
-        seconds += outcome.seconds
-        choice = None
-        if members.folds is not None or len(plan.temperatures) > 1 or number_of_all > 1:
-            choice = choose(model, members, *measured)
-            model = choice.model
+        try:
+            outcome = fit(
+                model,
+                rows,
+                epochs=plan.epochs,
+                batch_size=plan.batch_size,
+                seed=training.seed,
+                member_rows=members,
+                held_out=held_out,
+                early_stopping=training.early_stopping,
+                max_seconds=limit.of_steps(number, number_of_all, seconds),
+                reserve=_RESERVE if number + 1 == number_of_all else 0.0,
+                checkpoint_directory=of_this,
+                checkpoint_seconds=checkpoint_seconds,
+                fingerprint=f"{fingerprint} {plan.temperatures} {name}",
+                xla=xla,
+                stage=stage,
+                report=_of_all(report, number, number_of_all, seconds),
+                should_stop=should_stop,
+            )
+            seconds += outcome.seconds
+            choice = None
+            if compares or number_of_all > 1:
+                choice = choose(model, members, *measured)
+                model = choice.model
+        except (TrainingDivergedError, NotFiniteError):
+            # Another network or likelihood need not diverge.
+            continue
         found.append(Candidate(name, plan.networks[name], model, choice, outcome))
+    if not found:
+        # The rate that was asked for: by now, its schedule may have ended at 0.
+        raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
     return found
 
 

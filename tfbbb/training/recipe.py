@@ -18,6 +18,7 @@ def describe_recipe(
     candidates: Sequence[Candidate],
     best: Candidate,
     num_measured: int,
+    outcomes: Mapping[str, str],
 ) -> dict[str, Any]:
     """Returns the choices of a training and the figures behind them.
 
@@ -28,14 +29,18 @@ def describe_recipe(
         candidates: The networks that were trained.
         best: The one that is kept.
         num_measured: Number of rows that the metrics are of.
+        outcomes: How the training with a likelihood ended, by its name.
 
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
         temperature with the name of the `network`, the `log_likelihood` of rows left
-        out (None if the members diverged), the calibration's `factor`, and whether it
-        was `kept`; `likelihoods`, those that suit the target, with the `log_likelihood`
+        out (None if the members diverged), their `relative_error`, the mean squared
+        error over that of a constant, the calibration's `factor`, and whether it was
+        `kept`; `likelihoods`, those that suit the target, with the `log_likelihood`
         of rows that a random forest left out, its `gain` over that of the default, the
-        `standard_error` of the gain, and whether the likelihood was `kept`; `gain`, by
+        `standard_error` of the gain, whether the likelihood was `kept`, and the
+        `outcome` of its training: `"trained"`, `"poor"` because rows left out are
+        predicted far worse than by a constant, `"diverged"`, or None; `gain`, by
         which the kept factor changes for the mixture of all members; `split`, what
         decided which rows are held out or left out together, see
         `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
@@ -66,12 +71,28 @@ def describe_recipe(
                 "log_likelihood": trial.log_likelihood
                 if isfinite(trial.log_likelihood)
                 else None,
+                "relative_error": trial.relative_error
+                if isfinite(trial.relative_error)
+                else None,
                 "factor": trial.factor,
                 "kept": candidate is best and trial is candidate.choice.best,
             }
             for candidate in candidates
             if candidate.choice is not None
             for trial in candidate.choice.trials
+        ]
+        + [
+            {
+                "network": name,
+                "temperature": plan.temperature * temperature,
+                "log_likelihood": None,
+                "relative_error": None,
+                "factor": 1.0,
+                "kept": False,
+            }
+            for name in plan.networks
+            if name not in {candidate.name for candidate in candidates}
+            for temperature in plan.temperatures
         ],
         "likelihoods": [
             {
@@ -80,6 +101,7 @@ def describe_recipe(
                 "gain": trial.gain,
                 "standard_error": trial.standard_error,
                 "kept": trial.likelihood == model.likelihood,
+                "outcome": outcomes.get(trial.likelihood.name),
             }
             for trial in plan.likelihoods
         ],

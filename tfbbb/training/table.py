@@ -1,6 +1,7 @@
 """Trains the model of a spec on a table, and measures it on held-out rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.evaluation import PredictedRows
-from tfbbb.likelihoods import Likelihood
-from tfbbb.training.candidates import measured_rows, train_candidates
+from tfbbb.evaluation.judgement import LEARNED_NOTHING, beats_constant
+from tfbbb.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.model import BayesianModel
+from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
@@ -20,6 +23,8 @@ from tfbbb.training.devices import training_strategy
 from tfbbb.training.epistemic_reference import epistemic_reference
 from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import judge_training
+from tfbbb.training.left_out_error import most_likely
+from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.partitions import train_in_partitions
@@ -33,6 +38,7 @@ from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
 from tfbbb.training.spec import JobSpec, ModelSpec
+from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.target_likelihood import (
     MOST_ROWS,
     LikelihoodChoice,
@@ -42,6 +48,7 @@ from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
+from tfbbb.training_rows import warn_if_far_from_rows
 from tfbbb.types import ArrayLike, TableLike
 
 
@@ -69,9 +76,11 @@ def train_table(
     than 40 rows, or 5000 and more, have held-out rows instead, as do specs with a
     `validation` by `fraction`, `column` or `time`, with `early_stopping` or with fewer
     than three members. A numeric target without a `likelihood` gets the one that rows
-    left out by a random forest prefer, by default Student t noise. From 5000 rows
-    on it trains once for each way to encode numbers, and for more inputs than a tenth
-    of the rows also a linear network with a horseshoe prior, and keeps the best one.
+    left out by a random forest prefer, by default Student t noise. One that diverges,
+    or predicts rows left out far worse than a constant, gives way to another. From 5000
+    rows on it trains once for each way to encode numbers, and for more inputs than a
+    tenth of the rows also a linear network with a horseshoe prior, and keeps the best
+    one.
     With `partitions` it trains one posterior of one network at temperature 1 by
     partitioned variational inference, beside held-out rows.
 
@@ -135,6 +144,7 @@ def train_table(
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
     limit = TimeLimit(spec.training.max_seconds)
+    choice = None
     source: Any = table if isinstance(table, TableScan) else as_source(table)
     weights = None if row_weights is None else _checked_weights(row_weights)
     training, parent = spec.training, None
@@ -146,16 +156,10 @@ def train_table(
     strategy = training_strategy(training.devices)
     if start_from is None:
         prepared = prepare(source, spec, directory=directory, row_weights=weights)
-        plan = _plan(spec, prepared, _choose_likelihood(spec, prepared))
+        choice = _choose_likelihood(spec, prepared)
+        plan = _plan(spec, prepared, choice)
         with strategy.scope():
-            models = [
-                make_network(
-                    prepared.schema,
-                    network.model_copy(update={"members": plan.num_members}),
-                    seed=training.seed,
-                )
-                for network in plan.networks.values()
-            ]
+            models = _make_networks(plan, prepared, training.seed)
     else:
         parent = (
             start_from
@@ -168,8 +172,7 @@ def train_table(
         plan = _plan(spec, prepared)
         with strategy.scope():
             models = [parent.network(training.seed)]
-    for model in models:
-        _adapt(model.likelihood, prepared)
+    _adapt(models, prepared)
     make_recalibration(spec.recalibration, models[0].likelihood, prepared.schema)
     members = MemberRows.draw(
         prepared.rows.num_rows,
@@ -183,23 +186,42 @@ def train_table(
         groups=prepared.groups,
         row_weights=prepared.weights,
     )
-    partitions = None
-    if training.partitions is None:
-        candidates = train_candidates(
-            models,
-            plan,
+    partitions, outcomes = None, {}
+    progress = ProgressOfTurns(report)
+
+    def train_with(
+        number: int, part: LikelihoodPart | None, limit: TimeLimit
+    ) -> list[Candidate]:
+        networks, of_this, checkpoints = models, plan, directory
+        if number:
+            assert choice is not None
+            assert part is not None
+            of_this = _plan(spec, prepared, replace(choice, likelihood=part))
+            with strategy.scope():
+                networks = _make_networks(of_this, prepared, training.seed)
+            _adapt(networks, prepared)
+            if directory is not None:
+                checkpoints = directory / f"likelihood_{number + 1}"
+        progress.begin(number, part)
+        return train_candidates(
+            networks,
+            of_this,
             prepared,
             members,
             training,
             limit,
-            directory=directory,
+            directory=checkpoints,
             checkpoint_seconds=checkpoint_seconds,
-            fingerprint=f"{spec.model_dump_json()} {_name(start_from)}",
+            fingerprint=f"{spec.model_dump_json()} {_name(start_from)} {number}",
             xla=xla,
             validate_left_out=validate_left_out,
-            report=report,
+            report=progress,
             should_stop=should_stop,
         )
+
+    if training.partitions is None:
+        turns = train_in_turn(choice, train_with, limit)
+        candidates, outcomes = turns.candidates, turns.outcomes
     else:
         candidate, partitions = train_in_partitions(
             models[0],
@@ -213,10 +235,10 @@ def train_table(
             should_stop=should_stop,
         )
         candidates = [candidate]
-    best = max(candidates, key=lambda candidate: candidate.log_likelihood)
-    model, choice, schedule = best.model, best.choice, plan.schedule
-    if len(plan.temperatures) > 1 and choice is not None:
-        schedule = kl_schedule_at(choice.best.temperature)
+    best = most_likely(candidates)
+    model, chosen, schedule = best.model, best.choice, plan.schedule
+    if len(plan.temperatures) > 1 and chosen is not None:
+        schedule = kl_schedule_at(chosen.best.temperature)
     inputs, targets, measured_weights = measured_rows(prepared, members)
     calibrated = calibrate(
         model,
@@ -224,7 +246,7 @@ def train_table(
         prepared.schema,
         inputs,
         targets,
-        None if members.folds is None else choice,
+        None if members.folds is None else chosen,
         measured_weights,
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
@@ -233,6 +255,8 @@ def train_table(
     scored = PredictedRows.score(
         calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
     )
+    apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob)
+    scored = replace(scored, tells_rows_apart=apart)
     judgement, baselines = judge_training(
         prepared.schema,
         prepared.rows,
@@ -250,7 +274,7 @@ def train_table(
     )
     convergence = describe_convergence(
         best.outcome.losses,
-        np.zeros((0, 2)) if choice is None else choice.gaps,
+        np.zeros((0, 2)) if chosen is None else chosen.gaps,
         None
         if prepared.schema.task == "classification"
         else calibrated.uncalibrated.aleatoric,
@@ -259,11 +283,13 @@ def train_table(
     )
     judgement["convergence"] = convergence
     network = best.network.model_copy(update={"members": plan.group_size})
-    chosen: dict[str, Any] = {"learning_rate": plan.learning_rate}
+    update: dict[str, Any] = {"learning_rate": plan.learning_rate}
     if partitions is None:
-        chosen["kl_schedule"] = schedule
+        update["kl_schedule"] = schedule
     recipe = {
-        **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
+        **describe_recipe(
+            plan, prepared, members, candidates, best, len(targets), outcomes
+        ),
         "rows_without_target": prepared.rows_without_target,
         **({} if partitions is None else {"partitions": partitions}),
         **({} if training.max_seconds is None else {"seconds": limit.elapsed}),
@@ -275,13 +301,17 @@ def train_table(
             f"`max_seconds` = {training.max_seconds:g} ended the training after "
             f"{steps}: with more time the model may be better."
         ]
+    # After a few steps, better probabilities may come from the likelihood alone.
+    judgement["learned"] &= not ended or beats_constant(judgement["comparisons"])
+    judgement["becomes_latest"] = judgement["learned"] or spec.latest == "always"
+    useless = [] if judgement["learned"] else [LEARNED_NOTHING]
     for kind in ("sentences", "warnings"):
-        judgement[kind] += [*convergence["warnings"], *ended]
+        judgement[kind] += [*convergence["warnings"], *useless, *ended]
     return TrainedTable(
         model=model,
         schema=prepared.schema,
         spec=spec.model_copy(
-            update={"model": network, "training": training.model_copy(update=chosen)}
+            update={"model": network, "training": training.model_copy(update=update)}
         ),
         num_training_rows=prepared.rows.num_rows,
         held_out_rows=prepared.held_out_rows,
@@ -325,6 +355,7 @@ def _checked_weights(given: ArrayLike) -> np.ndarray | None:
             "`row_weights` must hold one positive, finite number per row; drop the "
             f"rows that should not count. Received: {received}"
         )
+    warn_if_far_from_rows(weights, "", stacklevel=3)
     return None if np.all(weights == 1) else weights
 
 
@@ -360,10 +391,25 @@ def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:
     return spec.model_copy(update={"model": network, "training": training})
 
 
-def _adapt(likelihood: Likelihood, prepared: Prepared) -> None:
-    """Adapts the likelihood to the training targets, unless it already is adapted."""
+def _make_networks(
+    plan: TrainingPlan, prepared: Prepared, seed: int
+) -> list[BayesianModel]:
+    """Makes the networks of a plan, with the members of all temperatures."""
+    return [
+        make_network(
+            prepared.schema,
+            network.model_copy(update={"members": plan.num_members}),
+            seed=seed,
+        )
+        for network in plan.networks.values()
+    ]
+
+
+def _adapt(models: Sequence[BayesianModel], prepared: Prepared) -> None:
+    """Adapts the likelihoods to the training targets."""
     try:
-        likelihood.adapt(prepared.rows.targets())
+        for model in models:
+            model.likelihood.adapt(prepared.rows.targets())
     except ValueError as error:
         name = prepared.schema.target.name
         raise TableError(f"The target {name!r} cannot be learned: {error}") from None

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
@@ -16,6 +15,12 @@ from tfbbb.recalibration import Temperature, VarianceScaling
 from tfbbb.recalibration.recalibration import IDENTITY
 from tfbbb.recalibration.scaled import scaling
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.left_out_error import (
+    bounded_by,
+    most_likely,
+    relative_error,
+    tighter_bound_of_means,
+)
 
 # A factor that is fitted to n rows has a relative standard error of about
 # 1 / sqrt(2 n).
@@ -39,11 +44,17 @@ class Trial:
             diverged.
         factor: The factor of distances from the mean, or of the temperature of logits;
             1 without calibration.
+        relative_error: Mean squared error of these rows over that of their mean; 0 of
+            classes.
+        high: The tighter upper bound of the log means that they need, [k]; None for
+            that of the training targets.
     """
 
     temperature: float
     log_likelihood: float
     factor: float
+    relative_error: float = 0.0
+    high: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,9 @@ def choose(
 ) -> TemperatureChoice:
     """Chooses the temperature with the greatest likelihood of rows left out.
 
+    A temperature whose squared error is far worse than that of a constant is refused:
+    see `tfbbb.training.left_out_error`.
+
     Each temperature is calibrated first: one factor, fitted to the rows left out. If a
     row is left out by m members, the factor suits mixtures of m members. The mixture
     of all members is better than that: its factor is extrapolated from the factors for
@@ -98,7 +112,7 @@ def choose(
             are fitted to the rows without weights.
 
     Raises:
-        TrainingDivergedError: No temperature has a finite likelihood.
+        NotFiniteError: No temperature has a finite likelihood.
     """
     likelihood = model.likelihood
     num_rows = len(targets)
@@ -110,11 +124,13 @@ def choose(
         _try(likelihood, temperature, drawn, kind, targets, weights)
         for temperature, drawn in zip(members.temperatures, outputs, strict=True)
     ]
-    scores = np.array([trial.log_likelihood for trial in trials])
-    if not np.isfinite(scores).any():
-        raise TrainingDivergedError(float(model.optimizer.learning_rate.numpy()))
-    number = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))
-    best, drawn = trials[number], outputs[number]
+    best = most_likely(trials)
+    if not np.isfinite(best.log_likelihood):
+        raise NotFiniteError("No temperature has a finite likelihood.")
+    number = next(n for n, trial in enumerate(trials) if trial is best)
+    drawn = outputs[number]
+    if best.high is not None:
+        likelihood.target_high.assign(best.high)
     gain = 1.0
     if kind is not None and per_row < members.group_size:
         of_one = [
@@ -135,6 +151,8 @@ def choose(
         chosen = model.members.mixture(members.group(number))
         assert model.num_rows is not None
         chosen.training_temperature(model.num_rows).assign(best.temperature)
+        if best.high is not None:
+            chosen.likelihood.target_high.assign(best.high)
     prediction = predictive_from_outputs(likelihood, drawn)
     of_density = gain**_SHARE_OF_DENSITY
     return TemperatureChoice(
@@ -151,17 +169,20 @@ def _try(
     weights: np.ndarray | None,
 ) -> Trial:
     """Returns what the members of one temperature make of the rows they left out."""
-    factor = 1.0
+    factor, high = 1.0, None
     try:
-        prediction = predictive_from_outputs(likelihood, drawn)
         if kind is not None:
             factor = _fit_factor(kind(), likelihood, drawn, targets)
-            prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
+        high = tighter_bound_of_means(likelihood, drawn, targets, weights)
+        with bounded_by(likelihood, high):
+            calibration = IDENTITY if kind is None else kind(factor)
+            prediction = predictive_from_outputs(likelihood, drawn, calibration)
+            found = float(np.average(prediction.log_prob(targets), weights=weights))
+            error = relative_error(prediction, targets, weights)
     except NotFiniteError:
         # These members diverged. Those of another temperature need not have.
-        return Trial(temperature, -np.inf, 1.0)
-    found = float(np.average(prediction.log_prob(targets), weights=weights))
-    return Trial(temperature, found, factor)
+        return Trial(temperature, -np.inf, 1.0, np.inf)
+    return Trial(temperature, found, factor, error, high)
 
 
 def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:

@@ -5,6 +5,7 @@ import time
 
 # Of a training: the time of the explanations in its report.
 _SHARE_OF_REPORT, _SECONDS_OF_REPORT = 0.05, 1.0
+_LEAST_SECONDS = 1.0
 
 
 class TimeLimit:
@@ -29,6 +30,11 @@ class TimeLimit:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._began
+
+    def rest(self) -> "TimeLimit":
+        """Returns a limit of the time that is left, at least a little."""
+        left = max(self.seconds - self.elapsed, _LEAST_SECONDS)
+        return TimeLimit(None if math.isinf(left) else left)
 
     def of_steps(self, number: int, networks: int, taken: float) -> float:
         """Returns the time for a network and what follows it, possibly negative.

@@ -70,21 +70,33 @@ class TrainedTable:
         self,
         root: str | os.PathLike[str],
         *,
+        format: str = "saved_model",
         lineage: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> Path:
-        """Writes the next version of the model under a directory.
+        """Writes the next version of the model under a directory, or one file.
 
         Args:
             root: Directory of the model, e.g. `saved_models/NAME`; created if missing.
+                For other formats than `"saved_model"`, which have no versions, where to
+                write; nothing may be there yet.
+            format: As for `BayesianModel.export_predictive`.
             lineage: Origin of the model, as plain JSON values, for the manifest.
+            **options: Options of the format, such as `method` and `num_samples`.
 
         Returns:
-            The directory of the new version, `root/VERSION`.
+            The directory of the new version, `root/VERSION`; for other formats `root`.
+
+        Raises:
+            ValueError: The format is unknown.
         """
+        if format != "saved_model":
+            self.export_to(root, format=format, lineage=lineage, **options)
+            return Path(root)
         while True:
             path = next_version(root)
             try:
-                self.export_to(path, lineage=lineage)
+                self.export_to(path, lineage=lineage, **options)
             except FileExistsError:
                 # Another process has written this version meanwhile.
                 if not path.exists():
@@ -96,29 +108,38 @@ class TrainedTable:
         self,
         path: str | os.PathLike[str],
         *,
+        format: str = "saved_model",
         lineage: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        """Writes the model as one SavedModel at a path that must not exist yet.
+        """Writes the model at a path that must not exist yet.
 
-        Includes the files that a later training needs to start from this version.
+        A SavedModel, also within a model of MLflow, includes the files that a later
+        training needs to start from this version.
 
         Args:
-            path: Directory to write.
-            lineage: As for `export`.
+            path: Directory or file to write.
+            format: As for `export`.
+            lineage: As for `export`; an ONNX file has none.
+            **options: As for `export`.
         """
-        self.model.export_predictive(
-            path,
-            schema=self.schema,
-            metrics=self.metrics,
-            recalibration_choice=self.recalibration_choice,
-            epistemic_reference=self.epistemic_reference,
-            lineage={
+        if format != "onnx":
+            options |= self._description(lineage)
+        self.model.export_predictive(path, format=format, schema=self.schema, **options)
+
+    def _description(self, lineage: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Returns what a SavedModel tells beside the model and its schema."""
+        return {
+            "metrics": self.metrics,
+            "recalibration_choice": self.recalibration_choice,
+            "epistemic_reference": self.epistemic_reference,
+            "lineage": {
                 **(lineage or {}),
                 "recipe": dict(self.recipe),
                 "judgement": dict(self.judgement),
             },
-            extra_files=self._extra_files(),
-        )
+            "extra_files": self._extra_files(),
+        }
 
     def _extra_files(self) -> dict[str, bytes]:
         files = continuation_files(self.model, self.schema, self.spec)

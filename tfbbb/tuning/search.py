@@ -95,12 +95,17 @@ class TunedTable:
             "test_rows": len(self.test),
         }
 
-    def export(self, root: str | os.PathLike[str]) -> Path:
+    def export(self, root: str | os.PathLike[str], **options: Any) -> Path:
         """Writes the next version of the model under a directory; returns its path.
 
         The lineage in its manifest has `describe()` as `tuning`.
+
+        Args:
+            root: Directory of the model.
+            **options: `format` and its options, as for `TrainedTable.export`.
         """
-        return self.trained.export(root, lineage={"tuning": self.describe()})
+        lineage = {"tuning": self.describe()}
+        return self.trained.export(root, lineage=lineage, **options)
 
 
 def tune(

@@ -77,7 +77,15 @@ def count(
     """
     # Imported late: NumPy would slow the start of the service.
     from service.api.feedback import running
+    from tfbbb.drift_reference import DriftReference
 
+    # Read before the transaction: the disk may be slow, and others wait for the locks.
+    counted = find_all(database, name)
+    references = {
+        rows.version: DriftReference.read(models / name / str(rows.version))
+        for rows in scored
+        if rows.version not in counted
+    }
     with database.writing() as session:
         now = database.now(session)
         if receipt is not None:
@@ -100,7 +108,7 @@ def count(
             row = session.get(Feedback, (name, rows.version), populate_existing=True)
             if row is None:
                 row = Feedback(name=name, number=rows.version, started_at=now)
-                running.start(row, models / name / str(rows.version), rows)
+                running.start(row, references[rows.version], rows)
                 session.add(row)
             running.add(row, rows, now)
             row.updated_at = now

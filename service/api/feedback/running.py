@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,17 +47,16 @@ class RunningMean:
         )
 
 
-def start(row: Feedback, version: Path, scored: ScoredRows) -> None:
+def start(row: Feedback, reference: DriftReference | None, scored: ScoredRows) -> None:
     """Sets the figures of a version before its first feedback.
 
     Args:
         row: The row of the database.
-        version: Directory of the version, which may have a drift reference.
+        reference: The drift reference of the version, if it has one.
         scored: The first rows.
     """
     row.num_rows, row.figures = 0, {}
     row.calibration = np.zeros((BINS, 1 if _is_of_numbers(scored) else 3)).tolist()
-    reference = DriftReference.read(version)
     width = 2 if _is_of_numbers(scored) else 1
     scores = np.zeros((0, width)) if reference is None else reference.scores
     row.drift = {"reference_rows": len(scores), "alarm_at": None}

@@ -166,9 +166,13 @@ def delete_job(state: State, _: Training, id: JobId) -> None:
                 "Only a job that has ended can be deleted; cancel it first. "
                 f"Received: job {id}, which is {job.state}"
             )
-        # Files first: after a crash in between, the job can be deleted again.
-        JobFiles(state.settings, id).remove()
+        files = JobFiles(state.settings, id)
+        # Files first: after a crash in between, the job can be deleted again. Scratch
+        # may be large, and is only moved aside before the commit.
+        files.discard_scratch()
+        files.log.unlink(missing_ok=True)
         session.delete(job)
+    files.remove()
 
 
 def last_seen(

@@ -109,8 +109,9 @@ class JobStatus(JobSummary):
     log: str = Field(description="The end of the trainer's log.", examples=[""])
     judgement: dict[str, Any] | None = Field(
         description="The `figures` of the published version beside those of baselines "
-        "on the same rows, `sentences` about them, and the sentences that are "
-        "`warnings`; `null` before the job succeeds.",
+        "on the same rows, `sentences` about them, the sentences that are "
+        "`warnings`, whether the model `learned` anything of use, and whether the "
+        "version therefore `becomes_latest`; `null` before the job succeeds.",
         examples=[
             {
                 "rows": 442,
@@ -119,6 +120,8 @@ class JobStatus(JobSummary):
                     "mean": {"rmse": 77.1, "coverage_90": 0.92},
                     "linear model": {"rmse": 54.9, "coverage_90": 0.9},
                 },
+                "learned": True,
+                "becomes_latest": True,
                 "sentences": ["The model has 30 % less error than the mean."],
                 "warnings": [],
             }

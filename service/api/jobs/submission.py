@@ -1,6 +1,7 @@
 """Validates and queues a submitted job."""
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import orjson
 import sqlalchemy
@@ -21,9 +22,11 @@ from service.shared.errors import (
 )
 from service.shared.job_state import JobState
 from service.shared.queue import Queue
-from service.shared.store import Store
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.spec import SpecError
+
+if TYPE_CHECKING:
+    from tfbbb.training.record import TrainingRecord
 
 
 def submit(
@@ -41,6 +44,8 @@ def submit(
         The job, and whether it is new.
     """
     sha256 = _sha256(request)
+    # First, as a download may take minutes in which a transaction would hold its locks.
+    parent = _read_parent(queue, request)
     with queue.database.writing() as session:
         _lock_submissions(queue.database, session, caller)
         if idempotency_key is not None:
@@ -54,7 +59,7 @@ def submit(
                     "each job."
                 )
         _check_quota(session, caller)
-        dataset = _validate_dataset(session, queue.store, request)
+        dataset = _validate_dataset(session, request, parent)
         job = Job(
             key_id=caller.key_id,
             idempotency_key=idempotency_key,
@@ -149,7 +154,40 @@ def _check_quota(session: Session, caller: Caller) -> None:
         )
 
 
-def _validate_dataset(session: Session, store: Store, request: JobRequest) -> Dataset:
+def _read_parent(
+    queue: Queue, request: JobRequest
+) -> "TrainingRecord | SpecError | OSError | None":
+    """Reads the training record of the parent version; may have to download it.
+
+    A version never changes, so the record is valid as long as the version exists, which
+    the transaction that queues the job checks. It also raises a returned error: a
+    version that is being deleted cannot be read either.
+
+    Returns:
+        The record, or the error of the attempt to read it; None if the request has no
+        parent version, or there is no such version.
+    """
+    start = request.start_from
+    if start is None:
+        return None
+    with queue.database.reading() as session:
+        version = session.get(ModelVersion, (start.model, start.version))
+        if version is None or version.deleted_at is not None:
+            return None
+    # Imported late: NumPy and Arrow would slow the start of the service.
+    from tfbbb.training.record import TrainingRecord
+
+    try:
+        return TrainingRecord.read(queue.store.version(start.model, start.version))
+    except (SpecError, OSError) as error:
+        return error
+
+
+def _validate_dataset(
+    session: Session,
+    request: JobRequest,
+    parent: "TrainingRecord | SpecError | OSError | None",
+) -> Dataset:
     """Validates a request against its dataset, and locks the dataset."""
     dataset = _lock_dataset(session, request.dataset_id)
     if dataset is None:
@@ -160,14 +198,17 @@ def _validate_dataset(session: Session, store: Store, request: JobRequest) -> Da
     try:
         request.check_columns(dataset.columns)
         if request.start_from is not None:
-            _check_start(session, store, request, dataset)
+            _check_start(session, request, parent, dataset)
     except SpecError as error:
         raise InvalidRequest(str(error)) from None
     return dataset
 
 
 def _check_start(
-    session: Session, store: Store, request: JobRequest, dataset: Dataset
+    session: Session,
+    request: JobRequest,
+    parent: "TrainingRecord | SpecError | OSError | None",
+    dataset: Dataset,
 ) -> None:
     """Raises unless the parent version exists and the request is compatible with it.
 
@@ -175,14 +216,13 @@ def _check_start(
     """
     start = request.start_from
     assert start is not None
-    if _lock_version(session, start.model, start.version) is None:
+    version = _lock_version(session, start.model, start.version)
+    if version is None or parent is None:
         raise UnknownModel(
             f"start_from: there is no version {start.version} of the model "
             f"{start.model!r}; `GET /v1/models` lists the versions."
         )
-    # Imported late: NumPy and Arrow would slow the start of the service.
-    from tfbbb.training.record import TrainingRecord
-
-    record = TrainingRecord.read(store.version(start.model, start.version))
+    if isinstance(parent, SpecError | OSError):
+        raise parent
     names = [column["name"] for column in dataset.columns]
-    check_continuation(request, record, names)
+    check_continuation(request, parent, names)

@@ -156,8 +156,8 @@ def test_samples_have_noise_of_their_place_and_are_computed_alone(
     numbers: Any,
 ) -> None:
     parameters = {"return_samples": True}
-    assert not request(numbers, ROWS, parameters=parameters).is_separable
-    assert request(numbers, ROWS).is_separable
+    assert request(numbers, ROWS, parameters=parameters).batch_key is None
+    assert request(numbers, ROWS).batch_key is not None
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,18 @@
+import errno
+import json
 import shutil
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tensorflow as tf
 
 from service.api.labels.repository import move
+from service.model_process import registry as registry_module
 from service.model_process.adoption import Ledger
+from service.model_process.descriptions import model_status
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import Unavailable, UnknownModel
@@ -14,6 +20,8 @@ from service.shared.model_messages import VersionState
 from service.shared.route import Route
 from tests import exported_models
 from tests.service.stores import directory_store
+from tfbbb.export import reader
+from tfbbb.export.manifest import MANIFEST_PATH, Manifest
 
 
 @pytest.fixture
@@ -115,6 +123,155 @@ def test_broken_version_is_served_when_it_is_repaired(
     assert registry.version("diabetes").number == 3
 
 
+class Stumble:
+    """A function that raises a fault as long as there is one."""
+
+    def __init__(self, function: Any, fault: Exception) -> None:
+        self.function, self.fault, self.calls = function, fault, 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.calls += 1
+        if self.fault is not None:
+            raise self.fault
+        return self.function(*args, **kwargs)
+
+
+def stumbling(
+    monkeypatch: pytest.MonkeyPatch, place: Any, name: str, fault: Exception
+) -> Any:
+    stumble = Stumble(getattr(place, name), fault)
+    monkeypatch.setattr(place, name, lambda *args, **given: stumble(*args, **given))
+    return stumble
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which passes only where a test says."""
+    now = [time.monotonic()]
+    monkeypatch.setattr("service.model_process.version.time.monotonic", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        MemoryError(),
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.ESTALE, "Stale file handle"),
+        tf.errors.ResourceExhaustedError(None, None, "no memory"),
+        tf.errors.UnknownError(None, None, "f; Input/output error"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_version_is_tried_again_after_a_fault_that_passes(
+    registry: ModelRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: list[float],
+    fault: Exception,
+) -> None:
+    version = registry.version("diabetes", 1)
+    stumble = stumbling(monkeypatch, reader, "load_functions", fault)
+    for pause in (1, 2, 4):
+        with pytest.raises(Unavailable, match=f"tried again in {pause} s"):
+            version.load()
+        calls = stumble.calls
+        with pytest.raises(Unavailable, match=r"Version 1 .* tried again"):
+            version.load()
+        assert stumble.calls == calls
+        status = model_status("diabetes", [version], None).model_version_status[0]
+        assert (status.state, status.status.error_code) == ("START", "UNAVAILABLE")
+        assert "tried again" in status.status.error_message
+        clock[0] += pause
+    stumble.fault = None
+    version.load()
+    assert states(registry, "diabetes")[1] is VersionState.AVAILABLE
+    (status,) = model_status("diabetes", [version], None).model_version_status
+    assert (status.status.error_code, status.status.error_message) == ("OK", "")
+
+
+@pytest.mark.parametrize("fault", [ValueError("no such op"), KeyError("signature")])
+def test_fault_of_the_files_is_not_tried_again(
+    registry: ModelRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: list[float],
+    fault: Exception,
+) -> None:
+    version = registry.version("diabetes", 1)
+    stumble = stumbling(monkeypatch, reader, "load_functions", fault)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="Version 1"):
+            version.load()
+        clock[0] += 1000.0
+    assert stumble.calls == 1
+    assert states(registry, "diabetes")[1] is VersionState.END
+
+
+def test_version_found_without_a_free_descriptor_is_served_later(
+    registry_root: Path,
+    ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: list[float],
+) -> None:
+    fault = OSError(errno.ENFILE, "Too many open files in system")
+    stumble = stumbling(monkeypatch, Manifest, "read", fault)
+    registry = ModelRegistry(directory_store(registry_root), ledger)
+    registry.refresh()
+    assert states(registry, "diabetes") == dict.fromkeys((1, 2), VersionState.START)
+    stumble.fault = None
+    clock[0] += 1.0
+    registry.refresh()
+    assert registry.version("diabetes").number == 2
+    registry.version("diabetes", 1).load()
+
+
+def test_stale_directory_leaves_its_version_in_charge(
+    registry: ModelRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = registry.version("diabetes")
+    fault = OSError(errno.ESTALE, "Stale file handle")
+    stumbling(monkeypatch, registry_module, "fingerprint", fault)
+    registry.refresh()
+    assert registry.version("diabetes") is before
+
+
+def test_versions_are_adopted_although_one_cannot_be_read(
+    registry_root: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify = Manifest.verify
+
+    def fail(manifest: Manifest, directory: Path) -> None:
+        if directory.name == "3":
+            raise OSError(errno.EIO, "Input/output error")
+        verify(manifest, directory)
+
+    shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "3")
+    monkeypatch.setattr(Manifest, "verify", fail)
+    registry = ModelRegistry(directory_store(registry_root), ledger)
+    registry.refresh()
+    assert ledger.versions()[0] == {("diabetes", 1), ("diabetes", 2)}
+    assert states(registry, "diabetes")[3] is VersionState.START
+
+
+def test_homes_named_while_another_process_is_missing_are_kept(
+    registry_root: Path, ledger: Ledger
+) -> None:
+    registry = ModelRegistry(directory_store(registry_root), ledger, [])
+
+    class Names(frozenset[str]):
+        def __or__(self, others: Any) -> Any:
+            keeping = threading.Thread(target=registry.keep, args=(["houses"],))
+            keeping.start()
+            keeping.join(0.2)  # Until then, if another thread may change the names.
+            return super().__or__(others)
+
+    registry._homed = Names()
+    registry.version("diabetes")  # Asked here because its home does not run.
+    deadline = time.monotonic() + 30
+    while registry._homed != {"houses"} and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert registry._homed == {"houses"}
+
+
 def test_model_without_a_good_version_says_why(
     registry: ModelRegistry, registry_root: Path
 ) -> None:
@@ -211,3 +368,35 @@ def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> 
     finally:
         stop.set()
         watcher.join()
+
+
+def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
+    """Copies version 1 of diabetes, with what its training said of it."""
+    version = root / "diabetes" / str(number)
+    shutil.copytree(root / "diabetes" / "1", version)
+    path = version / MANIFEST_PATH
+    manifest = json.loads(path.read_text())
+    manifest["lineage"] = {"judgement": {"becomes_latest": becomes_latest}}
+    path.write_text(json.dumps(manifest))
+
+
+def test_version_that_learned_nothing_does_not_take_charge(
+    registry: ModelRegistry, registry_root: Path
+) -> None:
+    add_judged_version(registry_root, 10, becomes_latest=False)
+    registry.refresh()
+    assert registry.version("diabetes").number == 2
+    assert registry.version("diabetes", 10).load() is not None
+    add_judged_version(registry_root, 11, becomes_latest=True)
+    registry.refresh()
+    assert registry.version("diabetes").number == 11
+
+
+def test_version_that_learned_nothing_answers_if_there_is_no_other(
+    registry: ModelRegistry, registry_root: Path
+) -> None:
+    add_judged_version(registry_root, 10, becomes_latest=False)
+    for number in (1, 2):
+        shutil.rmtree(registry_root / "diabetes" / str(number))
+    registry.refresh()
+    assert registry.version("diabetes").number == 10

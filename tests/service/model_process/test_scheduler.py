@@ -50,7 +50,6 @@ class Queue:
         defaults: dict[str, Any] = {
             "key": "a model",
             "work": 100 * rows,
-            "is_separable": True,
             "speed": self.speed,
         }
         task: Task[str, str] = Task(
@@ -103,10 +102,19 @@ def test_a_batch_has_the_work_of_one_block_at_most() -> None:
 
 def test_tasks_whose_rows_have_noise_of_their_own_are_computed_alone() -> None:
     queue = Queue()
-    queue.submit("a", is_separable=False, rows=10_000, work=2_000_000)
-    queue.submit("b", is_separable=False)
+    queue.submit("a", key=None, rows=10_000, work=2_000_000)
+    queue.submit("b", key=None)
     queue.run()
     assert queue.batches == [[("a", 0, 10_000)], [("b", 0, 1)]]
+
+
+def test_each_task_that_is_computed_alone_counts_as_a_batch() -> None:
+    queue = Queue()
+    for name in "abc":
+        queue.submit(name, key=None)
+    alone = queue.scheduler.seconds_waiting()
+    queue.run()
+    assert alone == pytest.approx(queue.now)
 
 
 def test_a_large_task_lets_others_take_turns_between_its_blocks() -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfbbb.cli.errors import CommandError
+from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError
 from tfbbb.cli.remote.service import JobIdOrNone, Key, Url, service
 
 if TYPE_CHECKING:
@@ -76,5 +76,8 @@ def follow(job: "Job") -> None:
         figures = f"figures of {recipe['metrics_from']}"
     typer.echo(f"published {job.name}, version {job.version}; {figures}:")
     echo_metrics(description["metrics"])
-    echo_judgement(lineage.get("source", {}).get("judgement"))
+    judgement = lineage.get("source", {}).get("judgement") or {}
+    echo_judgement(judgement)
     echo_recalibration(description.get("recalibration_choice"))
+    if not judgement.get("learned", True):
+        raise typer.Exit(EXIT_LEARNED_NOTHING)

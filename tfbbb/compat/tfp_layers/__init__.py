@@ -5,8 +5,6 @@ A program that was written for `tfp.layers` of TensorFlow Probability 0.25 runs 
     import tfbbb.compat.tfp_layers as tfpl
 """
 
-# Imported for its effect on models of distributions under `tf.distribute`.
-import tfbbb.compat.tfp_layers.symbolic_build  # noqa: F401
 from tfbbb.compat.tfp_layers import util
 from tfbbb.compat.tfp_layers.autoregressive_network import AutoregressiveNetwork
 from tfbbb.compat.tfp_layers.autoregressive_transform import AutoregressiveTransform

@@ -21,6 +21,7 @@ from tfbbb.compat.tfp_layers.function_config import (
     from_config,
     to_config,
 )
+from tfbbb.compat.tfp_layers.symbolic_build import keep_distribution
 from tfbbb.types import Tensor
 
 tfd = tfp.distributions
@@ -112,6 +113,7 @@ class DistributionLambda(keras.Layer):
                 f"Received: new variables {[v.name for v in untrainable]}"
             )
         self._made_distribution = True
+        keep_distribution(self)
         adopt(self, variables)
         warn_of_others(self, tape.watched_variables())
         if self._convert_to_tensor_fn is None:

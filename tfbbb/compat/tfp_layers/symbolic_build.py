@@ -4,36 +4,34 @@ from functools import partial
 from typing import Any
 
 import keras
+import tensorflow as tf
 
-from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
-from tfbbb.private_apis import (
-    sublayers,
-    wrap_symbolic_build,
-    wrapped_loss_and_metrics,
-)
+from tfbbb.private_apis import in_stateless_scope, outermost_layer, wrap_until_built
 from tfbbb.types import ArrayLike, Tensor
 
 
-# Under a strategy, Keras traces model, metrics and loss before the first step, each in
-# its own graph, and passes only shape and dtype of the predictions from one to the
-# next. A loss that calls `log_prob` of a prediction needs the distribution, so the
-# traces of metrics and loss call the model themselves.
-def _from_distributions(build_from_shapes: Any) -> Any:
-    def build(model: keras.Model, *args: Any, **kwargs: Any) -> None:
-        if not any(isinstance(k, DistributionLambda) for k in sublayers(model)):
-            build_from_shapes(model, *args, **kwargs)
-            return
-        with wrapped_loss_and_metrics(model, partial(_on_own_predictions, model)):
-            build_from_shapes(model, *args, **kwargs)
+def keep_distribution(layer: keras.Layer) -> None:
+    """Lets loss and metrics of a model see the distribution, where Keras builds it.
 
-    return build
+    Under a strategy, Keras traces model, metrics and loss before the first step, each
+    in its own graph, and passes only shape and dtype of the predictions from one to the
+    next. A loss that calls `log_prob` of a prediction needs the distribution, so the
+    traces of metrics and loss of this model call the model themselves.
+
+    Args:
+        layer: A layer that returns a distribution, in its call.
+    """
+    if not (in_stateless_scope() and tf.distribute.has_strategy()):
+        return
+    model = outermost_layer(layer)
+    if isinstance(model, keras.Model) and model.compiled:
+        wrap_until_built(model, partial(_on_own_predictions, model))
 
 
 def _on_own_predictions(model: keras.Model, method: Any) -> Any:
     def call(x: ArrayLike, y: ArrayLike, y_pred: Tensor, **kwargs: Any) -> Tensor:
-        return method(x, y, model(x, training=False), **kwargs)
+        if in_stateless_scope():
+            y_pred = model(x, training=False)
+        return method(x, y, y_pred, **kwargs)
 
     return call
-
-
-wrap_symbolic_build(_from_distributions)

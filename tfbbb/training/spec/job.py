@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
@@ -133,6 +133,14 @@ class JobSpec(SpecPart):
             json_schema_extra={"x-empty": "all rows are answered"},
         ),
     ] = None
+    latest: Annotated[
+        Literal["if_learned", "always"],
+        Field(
+            description="When the new version becomes `latest`, which predicts by "
+            "default: `if_learned` unless its model learned nothing of use, `always` "
+            "in any case."
+        ),
+    ] = "if_learned"
     start_from: Annotated[
         Version | None,
         Field(

@@ -17,6 +17,8 @@ from service.shared.database.tables import ModelVersion, RecordedRow
 from service.shared.errors import FeedbackConflict, UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
+from tests.service.transactions import calls_in_transactions
+from tfbbb.drift_reference import DriftReference
 
 NO_MODELS = Path("/nonexistent")
 
@@ -70,6 +72,16 @@ def test_mean_of_parts_is_that_of_the_whole(database: Database) -> None:
     assert figure["count"] == 50
     assert figure["mean"] == pytest.approx(values.mean(), rel=1e-12)
     assert figure["squares"] == pytest.approx(values.var() * 50, rel=1e-9)
+
+
+def test_no_transaction_waits_for_the_drift_reference(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = calls_in_transactions(monkeypatch, (DriftReference, "read"))
+    for values in ([1.0], [2.0]):
+        count(database, NO_MODELS, "m", [scored(values)], None)
+    assert found == [False]
+    assert rows_of(database) == 2
 
 
 def test_request_with_a_row_counted_before_counts_nothing(database: Database) -> None:

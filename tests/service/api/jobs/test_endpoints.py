@@ -1,5 +1,6 @@
 import asyncio
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ from service.shared.database.tables import Dataset, Event, Job, Key, ModelVersio
 from service.shared.files import JobFiles
 from service.shared.queue import Queue
 from service.shared.settings import Settings
+from service.shared.store.directory_store import DirectoryStore
 from tests.service.queued import leased, registered, states, submitted
 from tests.service.serving import serving
+from tests.service.transactions import calls_in_transactions
 from tfbbb.data import Schema
 from tfbbb.training.record import RECORD_FILE, TrainingRecord
 from tfbbb.training.spec import JobSpec
@@ -124,9 +127,9 @@ def test_a_job_that_can_not_be_done_is_refused(
     assert count(queue) == 0
 
 
-def test_a_job_may_start_from_a_version_that_is_there(
-    client: httpx.Client, body: dict[str, Any], queue: Queue
-) -> None:
+@pytest.fixture
+def parent(queue: Queue) -> dict[str, Any]:
+    """The field of a job that starts from a version, which is there."""
     version = ModelVersion(
         name="houses", number=3, digest="0" * 64, lineage={}, created_at=1.0
     )
@@ -138,7 +141,63 @@ def test_a_job_may_start_from_a_version_that_is_there(
     record.parent.mkdir(parents=True)
     schema = Schema.infer(table, "price", features=["area", "street"])
     record.write_bytes(TrainingRecord(spec, schema).to_json())
-    body["start_from"] = {"model": "houses", "version": 3}
+    return {"start_from": {"model": "houses", "version": 3}}
+
+
+@pytest.fixture
+def in_transactions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each look into the store, or removal, was in a writing transaction."""
+    places = (DirectoryStore, "version"), (shutil, "rmtree")
+    return calls_in_transactions(monkeypatch, *places)
+
+
+def test_no_transaction_waits_for_the_parent_version_of_a_job(
+    client: httpx.Client,
+    body: dict[str, Any],
+    parent: dict[str, Any],
+    in_transactions: list[bool],
+) -> None:
+    assert post(client, body | parent).status_code == 201
+    assert in_transactions == [False]
+
+
+def test_no_transaction_waits_for_the_removal_of_scratch(
+    client: httpx.Client,
+    body: dict[str, Any],
+    settings: Settings,
+    in_transactions: list[bool],
+) -> None:
+    id = post(client, body).json()["id"]
+    client.post(f"/v1/jobs/{id}:cancel")
+    files = JobFiles(settings, id)
+    files.scratch.mkdir(parents=True)
+    assert client.delete(f"/v1/jobs/{id}").status_code == 204
+    assert in_transactions == [False]
+    assert not files.directory.exists()
+
+
+def test_parent_version_deleted_while_it_is_read_is_unknown(
+    client: httpx.Client,
+    body: dict[str, Any],
+    parent: dict[str, Any],
+    queue: Queue,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def delete(store: DirectoryStore, name: str, number: int) -> Any:
+        with queue.database.writing() as session:
+            session.get_one(ModelVersion, (name, number)).deleted_at = 2.0
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr(DirectoryStore, "version", delete)
+    refused = post(client, body | parent)
+    assert refused.status_code == 404
+    assert "no version 3" in refused.json()["error"]
+
+
+def test_a_job_may_start_from_a_version_that_is_there(
+    client: httpx.Client, body: dict[str, Any], parent: dict[str, Any], queue: Queue
+) -> None:
+    body |= parent
     response = post(client, body)
     assert response.status_code == 201
     other = post(client, body | {"features": ["area"]})

@@ -1,0 +1,271 @@
+"""Training loops and steps of the user's own, and batches trained by hand."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.keras_programs.twins import (
+    CONSTANT,
+    POINT,
+    POINTS,
+    assert_same_weights,
+    copy_weights,
+    squared_error,
+    twins,
+)
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(40, 3)).astype("float32")
+Y = X[:, :1] - 0.3 * RANDOM.normal(size=(40, 1)).astype("float32")
+
+
+def regression(layers):
+    inputs = keras.Input((3,))
+    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
+
+
+def plain(kl_weight=1 / 40, **options):
+    """Returns a network with posteriors that is a plain Keras model."""
+    return keras.Sequential(
+        [
+            keras.Input((3,)),
+            tfbbb.layers.DenseVariational(4, "tanh", kl_weight=kl_weight, **options),
+            tfbbb.layers.DenseVariational(1, kl_weight=kl_weight, **options),
+        ]
+    )
+
+
+def kl_of(layers):
+    """Returns the divergence of mean-field normals from the default priors, in nats."""
+    total = 0.0
+    for layer in layers:
+        for weight, prior in ((layer.kernel, 0.5), (layer.bias, 1.0)):
+            mean, stddev = np.asarray(weight.mean, float), np.asarray(weight.stddev, float)
+            terms = (mean**2 + stddev**2) / prior**2 - 1 - 2 * np.log(stddev / prior)
+            total += 0.5 * terms.sum()
+    return total
+
+
+def gradient_step(model, optimizer, x, y):
+    with tf.GradientTape() as tape:
+        outputs = model(x, training=True)
+        nll = tf.reduce_mean(tf.reduce_sum((outputs - y) ** 2, axis=-1))
+        loss = nll + sum(model.losses)
+    variables = model.trainable_variables
+    optimizer.apply(tape.gradient(loss, variables), variables)
+    return loss, nll
+
+
+def test_losses_of_a_loop_are_the_divergence_once_per_step():
+    model, optimizer = plain(), keras.optimizers.SGD(0.01)
+    for _ in range(3):
+        expected = kl_of(model.layers) / 40
+        loss, nll = gradient_step(model, optimizer, X, Y)
+        np.testing.assert_allclose(loss - nll, expected, rtol=1e-4)
+
+
+def test_losses_of_a_compiled_loop_are_counted_once():
+    model, optimizer = plain(), keras.optimizers.SGD(0.01)
+    optimizer.build(model.trainable_variables)
+    step = tf.function(lambda x, y: gradient_step(model, optimizer, x, y))
+    for _ in range(3):
+        expected = kl_of(model.layers) / 40
+        loss, nll = step(X, Y)
+        np.testing.assert_allclose(loss - nll, expected, rtol=1e-4)
+
+
+def test_loop_with_a_tape_trains_as_fit_of_the_twin():
+    model, twin = plain(**POINT), keras.Model(*regression(keras.layers))
+    copy_weights(twin, model)
+    twin.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
+    optimizer = keras.optimizers.SGD(0.1)
+    for _ in range(2):
+        for i in range(0, 40, 8):
+            gradient_step(model, optimizer, X[i : i + 8], Y[i : i + 8])
+    twin.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    assert_same_weights(model, twin)
+
+
+def test_every_trainable_weight_has_a_gradient():
+    model = plain()
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(X, training=True) - Y) ** 2) + sum(model.losses)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    assert len(gradients) == 8  # mean and scale of two kernels and two biases
+    assert all(np.abs(np.asarray(g)).max() > 0 for g in gradients)
+
+
+def test_custom_train_step_of_a_bayesian_model():
+    class Clipped(tfbbb.BayesianModel):
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = self.compute_loss(x, y, self(x, training=True))
+            gradients = tape.gradient(loss, self.trainable_variables)
+            gradients, _ = tf.clip_by_global_norm(gradients, 0.1)
+            self.optimizer.apply(gradients, self.trainable_variables)
+            return {metric.name: metric.result() for metric in self.metrics}
+
+    model = Clipped(*regression(POINTS), likelihood=squared_error())
+    twin = keras.Model(*regression(keras.layers))
+    copy_weights(twin, model)
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    twin.compile(keras.optimizers.SGD(0.1, global_clipnorm=0.1), "mse", run_eagerly=True)
+    history = model.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
+    theirs = twin.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
+    np.testing.assert_allclose(np.array(history["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4)
+    assert_same_weights(model, twin)
+
+
+def test_plain_subclass_with_a_custom_train_step():
+    class Network(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.hidden = tfbbb.layers.DenseVariational(4, "tanh", kl_weight=1 / 40)
+            self.out = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)
+
+        def call(self, x):
+            return self.out(self.hidden(x))
+
+        def train_step(self, data):
+            loss, nll = gradient_step(self, self.optimizer, *data)
+            return {"loss": loss, "nll": nll}
+
+    model = Network()
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    history = model.fit(X, Y, epochs=2, batch_size=40, verbose=0).history
+    added = np.subtract(history["loss"], history["nll"])
+    np.testing.assert_allclose(added, kl_of([model.hidden, model.out]) / 40, rtol=1e-4)
+
+
+def test_overridden_compute_loss_may_add_a_penalty():
+    class Penalised(tfbbb.BayesianModel):
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+            loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+            return loss + 2.0 * keras.ops.mean(keras.ops.square(y_pred))
+
+    model = Penalised(*regression(POINTS), likelihood=squared_error())
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    history = model.fit(X, Y, batch_size=40, verbose=0).history
+    penalty = 2.0 * np.mean(model.predict(X, verbose=0) ** 2)
+    np.testing.assert_allclose(history["loss"][0] - history["nll"][0], penalty, rtol=1e-4)
+
+
+def test_batches_trained_by_hand_are_those_of_fit():
+    model, twin = twins(regression)
+    model.fit(X[:8], Y[:8], verbose=0)
+    twin.fit(X[:8], Y[:8], verbose=0)
+    for i in range(8, 40, 8):
+        ours = model.train_on_batch(X[i : i + 8], Y[i : i + 8], return_dict=True)
+        theirs = twin.train_on_batch(X[i : i + 8], Y[i : i + 8], return_dict=True)
+        np.testing.assert_allclose(ours["loss"] - CONSTANT, theirs["loss"], rtol=1e-3)
+    assert_same_weights(model, twin)
+
+
+def test_batches_are_evaluated_and_predicted_by_hand():
+    model, twin = twins(regression, metrics=lambda: ["mae"])
+    model.fit(X, Y, epochs=0, verbose=0)
+    ours = model.test_on_batch(X[:8], Y[:8], return_dict=True)
+    theirs = twin.test_on_batch(X[:8], Y[:8], return_dict=True)
+    np.testing.assert_allclose(ours["nll"] - CONSTANT, theirs["loss"], rtol=1e-4)
+    np.testing.assert_allclose(ours["mae"], theirs["mae"], rtol=1e-4)
+    np.testing.assert_allclose(
+        model.predict_on_batch(X[:8]), twin.predict_on_batch(X[:8]), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_train_on_batch_before_fit_names_the_remedy():
+    inputs = keras.Input((3,))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+    model.compile("adam", run_eagerly=True)
+    with pytest.raises(ValueError, match=r"kl_weight=1/N"):
+        model.train_on_batch(X[:8], Y[:8])
+
+
+def test_train_on_batch_with_kl_weight_of_the_layers():
+    inputs = keras.Input((3,))
+    layer = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=squared_error())
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    figures = model.train_on_batch(X[:8], Y[:8], return_dict=True)
+    np.testing.assert_allclose(figures["kl"], kl_of([layer]), rtol=1e-4)
+    np.testing.assert_allclose(figures["loss"], figures["nll"] + figures["kl"] / 40, rtol=1e-5)
+
+
+def test_accumulated_gradients_are_those_of_a_large_batch():
+    def accumulating():
+        return keras.optimizers.SGD(0.1, gradient_accumulation_steps=4)
+
+    model, _ = twins(regression, optimizer=accumulating)
+    large, _ = twins(regression)
+    copy_weights(model, large)
+    model.fit(X, Y, batch_size=10, shuffle=False, verbose=0)
+    large.fit(X, Y, batch_size=40, verbose=0)
+    assert_same_weights(model, large)
+
+
+def test_accumulated_divergence_keeps_its_weight():
+    gradients = {}
+    for steps in (1, 4):
+        keras.utils.set_random_seed(1)
+        model = plain()
+        for layer in model.layers:
+            for weight in layer.variational_weights:
+                weight.variables["log_scale"].assign(np.full(weight.shape, -12.0))
+        start = model.get_weights()
+        optimizer = keras.optimizers.SGD(1.0, gradient_accumulation_steps=steps if steps > 1 else None)
+        model.compile(optimizer, "mse", run_eagerly=True)
+        model.fit(X, Y, batch_size=40 // steps, shuffle=False, verbose=0)
+        gradients[steps] = [b - a for a, b in zip(start, model.get_weights(), strict=True)]
+    for one, four in zip(gradients[1], gradients[4], strict=True):
+        np.testing.assert_allclose(one, four, rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("options", [{"clipnorm": 0.05}, {"clipvalue": 0.01}, {"weight_decay": 0.1}])
+def test_options_of_the_optimizer_act_as_on_the_twin(options):
+    model, twin = twins(regression, optimizer=lambda: keras.optimizers.SGD(0.1, **options))
+    for each in (model, twin):
+        each.fit(X, Y, batch_size=20, shuffle=False, epochs=2, verbose=0)
+    assert_same_weights(model, twin)
+
+
+@pytest.mark.parametrize("name", ["adam", "rmsprop", "AdamW", "Nadam"])
+def test_optimizers_by_name_step_as_on_the_twin(name):
+    model, twin = twins(regression, optimizer=lambda: name)
+    for each in (model, twin):
+        each.fit(X, Y, batch_size=20, shuffle=False, epochs=2, verbose=0)
+    assert_same_weights(model, twin, atol=1e-4)
+
+
+def test_two_optimizers_for_two_parts_of_a_network():
+    model, twin = plain(**POINT), keras.Model(*regression(keras.layers))
+    copy_weights(twin, model)
+    for each in (model, twin):
+        fast, slow = keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.01)
+        for _ in range(3):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((each(X, training=True) - Y) ** 2)
+            variables = each.trainable_variables
+            gradients = tape.gradient(loss, variables)
+            slow.apply(gradients[:2], variables[:2])
+            fast.apply(gradients[2:], variables[2:])
+    assert_same_weights(model, twin)
+
+
+def test_gradient_by_the_inputs():
+    model, twin = twins(regression)
+    gradients = []
+    for each in (model, twin):
+        x = tf.Variable(X)
+        with tf.GradientTape() as tape:
+            total = tf.reduce_sum(each(x))
+        gradients.append(tape.gradient(total, x))
+    np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-5)
+
+
+def test_draws_of_a_loop_differ_from_call_to_call():
+    model = plain()
+    draws = np.stack([np.asarray(model(X[:5])) for _ in range(3)])
+    assert (draws.std(axis=0) > 0).all()

@@ -1,0 +1,321 @@
+"""Forms of data: arrays, datasets, generators, and the number of rows N of each."""
+
+import keras
+import numpy as np
+import pandas
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.keras_programs.twins import CONSTANT, assert_same_weights, squared_error, twins
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(50, 3)).astype("float32")
+Y = X[:, :1] - 0.3 * RANDOM.normal(size=(50, 1)).astype("float32")
+ROWS = tf.data.Dataset.from_tensor_slices((X, Y))
+
+
+def regression(layers):
+    inputs = keras.Input((3,))
+    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
+
+
+def bayesian(likelihood="normal", **options):
+    """Returns a model whose weights have a posterior, and so a divergence."""
+    inputs = keras.Input((3,))
+    outputs = tfbbb.layers.DenseVariational(1, **options)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    model.compile(keras.optimizers.SGD(0.01), run_eagerly=True)
+    return model
+
+
+def kl_weight(model):
+    return float(model.variational_layers[0].kl_weight.numpy())
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches of 8 rows, of which the last has 2."""
+
+    def __len__(self):
+        return 7
+
+    def __getitem__(self, index):
+        rows = slice(8 * index, 8 * index + 8)
+        return X[rows], Y[rows]
+
+
+def stream(rows=50, size=10):
+    """Returns a dataset over an iterator, which can be read only once."""
+    batches = iter([(X[i : i + size], Y[i : i + size]) for i in range(0, rows, size)])
+    shapes = tf.TensorSpec((None, 3)), tf.TensorSpec((None, 1))
+    return tf.data.Dataset.from_generator(lambda: batches, output_signature=shapes)
+
+
+@pytest.mark.parametrize(
+    ("form", "n"),
+    [
+        ("batched dataset", 50),
+        ("cached, shuffled, prefetched", 50),
+        ("last partial batch dropped", 50),
+        ("repeated", 50),
+        ("filtered of known size", 50),
+        ("sequence", 50),
+        ("sequence with workers", 50),
+    ],
+)
+def test_each_form_of_data_trains_on_n_rows(form, n):
+    data = {
+        "batched dataset": lambda: ROWS.batch(16),
+        "cached, shuffled, prefetched": lambda: ROWS.cache().shuffle(50).batch(16).prefetch(2),
+        "last partial batch dropped": lambda: ROWS.shuffle(50).batch(16, drop_remainder=True),
+        "repeated": lambda: ROWS.repeat(3).batch(16),
+        "filtered of known size": lambda: ROWS.filter(lambda x, y: True).batch(16),
+        "sequence": lambda: Batches(),
+        "sequence with workers": lambda: Batches(workers=2),
+    }[form]()
+    model = bayesian()
+    size = {"dataset_size": 50} if form == "filtered of known size" else {}
+    history = model.fit(data, verbose=0, **size).history
+    assert model.num_rows == n
+    np.testing.assert_allclose(kl_weight(model), 1 / n, rtol=1e-6)
+    np.testing.assert_allclose(
+        history["loss"], np.add(history["nll"], np.divide(history["kl"], n)), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("batched", ["before", "after"])
+def test_repeat_before_or_after_batching_counts_rows_once(batched):
+    data = ROWS.batch(10).repeat(4) if batched == "before" else ROWS.repeat(4).batch(10)
+    model = bayesian()
+    model.fit(data, verbose=0)
+    assert int(model.optimizer.iterations.numpy()) == 20
+    assert model.num_rows == 50
+
+
+def test_endless_dataset_with_steps_per_epoch():
+    model = bayesian()
+    data = ROWS.shuffle(50).batch(10).repeat()
+    model.fit(data, steps_per_epoch=5, epochs=2, dataset_size=50, verbose=0)
+    assert model.num_rows == 50
+    assert int(model.optimizer.iterations.numpy()) == 10
+
+
+def test_random_augmentation_does_not_add_rows():
+    data = ROWS.map(lambda x, y: (x + tf.random.normal([3], stddev=0.1), y)).batch(10)
+    model = bayesian()
+    model.fit(data, epochs=2, verbose=0)
+    assert model.num_rows == 50
+
+
+def test_stream_that_is_read_once_trains_on_all_batches():
+    model = bayesian()
+    model.likelihood.adapt(Y)
+    history = model.fit(stream(), dataset_size=50, verbose=0).history
+    assert int(model.optimizer.iterations.numpy()) == 5
+    assert np.isfinite(history["loss"]).all()
+
+
+def test_stream_gives_the_steps_of_arrays():
+    of_stream, of_arrays = (twins(regression)[0] for _ in range(2))
+    of_arrays.set_weights(of_stream.get_weights())
+    of_stream.likelihood.adapt(Y)
+    of_stream.fit(stream(), dataset_size=50, verbose=0)
+    of_arrays.fit(X, Y, batch_size=10, shuffle=False, verbose=0)
+    assert_same_weights(of_stream, of_arrays, rtol=1e-6)
+
+
+def test_exhausted_stream_is_an_error():
+    model, data = bayesian(), stream()
+    model.likelihood.adapt(Y)
+    model.fit(data, dataset_size=50, verbose=0)
+    with pytest.raises(ValueError, match=r"Received"):
+        model.fit(data, dataset_size=50, verbose=0)
+
+
+def test_generator_needs_no_units_where_the_likelihood_has_none():
+    model = bayesian(likelihood=squared_error())
+    batches = ((X[i : i + 10], Y[i : i + 10]) for i in range(0, 50, 10))
+    history = model.fit(batches, dataset_size=50, verbose=0).history
+    assert int(model.optimizer.iterations.numpy()) == 5
+    assert np.isfinite(history["loss"]).all()
+
+
+def test_endless_generator_with_steps_per_epoch():
+    def batches():
+        while True:
+            rows = RANDOM.integers(0, 50, 10)
+            yield X[rows], Y[rows]
+
+    model = bayesian()
+    model.likelihood.adapt(Y)
+    model.fit(batches(), steps_per_epoch=4, epochs=2, dataset_size=50, verbose=0)
+    assert int(model.optimizer.iterations.numpy()) == 8
+    np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
+
+
+def test_unknown_size_trains_with_kl_weight_of_the_layers():
+    model = bayesian(kl_weight=1 / 50)
+    data = ROWS.filter(lambda x, y: True).batch(10)
+    model.fit(data, verbose=0)
+    assert int(model.optimizer.iterations.numpy()) == 5
+    np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
+
+
+def test_unknown_size_is_refused_and_trains_nothing():
+    model = bayesian()
+    start = model.get_weights()
+    with pytest.raises(ValueError, match=r"dataset_size=N"):
+        model.fit(ROWS.filter(lambda x, y: True).batch(10), verbose=0)
+    for before, after in zip(start, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("form", ["arrays", "dataset", "sequence"])
+def test_validation_data_in_each_form_have_one_figure(form):
+    data = {"arrays": (X, Y), "dataset": ROWS.batch(8), "sequence": Batches()}[form]
+    model, twin = twins(regression, rate=0.0)
+    history = model.fit(X, Y, validation_data=data, verbose=0).history
+    expected = twin.evaluate(X, Y, batch_size=8, verbose=0)
+    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
+
+
+def test_validation_split_takes_the_last_rows():
+    model, twin = twins(regression, rate=0.0)
+    history = model.fit(X, Y, validation_split=0.2, verbose=0).history
+    expected = twin.evaluate(X[40:], Y[40:], verbose=0)
+    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
+    assert model.num_rows == 40
+
+
+def test_validation_steps_of_an_endless_dataset():
+    model, twin = twins(regression, rate=0.0)
+    held_out = ROWS.batch(10).repeat()
+    history = model.fit(
+        X, Y, validation_data=held_out, validation_steps=2, epochs=2, verbose=0
+    ).history
+    first = twin.evaluate(X[:20], Y[:20], verbose=0)
+    np.testing.assert_allclose(np.array(history["val_nll"]) - CONSTANT, first, rtol=1e-4)
+
+
+def test_last_partial_batch_counts_by_its_rows():
+    model, twin = twins(regression, rate=0.0)
+    history = model.fit(X, Y, batch_size=16, verbose=0).history
+    expected = twin.evaluate(X, Y, batch_size=16, verbose=0)
+    np.testing.assert_allclose(history["nll"][0] - CONSTANT, expected, rtol=1e-4)
+
+
+def test_table_of_pandas():
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    model, twin = twins(regression)
+    model.fit(frame, pandas.Series(Y[:, 0]), shuffle=False, epochs=2, verbose=0)
+    twin.fit(X, Y, shuffle=False, epochs=2, verbose=0)
+    assert_same_weights(model, twin)
+    np.testing.assert_allclose(
+        model.predictive(frame).mean, twin.predict(X, verbose=0), rtol=1e-4, atol=1e-5
+    )
+
+
+def named_columns(layers):
+    inputs = {name: keras.Input((1,), name=name) for name in ("b", "a")}
+    joined = layers.Concatenate()([inputs["b"], inputs["a"]])
+    return inputs, layers.Dense(1)(layers.Dense(3, "tanh")(joined))
+
+
+@pytest.mark.parametrize("form", ["dictionary", "other order", "dataset"])
+def test_columns_by_name(form):
+    columns = {"a": X[:, :1], "b": X[:, 1:2]}
+    data = {
+        "dictionary": (columns, Y),
+        "other order": ({"b": columns["b"], "a": columns["a"]}, Y),
+        "dataset": (tf.data.Dataset.from_tensor_slices((columns, Y)).batch(50),),
+    }[form]
+    model, twin = twins(named_columns)
+    model.fit(*data, batch_size=None if form == "dataset" else 50, epochs=2, verbose=0)
+    twin.fit(columns, Y, batch_size=50, epochs=2, verbose=0)
+    assert_same_weights(model, twin)
+    found = model.predictive(columns).mean
+    np.testing.assert_allclose(found, twin.predict(columns, verbose=0), rtol=1e-4, atol=1e-5)
+
+
+def test_several_inputs_in_a_list():
+    def network(layers):
+        inputs = [keras.Input((3,)), keras.Input((2, 2))]
+        flat = layers.Flatten()(inputs[1])
+        return inputs, layers.Dense(1)(layers.Concatenate()([inputs[0], flat]))
+
+    x = [X, RANDOM.normal(size=(50, 2, 2)).astype("float32")]
+    model, twin = twins(network)
+    model.fit(x, Y, shuffle=False, epochs=2, verbose=0)
+    twin.fit(x, Y, shuffle=False, epochs=2, verbose=0)
+    assert_same_weights(model, twin)
+    np.testing.assert_allclose(
+        model.predictive(x).mean, twin.predict(x, verbose=0), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "uint8", "bool"])
+def test_inputs_of_other_types(dtype):
+    x = np.abs(3 * X).astype(dtype)
+    model, twin = twins(regression)
+    model.fit(x, Y, shuffle=False, verbose=0)
+    twin.fit(x, Y, shuffle=False, verbose=0)
+    assert_same_weights(model, twin)
+    np.testing.assert_allclose(
+        model.predictive(x).mean, twin.predict(x, verbose=0), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_predictive_takes_the_dataset_that_fit_takes():
+    model, twin = twins(regression)
+    model.fit(ROWS.batch(16), verbose=0)
+    copy_of = model.predictive(X).mean
+    for data in (ROWS.batch(16), ROWS.batch(16).map(lambda x, y: x)):
+        np.testing.assert_allclose(model.predictive(data).mean, copy_of, rtol=1e-5, atol=1e-6)
+
+
+def test_keras_predict_takes_every_form():
+    model, twin = twins(regression)
+    expected = twin.predict(X, verbose=0)
+    for data in (X, ROWS.batch(16), Batches(), tf.convert_to_tensor(X)):
+        found = model.predict(data, verbose=0)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_evaluate_takes_every_form():
+    model, twin = twins(regression, rate=0.0)
+    model.fit(X, Y, verbose=0)
+    expected = twin.evaluate(X, Y, verbose=0)
+    for data in ((X, Y), (ROWS.batch(16),), (Batches(),)):
+        nll = model.evaluate(*data, verbose=0, return_dict=True)["nll"]
+        np.testing.assert_allclose(nll - CONSTANT, expected, rtol=1e-4)
+
+
+def test_rows_seen_twice_in_one_dataset_are_counted_as_given():
+    mirrored = ROWS.concatenate(ROWS.map(lambda x, y: (-x, -y))).batch(10)
+    model = bayesian()
+    model.fit(mirrored, dataset_size=50, verbose=0)
+    assert model.num_rows == 50
+    assert int(model.optimizer.iterations.numpy()) == 10
+
+
+def test_timeseries_windows_of_keras():
+    series = RANDOM.normal(size=(40, 2)).astype("float32")
+    windows = keras.utils.timeseries_dataset_from_array(
+        series[:-5], series[5:, :1], sequence_length=5, batch_size=8
+    )
+
+    def network(layers):
+        inputs = keras.Input((5, 2))
+        return inputs, layers.Dense(1)(layers.Flatten()(layers.Conv1D(2, 3)(inputs)))
+
+    model, twin = twins(network, rate=0.0)
+    history = model.fit(windows, verbose=0).history
+    np.testing.assert_allclose(
+        history["nll"][0] - CONSTANT, twin.evaluate(windows, verbose=0), rtol=1e-4
+    )
+    assert model.num_rows == 31
+
+
+def test_targets_of_one_row_are_refused_where_inputs_have_more():
+    with pytest.raises(ValueError, match=r"(?i)cardinality|rows"):
+        bayesian().fit(X, Y[:20], verbose=0)

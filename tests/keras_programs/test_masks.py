@@ -1,0 +1,234 @@
+"""Padded sequences, masks and ragged lengths."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.keras_programs.twins import CONSTANT, POINT, assert_same_weights, twins
+
+RANDOM = np.random.default_rng(0)
+LENGTHS = np.array([2, 5, 3, 6, 1, 4])
+REAL = np.arange(6) < LENGTHS[:, None]
+TOKENS = np.where(REAL, RANDOM.integers(1, 7, (6, 6)), 0)
+CLASSES = np.where(REAL, TOKENS % 3, 0)
+SIGNAL = np.where(REAL[..., None], RANDOM.normal(size=(6, 6, 2)), 0).astype("float32")
+TARGETS = np.where(REAL[..., None], SIGNAL[..., :1] + 0.5, 0).astype("float32")
+
+
+def tagger(layers):
+    inputs = keras.Input((None,), dtype="int32")
+    hidden = layers.Embedding(7, 4, mask_zero=True)(inputs)
+    hidden = layers.Dense(5, "tanh")(hidden)
+    return inputs, layers.Dense(3)(hidden)
+
+
+def tracker(layers):
+    inputs = keras.Input((6, 2))
+    hidden = layers.Masking()(inputs)
+    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(hidden))
+
+
+def evaluated(model, *data):
+    return model.evaluate(*data, verbose=0, return_dict=True)
+
+
+def test_padding_of_tokens_does_not_count_in_nll():
+    model, twin = twins(tagger, "categorical", rate=0.0)
+    model.fit(TOKENS, CLASSES, verbose=0)
+    per_step = -np.log(np.take_along_axis(twin.predict(TOKENS, verbose=0), CLASSES[..., None], -1))
+    expected = per_step[..., 0][REAL].sum() / len(TOKENS)
+    for padding in (0, 1, 2):
+        figures = evaluated(model, TOKENS, np.where(REAL, CLASSES, padding))
+        np.testing.assert_allclose(figures["nll"], expected, rtol=1e-5)
+        np.testing.assert_allclose(figures["loss"], expected, rtol=1e-5)
+
+
+def test_labels_of_padding_do_not_move_training():
+    def trained(padding):
+        keras.utils.set_random_seed(1)
+        model, _ = twins(tagger, "categorical")
+        labels = np.where(REAL, CLASSES, padding)
+        model.fit(TOKENS, labels, epochs=3, batch_size=4, shuffle=False, verbose=0)
+        return model
+
+    assert_same_weights(trained(0), trained(2), rtol=1e-6, atol=0)
+
+
+def test_training_on_padded_rows_is_that_on_each_row_alone():
+    model, _ = twins(tagger, "categorical", rate=0.0)
+    model.fit(TOKENS, CLASSES, verbose=0)
+    alone = [
+        evaluated(model, TOKENS[i : i + 1, :n], CLASSES[i : i + 1, :n])["nll"]
+        for i, n in enumerate(LENGTHS)
+    ]
+    nll = evaluated(model, TOKENS, CLASSES)["nll"]
+    np.testing.assert_allclose(nll, np.mean(alone), rtol=1e-5)
+
+
+def test_masked_numbers_do_not_count():
+    model, twin = twins(tracker, metrics=["mae"])
+    model.fit(SIGNAL, TARGETS, batch_size=6, verbose=0)
+    twin.set_weights([w.numpy() for w in model.trainable_variables])
+    ours, theirs = evaluated(model, SIGNAL, TARGETS), evaluated(twin, SIGNAL, TARGETS)
+    # Keras averages over steps; we sum over the steps of a row, and average over rows.
+    per_step = ours["nll"] * len(SIGNAL) / LENGTHS.sum() - CONSTANT
+    np.testing.assert_allclose(per_step, theirs["loss"], rtol=1e-5)
+    np.testing.assert_allclose(ours["mae"], theirs["mae"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "sparse_categorical_crossentropy"])
+def test_metrics_skip_padding_as_those_of_keras(metric):
+    model, twin = twins(tagger, "categorical", rate=0.0, metrics=[metric])
+    history = model.fit(TOKENS, CLASSES, verbose=0).history
+    theirs = evaluated(twin, TOKENS, CLASSES)[metric]
+    np.testing.assert_allclose(evaluated(model, TOKENS, CLASSES)[metric], theirs, rtol=1e-5)
+    np.testing.assert_allclose(history[metric][0], theirs, rtol=1e-5)
+
+
+def test_longer_padding_changes_nothing():
+    model, _ = twins(tagger, "categorical", rate=0.0, metrics=["accuracy"])
+    model.fit(TOKENS, CLASSES, verbose=0)
+    wider = [np.pad(a, [(0, 0), (0, 5)]) for a in (TOKENS, CLASSES)]
+    short, long = evaluated(model, TOKENS, CLASSES), evaluated(model, *wider)
+    for name in ("loss", "nll", "accuracy"):
+        np.testing.assert_allclose(short[name], long[name], rtol=1e-5)
+
+
+def test_padding_before_the_sequence_is_skipped_too():
+    def reader(layers):
+        inputs = keras.Input((None,), dtype="int32")
+        hidden = layers.Embedding(7, 4, mask_zero=True)(inputs)
+        return inputs, layers.Dense(1)(layers.LSTM(5)(hidden))
+
+    model, twin = twins(reader)
+    first = np.array([[0, 0, 0, 3, 1, 5], [0, 2, 2, 4, 1, 6]])
+    answer = model.predictive(first).mean
+    np.testing.assert_allclose(answer, twin.predict(first, verbose=0), rtol=1e-5)
+    np.testing.assert_allclose(answer[:1], model.predictive(first[:1, 3:]).mean, rtol=1e-5)
+
+
+def test_both_directions_start_at_real_steps():
+    def reader(layers):
+        inputs = keras.Input((6,), dtype="int32")
+        hidden = layers.Embedding(7, 4, mask_zero=True)(inputs)
+        hidden = layers.Bidirectional(layers.GRU(3, return_sequences=True))(hidden)
+        return inputs, layers.TimeDistributed(layers.Dense(3))(hidden)
+
+    model, twin = twins(reader, "categorical", metrics=["accuracy"])
+    model.fit(TOKENS, CLASSES, batch_size=6, epochs=2, verbose=0)
+    # The gradient of a mean over steps is so many times smaller.
+    twin.optimizer.learning_rate = 0.1 * LENGTHS.sum() / len(TOKENS)
+    twin.fit(TOKENS, CLASSES, batch_size=6, epochs=2, verbose=0)
+    assert_same_weights(model, twin)
+
+
+def test_attention_looks_at_real_steps_only():
+    def reader(layers):
+        inputs = keras.Input((6,), dtype="int32")
+        hidden = layers.Embedding(7, 4, mask_zero=True)(inputs)
+        hidden = layers.MultiHeadAttention(2, 3)(hidden, hidden)
+        hidden = layers.GlobalAveragePooling1D()(hidden)
+        return inputs, layers.Dense(1)(hidden)
+
+    model, twin = twins(reader)
+    y = TOKENS.sum(axis=1)[:, None] / 10
+    model.fit(TOKENS, y, epochs=2, shuffle=False, verbose=0)
+    twin.fit(TOKENS, y, epochs=2, shuffle=False, verbose=0)
+    np.testing.assert_allclose(
+        model.predictive(TOKENS).mean, twin.predict(TOKENS, verbose=0), rtol=1e-4
+    )
+
+
+def test_members_skip_padding_each():
+    model, twin = twins(tagger, "categorical", members=3, rate=0.0)
+    model.fit(TOKENS, CLASSES, verbose=0)
+    theirs = evaluated(twin, TOKENS, CLASSES)["loss"]
+    expected = theirs * LENGTHS.sum() / len(TOKENS)
+    for labels in (CLASSES, np.where(REAL, CLASSES, 2)):
+        nll = evaluated(model, TOKENS, labels)["nll"]
+        np.testing.assert_allclose(nll, expected, rtol=1e-5)
+
+
+def test_batches_padded_to_their_own_length_train():
+    rows = [(TOKENS[i, :n], CLASSES[i, :n]) for i, n in enumerate(LENGTHS)]
+    shapes = (tf.TensorSpec([None], "int64"), tf.TensorSpec([None], "int64"))
+    data = tf.data.Dataset.from_generator(lambda: rows, output_signature=shapes)
+    data = data.apply(tf.data.experimental.assert_cardinality(6)).padded_batch(4)
+    model, _ = twins(tagger, "categorical", rate=0.0)
+    history = model.fit(data, verbose=0).history
+    assert model.num_rows == 6
+    nll = evaluated(model, TOKENS, CLASSES)["nll"]
+    np.testing.assert_allclose(history["nll"][0], nll, rtol=1e-5)
+
+
+def test_ragged_tensors_made_dense_in_the_pipeline():
+    ragged = tf.RaggedTensor.from_tensor(TOKENS, lengths=LENGTHS)
+    data = tf.data.Dataset.from_tensor_slices((ragged, ragged % 3)).batch(2)
+    data = data.map(lambda x, y: (x.to_tensor(), y.to_tensor()))
+    model, _ = twins(tagger, "categorical", rate=0.0)
+    nll = model.fit(data, verbose=0).history["nll"][0]
+    assert model.num_rows == 6
+    np.testing.assert_allclose(nll, evaluated(model, TOKENS, CLASSES)["nll"], rtol=1e-5)
+
+
+def test_padding_does_not_shift_the_units_of_targets():
+    inputs = keras.Input((6, 2))
+    hidden = tfbbb.layers.GRUVariational(3, return_sequences=True)(keras.layers.Masking()(inputs))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    model.compile(run_eagerly=True)
+    model.fit(SIGNAL, np.where(REAL[..., None], 50 + TARGETS, -999.0), verbose=0)
+    real = 50 + TARGETS[REAL]
+    np.testing.assert_allclose(model.likelihood.target_shift, real.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(model.likelihood.target_scale, real.std(0), rtol=1e-3)
+
+
+def test_log_probability_of_a_row_leaves_padding_out():
+    model, twin = twins(tagger, "categorical")
+    log = np.log(twin.predict(TOKENS, verbose=0))
+    chosen = np.take_along_axis(log, CLASSES[..., None], -1)[..., 0]
+    expected = np.where(REAL, chosen, 0.0)
+    found = np.asarray(model.predictive(TOKENS).log_prob(CLASSES))
+    if found.ndim == 2:  # step by step
+        found, expected = found * REAL, expected
+    else:
+        expected = expected.sum(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_row_of_padding_alone_does_no_harm():
+    model, _ = twins(tagger, "categorical")
+    x, y = np.vstack([TOKENS, np.zeros((2, 6), int)]), np.vstack([CLASSES, np.zeros((2, 6), int)])
+    history = model.fit(x, y, batch_size=4, shuffle=False, epochs=2, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    assert all(np.isfinite(w).all() for w in model.get_weights())
+
+
+def test_plain_network_with_our_loss_skips_padding():
+    likelihood = tfbbb.losses.NegativeLogLikelihood("categorical")
+    network = keras.Sequential(
+        [
+            keras.Input((6,), dtype="int32"),
+            tfbbb.layers.EmbeddingVariational(7, 4, mask_zero=True, kl_weight=0.0, **POINT),
+            tfbbb.layers.DenseVariational(3, kl_weight=0.0, **POINT),
+        ]
+    )
+    network.compile("sgd", loss=likelihood, run_eagerly=True)
+    losses = [
+        evaluated(network, TOKENS, np.where(REAL, CLASSES, padding))["loss"]
+        for padding in (0, 2)
+    ]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
+
+
+def test_explicit_mask_of_a_recurrent_layer_is_used():
+    def network(layers):
+        inputs = keras.Input((6, 2))
+        mask = keras.ops.any(keras.ops.not_equal(inputs, 0.0), axis=-1)
+        return inputs, layers.Dense(1)(layers.GRU(3)(inputs, mask=mask))
+
+    model, twin = twins(network)
+    history = model.fit(SIGNAL, TARGETS[:, 0], shuffle=False, epochs=2, verbose=0).history
+    theirs = twin.fit(SIGNAL, TARGETS[:, 0], shuffle=False, epochs=2, verbose=0).history
+    np.testing.assert_allclose(np.array(history["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4)

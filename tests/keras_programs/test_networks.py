@@ -1,0 +1,443 @@
+"""Networks of many shapes: wrappers, branches, shared and nested parts, frozen layers."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tests.keras_programs.twins import (
+    CONSTANT,
+    POINT,
+    POINTS,
+    assert_same_weights,
+    copy_weights,
+    squared_error,
+    twins,
+)
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(24, 6)).astype("float32")
+Y = X[:, :1] - 0.3 * RANDOM.normal(size=(24, 1)).astype("float32")
+IMAGES = RANDOM.normal(size=(24, 6, 6, 2)).astype("float32")
+SERIES = RANDOM.normal(size=(24, 5, 2)).astype("float32")
+
+
+def same_training(network, x, y, kind="normal", **options):
+    """Asserts that a model trains and predicts as its twin in plain Keras."""
+    model, twin = twins(network, kind, rate=0.05, **options)
+    fit = {"batch_size": 12, "epochs": 2, "verbose": 0, "shuffle": False}
+    ours, theirs = model.fit(x, y, **fit).history, twin.fit(x, y, **fit).history
+    constant = CONSTANT if kind == "normal" else 0.0
+    np.testing.assert_allclose(np.array(ours["nll"]) - constant, theirs["loss"], rtol=1e-3)
+    assert_same_weights(model, twin, rtol=1e-3, atol=1e-4)
+    return model, twin
+
+
+def convolutions(layers):
+    inputs = keras.Input((6, 6, 2))
+    hidden = layers.Conv2D(3, 3, activation="relu", padding="same")(inputs)
+    hidden = layers.MaxPooling2D()(hidden)
+    hidden = layers.SeparableConv2D(4, 2)(hidden)
+    hidden = layers.DepthwiseConv2D(2)(hidden)
+    return inputs, layers.Dense(1)(layers.GlobalAveragePooling2D()(hidden))
+
+
+def up_and_down(layers):
+    inputs = keras.Input((6, 6, 2))
+    low = layers.Conv2D(3, 2, strides=2, activation="relu")(inputs)
+    up = layers.Conv2DTranspose(2, 2, strides=2)(low)
+    joined = layers.Concatenate()([up, inputs])
+    return inputs, layers.Dense(1)(layers.Flatten()(layers.Conv2D(1, 1)(joined)))
+
+
+def residual(layers):
+    inputs = keras.Input((6,))
+    hidden = layers.Dense(6, "relu")(inputs)
+    return inputs, layers.Dense(1)(layers.Add()([hidden, inputs]))
+
+
+def steps_apart(layers):
+    inputs = keras.Input((5, 2))
+    hidden = layers.TimeDistributed(layers.Dense(3, "tanh"))(inputs)
+    return inputs, layers.Dense(1)(layers.GlobalMaxPooling1D()(hidden))
+
+
+def both_directions(layers):
+    inputs = keras.Input((5, 2))
+    hidden = layers.Bidirectional(layers.LSTM(2), merge_mode="sum")(inputs)
+    return inputs, layers.Dense(1)(hidden)
+
+
+def stacked_recurrence(layers):
+    inputs = keras.Input((5, 2))
+    hidden = layers.GRU(2, return_sequences=True)(inputs)
+    return inputs, layers.Dense(1)(layers.SimpleRNN(2, go_backwards=True)(hidden))
+
+
+def attention(layers):
+    inputs = keras.Input((5, 2))
+    hidden = layers.LayerNormalization()(layers.MultiHeadAttention(1, 2)(inputs, inputs) + inputs)
+    return inputs, layers.Dense(1)(layers.Flatten()(hidden))
+
+
+def operations(layers):
+    inputs = keras.Input((6,))
+    hidden = layers.Lambda(lambda t: t**2, output_shape=(6,))(inputs)
+    hidden = keras.ops.concatenate([hidden, keras.ops.sin(inputs)], axis=-1)
+    return inputs, layers.Dense(1)(layers.Rescaling(0.5)(hidden)) * 2.0
+
+
+def einsum(layers):
+    inputs = keras.Input((5, 2))
+    hidden = layers.EinsumDense("abc,cd->abd", (5, 3), bias_axes="d")(inputs)
+    return inputs, layers.Dense(1)(layers.Flatten()(hidden))
+
+
+@pytest.mark.parametrize(
+    ("network", "x"),
+    [
+        (convolutions, IMAGES),
+        (up_and_down, IMAGES),
+        (residual, X),
+        (steps_apart, SERIES),
+        (both_directions, SERIES),
+        (stacked_recurrence, SERIES),
+        (attention, SERIES),
+        (operations, X),
+        (einsum, SERIES),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_network_trains_as_its_twin(network, x):
+    same_training(network, x, Y)
+
+
+def test_normalisation_layer_that_was_adapted():
+    scaling = keras.layers.Normalization()
+    scaling.adapt(5 * X + 3)
+
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(scaling(inputs))
+
+    model, twin = same_training(network, 5 * X + 3, Y)
+    np.testing.assert_allclose(
+        model.predictive(5 * X + 3).mean, twin.predict(5 * X + 3, verbose=0), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_batch_normalisation_beside_our_layers():
+    def network(layers):
+        inputs = keras.Input((6,))
+        hidden = layers.BatchNormalization(momentum=0.5)(layers.Dense(4)(inputs))
+        return inputs, layers.Dense(1)(layers.Activation("relu")(hidden))
+
+    model, twin = same_training(network, X, Y)
+    ours, theirs = model.layers[2], twin.layers[2]
+    np.testing.assert_allclose(ours.moving_mean, theirs.moving_mean, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(
+        model.predictive(X).mean, twin.predict(X, verbose=0), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_dropout_acts_in_training_alone():
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(layers.Dropout(0.5, seed=1)(layers.Dense(4)(inputs)))
+
+    model, twin = twins(network, rate=0.0)
+    model.fit(X, Y, verbose=0)
+    nll = model.evaluate(X, Y, verbose=0, return_dict=True)["nll"]
+    np.testing.assert_allclose(nll - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4)
+    np.testing.assert_allclose(
+        model.predictive(X).mean, twin.predict(X, verbose=0), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_layer_called_twice_counts_its_divergence_once():
+    shared = tfbbb.layers.DenseVariational(3, "tanh", kl_weight=1 / 24)
+    left, right = keras.Input((6,)), keras.Input((6,))
+    distance = keras.layers.Dot(axes=-1)([shared(left), shared(right)])
+    model = keras.Model([left, right], distance)
+    model.compile(keras.optimizers.SGD(0.0), "mse", run_eagerly=True)
+    model([X, -X])
+    kl = float(shared.step_kl)
+    np.testing.assert_allclose(sum(model.losses), kl / 24, rtol=1e-5)
+    assert len(model.losses) == 1
+
+
+def test_siamese_network_trains_as_its_twin():
+    def network(layers):
+        inputs = [keras.Input((6,)), keras.Input((6,))]
+        shared = layers.Dense(3, "tanh")
+        distance = layers.Subtract()([shared(inputs[0]), shared(inputs[1])])
+        return inputs, layers.Dense(1)(distance)
+
+    same_training(network, [X, X[::-1]], Y)
+
+
+def test_network_inside_a_network():
+    def network(layers):
+        encoder = keras.Sequential([keras.Input((6,)), layers.Dense(3, "tanh"), layers.Dense(2)])
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(encoder(inputs))
+
+    same_training(network, X, Y)
+
+
+def test_encoder_used_twice_counts_its_divergence_once():
+    encoder = keras.Sequential([keras.Input((6,)), tfbbb.layers.DenseVariational(2)])
+    left, right = keras.Input((6,)), keras.Input((6,))
+    joined = keras.layers.Concatenate()([encoder(left), encoder(right)])
+    model = tfbbb.BayesianModel([left, right], tfbbb.layers.DenseVariational(1)(joined))
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    history = model.fit([X, X], Y, batch_size=24, verbose=0).history
+    kl = sum(float(layer.step_kl) for layer in model.variational_layers)
+    assert len(model.variational_layers) == 2
+    np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
+    np.testing.assert_allclose(history["loss"][0] - history["nll"][0], kl / 24, rtol=1e-4)
+
+
+def test_several_outputs_of_a_plain_network():
+    def outputs(layers):
+        inputs = keras.Input((6,))
+        hidden = layers.Dense(4, "tanh")(inputs)
+        number = layers.Dense(1, name="number")(hidden)
+        return inputs, {"number": number, "sort": layers.Dense(3, name="sort")(hidden)}
+
+    model, twin = (keras.Model(*outputs(layers)) for layers in (POINTS, keras.layers))
+    copy_weights(twin, model)
+    y = {"number": Y, "sort": RANDOM.integers(0, 3, 24)}
+    for each in (model, twin):
+        sort = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        each.compile(
+            keras.optimizers.SGD(0.1),
+            {"number": "mse", "sort": sort},
+            loss_weights={"number": 1.0, "sort": 0.3},
+            run_eagerly=True,
+        )
+    for layer in model.layers:
+        if isinstance(layer, tfbbb.layers.VariationalLayer):
+            layer.kl_weight.assign(1 / 24)
+    ours, theirs = (each.fit(X, y, shuffle=False, verbose=0).history for each in (model, twin))
+    assert set(ours) == set(theirs)
+    for name, value in theirs.items():
+        np.testing.assert_allclose(ours[name], value, rtol=1e-4)
+    assert_same_weights(model, twin)
+
+
+def test_frozen_layer_keeps_its_posterior():
+    inputs = keras.Input((6,))
+    frozen = tfbbb.layers.DenseVariational(4, "tanh", trainable=False)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(frozen(inputs)))
+    model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+    before = [np.asarray(w.mean) for w in frozen.variational_weights]
+    history = model.fit(X, Y, verbose=0).history
+    for old, weight in zip(before, frozen.variational_weights, strict=True):
+        np.testing.assert_array_equal(old, weight.mean)
+    np.testing.assert_allclose(
+        history["loss"], np.add(history["nll"], np.divide(history["kl"], 24)), rtol=1e-5
+    )
+
+
+def test_freezing_and_unfreezing_train_as_the_twin():
+    model, twin = twins(residual)
+    for trainable in (False, True):
+        for each in (model, twin):
+            each.layers[1].trainable = trainable
+            each.compile(
+                keras.optimizers.SGD(0.1), run_eagerly=True, loss=None if each is model else "mse"
+            )
+            each.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    for ours, theirs in zip(model.layers[1].get_weights(), twin.layers[1].get_weights(), strict=False):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_pretrained_backbone_stays_as_it_was():
+    backbone = keras.Sequential(
+        [keras.Input((6, 6, 2)), keras.layers.Conv2D(3, 3), keras.layers.BatchNormalization()]
+    )
+    backbone.trainable = False
+    before = backbone.get_weights()
+
+    def network(layers):
+        inputs = keras.Input((6, 6, 2))
+        features = layers.GlobalAveragePooling2D()(backbone(inputs, training=False))
+        return inputs, layers.Dense(1)(features)
+
+    same_training(network, IMAGES, Y)
+    for old, new in zip(before, backbone.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_last_layer_alone_has_a_posterior():
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(keras.layers.Dense(4, "tanh")(inputs))
+
+    same_training(network, X, Y)
+
+
+def test_weights_from_numpy_are_the_posterior_means():
+    dense = keras.layers.Dense(2)
+    dense.build((None, 6))
+    layer = tfbbb.layers.DenseVariational(2)
+    layer.build((None, 6))
+    for weight, value in zip(layer.variational_weights, dense.get_weights(), strict=True):
+        weight.variables["mean"].assign(value)
+        weight.variables["log_scale"].assign(np.full(weight.shape, -20.0))
+    np.testing.assert_allclose(layer(X), dense(X), rtol=1e-4, atol=1e-5)
+
+
+def test_converted_network_predicts_as_its_network():
+    network = keras.Sequential(
+        [keras.Input((6,)), keras.layers.Dense(4, "tanh"), keras.layers.Dense(1)]
+    )
+    network.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
+    network.fit(X, Y, verbose=0)
+    twin = tfbbb.convert(network, likelihood="normal")
+    back = tfbbb.to_deterministic(twin)
+    np.testing.assert_allclose(back.predict(X, verbose=0), network.predict(X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_regularizer": "l2"},
+        {"bias_regularizer": keras.regularizers.L1(0.1)},
+        {"activity_regularizer": keras.regularizers.L2(0.01)},
+        {"kernel_constraint": keras.constraints.NonNeg()},
+        {"kernel_constraint": keras.constraints.UnitNorm()},
+        {"use_bias": False},
+        {"kernel_initializer": keras.initializers.Orthogonal(seed=1)},
+        {"activation": keras.activations.gelu},
+        {"activation": keras.layers.LeakyReLU(0.2)},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_arguments_of_the_keras_layer_act_as_there(options):
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(layers.Dense(4, **options)(inputs))
+
+    model, twin = twins(network, rate=0.05)
+    fit = {"batch_size": 12, "epochs": 2, "verbose": 0, "shuffle": False}
+    ours, theirs = model.fit(X, Y, **fit).history, twin.fit(X, Y, **fit).history
+    np.testing.assert_allclose(np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3)
+    assert_same_weights(model, twin)
+
+
+def test_loss_added_by_a_layer_of_the_user():
+    class Sparse(keras.layers.Layer):
+        def call(self, x):
+            self.add_loss(0.1 * keras.ops.mean(keras.ops.abs(x)))
+            return x
+
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(Sparse()(layers.Dense(4)(inputs)))
+
+    model, twin = twins(network, rate=0.05)
+    fit = {"batch_size": 12, "epochs": 2, "verbose": 0, "shuffle": False}
+    ours, theirs = model.fit(X, Y, **fit).history, twin.fit(X, Y, **fit).history
+    np.testing.assert_allclose(np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3)
+    assert_same_weights(model, twin)
+
+
+def test_layer_of_the_user_around_our_layer():
+    @keras.saving.register_keras_serializable("programs")
+    class Block(keras.layers.Layer):
+        def __init__(self, inner, **options):
+            super().__init__(**options)
+            self.inner = inner
+
+        def build(self, shape):
+            self.inner.build(shape)
+
+        def call(self, x):
+            return x + self.inner(x)
+
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(1)(Block(layers.Dense(6, "tanh"))(inputs))
+
+    model, _ = same_training(network, X, Y)
+    assert len(model.variational_layers) == 2
+
+
+def test_targets_of_several_columns():
+    def network(layers):
+        inputs = keras.Input((6,))
+        return inputs, layers.Dense(2)(inputs)
+
+    model, twin = twins(network, rate=0.0)
+    history = model.fit(X, X[:, :2] * 2, verbose=0).history
+    # Keras averages over the targets of a row; the likelihood sums over them.
+    expected = 2 * twin.evaluate(X, X[:, :2] * 2, verbose=0) + 2 * CONSTANT
+    np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("ending", ["layer", "operation", "lambda", "activation"])
+def test_probabilities_in_place_of_logits_are_refused(ending):
+    inputs = keras.Input((6,))
+    logits = tfbbb.layers.DenseVariational(3)(inputs)
+    outputs = {
+        "layer": lambda: keras.layers.Softmax()(logits),
+        "operation": lambda: keras.ops.softmax(logits),
+        "lambda": lambda: keras.layers.Lambda(keras.ops.softmax)(logits),
+        "activation": lambda: keras.activations.softmax(logits),
+    }[ending]()
+    with pytest.raises(ValueError, match="logits"):
+        tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+
+
+def test_sequential_network_becomes_a_bayesian_model():
+    network = keras.Sequential([keras.Input((6,)), tfbbb.layers.DenseVariational(1, **POINT)])
+    model = tfbbb.BayesianModel(network.inputs, network.outputs[0], likelihood=squared_error())
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    nll = model.fit(X, Y, verbose=0).history["nll"][0]
+    error = np.mean((network.predict(X, verbose=0) - Y) ** 2)
+    np.testing.assert_allclose(nll - CONSTANT, error, rtol=1e-4)
+
+
+def test_stateful_recurrence_carries_its_state():
+    def network(layers):
+        inputs = keras.Input(batch_shape=(8, 5, 2))
+        return inputs, layers.Dense(1)(layers.GRU(3, stateful=True)(inputs))
+
+    model, twin = twins(network)
+    for _ in range(2):
+        ours, theirs = (each.predict(SERIES[:8], batch_size=8, verbose=0) for each in (model, twin))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_decoder_starts_at_the_state_of_the_encoder():
+    def network(layers):
+        inputs = keras.Input((5, 2))
+        _, h, c = layers.LSTM(3, return_state=True)(inputs)
+        decoded = layers.LSTM(3, return_sequences=True)(inputs, initial_state=[h, c])
+        return inputs, layers.Dense(1)(layers.Flatten()(decoded))
+
+    same_training(network, SERIES, Y)
+
+
+def test_pixels_of_an_autoencoder_sum_over_the_image():
+    def network(layers):
+        inputs = keras.Input((6, 6, 2))
+        hidden = layers.Conv2D(3, 3, padding="same", activation="relu")(inputs)
+        return inputs, layers.Conv2D(2, 3, padding="same")(hidden)
+
+    model, twin = twins(network, rate=0.0)
+    nll = model.fit(IMAGES, IMAGES, verbose=0).history["nll"][0]
+    numbers = 6 * 6 * 2
+    expected = numbers * (twin.evaluate(IMAGES, IMAGES, verbose=0) + CONSTANT)
+    np.testing.assert_allclose(nll, expected, rtol=1e-4)
+
+
+def test_large_dilated_and_grouped_kernels():
+    def network(layers):
+        inputs = keras.Input((6, 6, 2))
+        hidden = layers.Conv2D(4, 2, dilation_rate=2, groups=2, padding="same")(inputs)
+        return inputs, layers.Dense(1)(layers.Flatten()(hidden))
+
+    same_training(network, IMAGES, Y)

@@ -1,0 +1,282 @@
+"""The loss written out: divergence, temperature, members, and maximum a posteriori."""
+
+import keras
+import numpy as np
+import pytest
+from scipy import stats
+
+import tfbbb
+from tests.keras_programs.twins import (
+    CONSTANT,
+    POINT,
+    assert_same_weights,
+    copy_weights,
+    squared_error,
+    twins,
+)
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(40, 3)).astype("float32")
+Y = X[:, :1] - 0.3 * RANDOM.normal(size=(40, 1)).astype("float32")
+
+
+def bayesian(units=1, likelihood=None, members=None, rate=0.0, kl_schedule="constant", **options):
+    inputs = keras.Input((3,))
+    outputs = tfbbb.layers.DenseVariational(units, **options)(inputs)
+    likelihood = likelihood or squared_error()
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+    model.compile(keras.optimizers.SGD(rate), kl_schedule=kl_schedule, run_eagerly=True)
+    return model
+
+
+def normal_kl(layer, kernel_prior=0.5, bias_prior=1.0):
+    """Returns KL(q || p) of normals in nats, a mean over members."""
+    total = 0.0
+    for weight, prior in ((layer.kernel, kernel_prior), (layer.bias, bias_prior)):
+        mean, stddev = np.asarray(weight.mean, float), np.asarray(weight.stddev, float)
+        terms = (mean**2 + stddev**2) / prior**2 - 1 - 2 * np.log(stddev / prior)
+        total += 0.5 * terms.sum()
+    return total / layer.members
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_loss_is_nll_plus_divergence_over_n(members):
+    model = bayesian(members=members)
+    history = model.fit(X, Y, batch_size=16, verbose=0).history
+    kl = normal_kl(model.layers[1])
+    np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
+    np.testing.assert_allclose(history["loss"][0], history["nll"][0] + kl / 40, rtol=1e-5)
+
+
+def test_prior_by_name_has_the_scale_of_its_fan_in():
+    model = bayesian(prior="normal")
+    kl = model.fit(X, Y, verbose=0).history["kl"][0]
+    np.testing.assert_allclose(kl, normal_kl(model.layers[1], kernel_prior=3**-0.5), rtol=1e-5)
+
+
+def test_kl_weight_by_hand_beside_a_mean_squared_error():
+    layer = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)
+    network = keras.Sequential([keras.Input((3,)), layer])
+    network.compile(keras.optimizers.SGD(0.0), "mse", metrics=["mse"], run_eagerly=True)
+    history = network.fit(X, Y, batch_size=16, verbose=0).history
+    divergence = history["loss"][0] - history["mse"][0]
+    np.testing.assert_allclose(divergence, normal_kl(layer) / 40, rtol=1e-4)
+
+
+def test_plain_loss_of_several_targets_sums_over_them():
+    y = np.concatenate([Y, 2 * Y], axis=1)
+    network = keras.Sequential(
+        [keras.Input((3,)), tfbbb.layers.DenseVariational(2, kl_weight=0.0, **POINT)]
+    )
+    likelihood = tfbbb.likelihoods.Normal(scale=0.5)
+    network.compile("sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True)
+    loss = network.evaluate(X, y, verbose=0)
+    log_density = stats.norm.logpdf(y, network.predict(X, verbose=0), 0.5)
+    np.testing.assert_allclose(loss, -log_density.sum(axis=1).mean(), rtol=1e-5)
+
+
+def test_plain_loss_of_a_series_sums_over_its_steps():
+    series = RANDOM.normal(size=(8, 5, 3)).astype("float32")
+    network = keras.Sequential(
+        [keras.Input((5, 3)), tfbbb.layers.DenseVariational(1, kl_weight=0.0, **POINT)]
+    )
+    likelihood = tfbbb.likelihoods.Normal(scale=0.5)
+    network.compile("sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True)
+    y = series[..., :1]
+    log_density = stats.norm.logpdf(y, network.predict(series, verbose=0), 0.5)
+    expected = -log_density.sum(axis=(1, 2)).mean()
+    np.testing.assert_allclose(network.evaluate(series, y, verbose=0), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["poisson", "student_t", "laplace", "two scales"])
+def test_nll_is_that_of_scipy(kind):
+    likelihoods = tfbbb.likelihoods
+    y = RANDOM.poisson(2.0, (40, 1)) if kind == "poisson" else Y
+    likelihood, units = {
+        "poisson": (likelihoods.Poisson(), 1),
+        "student_t": (likelihoods.StudentT(df=4.0, scale=0.7, standardize=False), 1),
+        "laplace": (likelihoods.Laplace(scale=0.7, standardize=False), 1),
+        "two scales": (likelihoods.Normal(heteroscedastic=True), 2),
+    }[kind]
+    model = bayesian(units, likelihood, **POINT)
+    nll = model.fit(X, y, verbose=0).history["nll"][0]
+    known = {k: np.asarray(v) for k, v in likelihood.parameters(model(X)).items()}
+    log_density = {
+        "poisson": lambda: stats.poisson.logpmf(y, known["rate"]),
+        "student_t": lambda: stats.t.logpdf(y, 4.0, known["loc"], 0.7),
+        "laplace": lambda: stats.laplace.logpdf(y, known["loc"], 0.7),
+        "two scales": lambda: stats.norm.logpdf(y, known["loc"], known["scale"]),
+    }[kind]()
+    np.testing.assert_allclose(nll, -log_density.mean(), rtol=1e-4)
+
+
+def test_nll_of_classes_is_the_cross_entropy():
+    def network(layers):
+        inputs = keras.Input((3,))
+        return inputs, layers.Dense(3)(inputs)
+
+    model, twin = twins(network, "categorical")
+    y = X.argmax(axis=1)
+    ours = model.fit(X, y, epochs=2, shuffle=False, verbose=0).history
+    theirs = twin.fit(X, y, epochs=2, shuffle=False, verbose=0).history
+    np.testing.assert_allclose(ours["nll"], theirs["loss"], rtol=1e-4)
+    np.testing.assert_allclose(ours["loss"], theirs["loss"], rtol=1e-4)
+
+
+def test_loss_of_members_is_the_mean_over_them():
+    def network(layers):
+        inputs = keras.Input((3,))
+        return inputs, layers.Dense(1)(inputs)
+
+    model, _ = twins(network, members=3, rate=0.0)
+    for weight in model.variational_layers[0].variational_weights:
+        weight.variables["mean"].assign(RANDOM.normal(size=weight.variables["mean"].shape))
+    nll = model.fit(X, Y, batch_size=16, verbose=0).history["nll"][0]
+    errors = [np.mean((member.predictive(X).mean - Y) ** 2) for member in model.members]
+    np.testing.assert_allclose(nll - CONSTANT, np.mean(errors), rtol=1e-4)
+
+
+def test_members_of_one_start_train_as_the_keras_twin():
+    def network(layers):
+        inputs = keras.Input((3,))
+        return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
+
+    model, twin = twins(network, members=3)
+    model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    twin.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    single = keras.Model(*network(keras.layers))
+    for k in range(3):
+        for variable, ours in zip(
+            single.trainable_variables, model.trainable_variables, strict=True
+        ):
+            variable.assign(ours.numpy()[k])
+        assert_same_weights(single, twin)
+
+
+def test_several_draws_count_the_divergence_once():
+    model = bayesian(estimator=tfbbb.estimators.Weight(num_samples=4))
+    history = model.fit(X, Y, batch_size=40, verbose=0).history
+    kl = normal_kl(model.layers[1])
+    np.testing.assert_allclose(history["loss"][0] - history["nll"][0], kl / 40, rtol=1e-3)
+
+
+def test_expected_nll_is_that_of_the_closed_form():
+    model = bayesian()
+    layer = model.layers[1]
+    for weight in layer.variational_weights:
+        weight.variables["log_scale"].assign(np.full(weight.shape, np.log(0.4)))
+    x, y = np.repeat(X, 100, axis=0), np.repeat(Y, 100, axis=0)
+    nll = model.fit(x, y, batch_size=4000, verbose=0).history["nll"][0]
+    mean = x @ np.asarray(layer.kernel.mean) + np.asarray(layer.bias.mean)
+    variance = 0.16 * (x**2).sum(axis=1, keepdims=True) + 0.16
+    expected = ((y - mean) ** 2 + variance).mean() + CONSTANT
+    # Var[(a + s z)^2] = 4 a^2 s^2 + 2 s^4, over 4000 independent rows.
+    of_row = 4 * (y - mean) ** 2 * variance + 2 * variance**2
+    assert abs(nll - expected) < 4 * np.sqrt(of_row.mean() / 4000)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "temperatures"),
+    [
+        (tfbbb.kl_schedules.Tempered(0.3), [0.3, 0.3]),
+        ("constant", [1.0, 1.0]),
+    ],
+    ids=["tempered", "constant"],
+)
+def test_temperature_multiplies_the_divergence(schedule, temperatures):
+    model = bayesian(kl_schedule=schedule)
+    history = model.fit(X, Y, batch_size=40, epochs=2, verbose=0).history
+    np.testing.assert_allclose(history["temperature"], temperatures, rtol=1e-6)
+    added = np.multiply(temperatures, history["kl"]) / 40
+    np.testing.assert_allclose(history["loss"], history["nll"] + added, rtol=1e-5)
+
+
+def test_warm_up_ends_at_the_full_divergence():
+    model = bayesian(kl_schedule=tfbbb.kl_schedules.LinearWarmup(epochs=2))
+    history = model.fit(X, Y, batch_size=10, epochs=4, verbose=0).history
+    assert history["temperature"][0] < history["temperature"][1] <= 1.0
+    np.testing.assert_allclose(history["temperature"][2:], 1.0)
+    last = history["nll"][-1] + normal_kl(model.layers[1]) / 40
+    np.testing.assert_allclose(history["loss"][-1], last, rtol=1e-4)
+
+
+def test_schedule_of_the_data_leaves_a_given_kl_weight():
+    model = bayesian(kl_weight=0.01, kl_schedule=tfbbb.kl_schedules.Tempered(0.3))
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_allclose(model.layers[1].kl_weight, 0.01, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("prior", "penalty"),
+    [
+        (tfbbb.priors.Normal(scale=0.5), keras.regularizers.L2(1 / (2 * 0.25 * 40))),
+        (tfbbb.priors.Laplace(scale=0.5), keras.regularizers.L1(1 / (0.5 * 40))),
+    ],
+    ids=["normal is L2", "laplace is L1"],
+)
+def test_maximum_a_posteriori_is_a_penalty(prior, penalty):
+    model = bayesian(rate=0.1, **POINT | {"prior": prior})
+    twin = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, kernel_regularizer=penalty)])
+    copy_weights(model, twin)
+    twin.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
+    for each in (model, twin):
+        each.fit(X, Y, batch_size=20, epochs=2, shuffle=False, verbose=0)
+    assert_same_weights(model, twin)
+
+
+def test_predictive_of_a_linear_model_is_the_closed_form():
+    model = bayesian()
+    layer = model.layers[1]
+    for weight in layer.variational_weights:
+        weight.variables["log_scale"].assign(np.full(weight.shape, np.log(0.4)))
+    model.fit(X, Y, epochs=0, verbose=0)
+    answer = model.predictive(X)
+    mean = X @ np.asarray(layer.kernel.mean) + np.asarray(layer.bias.mean)
+    np.testing.assert_allclose(answer.mean, mean, rtol=1e-4, atol=1e-5)
+    epistemic = 0.16 * (X**2).sum(axis=1, keepdims=True) + 0.16
+    np.testing.assert_allclose(answer.epistemic, epistemic, rtol=1e-4)
+    np.testing.assert_allclose(answer.aleatoric, 0.5, rtol=1e-5)
+
+
+def test_point_posteriors_have_no_epistemic_variance():
+    model = bayesian(**POINT)
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_allclose(model.predictive(X).epistemic, 0.0, atol=1e-6)
+
+
+def test_second_fit_counts_its_own_rows():
+    model = bayesian()
+    for rows in (40, 10):
+        history = model.fit(X[:rows], Y[:rows], verbose=0).history
+        expected = history["nll"][0] + normal_kl(model.layers[1]) / rows
+        np.testing.assert_allclose(history["loss"][0], expected, rtol=1e-5)
+
+
+def test_evaluate_reports_what_fit_reports():
+    model = bayesian(**POINT)
+    history = model.fit(X, Y, validation_data=(X, Y), batch_size=16, verbose=0).history
+    figures = model.evaluate(X, Y, batch_size=16, verbose=0, return_dict=True)
+    for name in ("loss", "nll", "kl"):
+        np.testing.assert_allclose(figures[name], history[f"val_{name}"][0], rtol=1e-5)
+        np.testing.assert_allclose(figures[name], history[name][0], rtol=1e-5)
+
+
+def test_evaluate_returns_a_list_that_starts_with_the_loss():
+    model, twin = twins(lambda layers: ((i := keras.Input((3,))), layers.Dense(1)(i)), rate=0.0)
+    model.fit(X, Y, verbose=0)
+    figures = model.evaluate(X, Y, verbose=0)
+    np.testing.assert_allclose(figures[0] - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4)
+    assert model.metrics_names[0] == "loss"
+
+
+def test_training_with_an_unset_kl_weight_is_refused():
+    network = keras.Sequential([keras.Input((3,)), tfbbb.layers.DenseVariational(1)])
+    network.compile("sgd", "mse", run_eagerly=True)
+    with pytest.raises(ValueError, match=r"kl_weight=1/N"):
+        network.fit(X, Y, verbose=0)
+
+
+def test_loss_given_to_compile_is_refused():
+    model = bayesian()
+    with pytest.raises(ValueError, match="likelihood"):
+        model.compile("adam", loss="mse")

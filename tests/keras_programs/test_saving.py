@@ -1,0 +1,198 @@
+"""Files of models and weights, and models that leave Keras."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.keras_programs.twins import POINT, assert_same_weights, squared_error, twins
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(40, 3)).astype("float32")
+Y = 10 * X[:, :1] - 3 * RANDOM.normal(size=(40, 1)).astype("float32")
+TOKENS = RANDOM.integers(1, 6, (12, 4))
+
+
+def regression(layers):
+    inputs = keras.Input((3,))
+    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
+
+
+def bayesian(members=None, **options):
+    inputs = keras.Input((3,))
+    hidden = tfbbb.layers.DenseVariational(4, "tanh")(inputs)
+    outputs = tfbbb.layers.DenseVariational(1)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, members=members)
+    model.compile(keras.optimizers.Adam(0.02), run_eagerly=True, **options)
+    return model
+
+
+def fitted(**options):
+    model = bayesian(**options)
+    model.fit(X, Y, epochs=2, verbose=0)
+    return model
+
+
+def assert_same_predictions(loaded, model, x=X):
+    ours, theirs = loaded.predictive(x), model.predictive(x)
+    np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-5)
+    np.testing.assert_allclose(ours.variance, theirs.variance, rtol=1e-4)
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+@pytest.mark.filterwarnings("ignore:You are saving your model as an HDF5")
+def test_saved_model_loads_and_predicts_alike(tmp_path, suffix):
+    model = fitted(members=2)
+    model.save(tmp_path / f"model.{suffix}")
+    loaded = keras.models.load_model(tmp_path / f"model.{suffix}")
+    assert type(loaded) is tfbbb.BayesianModel
+    assert_same_predictions(loaded, model)
+
+
+def test_loaded_model_trains_on_as_if_never_saved(tmp_path):
+    model, _ = twins(regression, optimizer=lambda: keras.optimizers.Adam(0.05))
+    model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    loaded.compile(loaded.optimizer, run_eagerly=True)
+    for each in (model, loaded):
+        each.fit(X, Y, epochs=2, shuffle=False, verbose=0)
+    assert_same_weights(loaded, model, rtol=1e-6)
+
+
+def test_model_loads_without_its_compilation(tmp_path):
+    model = fitted(metrics=["mae"])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
+    assert not loaded.compiled
+    assert_same_predictions(loaded, model)
+
+
+def test_weights_load_into_a_new_model(tmp_path):
+    model, other = fitted(), bayesian()
+    model.save_weights(tmp_path / "model.weights.h5")
+    other.load_weights(tmp_path / "model.weights.h5")
+    assert_same_predictions(other, model)
+    assert other.num_rows == 40
+
+
+def test_checkpoint_of_tensorflow_restores_everything(tmp_path):
+    model, other = fitted(), bayesian()
+    path = tf.train.Checkpoint(model=model).save(tmp_path / "checkpoint")
+    tf.train.Checkpoint(model=other).restore(path).expect_partial()
+    assert_same_predictions(other, model)
+
+
+def test_list_of_arrays_is_all_of_a_model():
+    model, other = fitted(), bayesian()
+    other.set_weights(model.get_weights())
+    assert_same_predictions(other, model)
+
+
+def test_metrics_and_schedule_come_back_with_the_model(tmp_path):
+    model = fitted(metrics=["mae"], kl_schedule="linear_warmup")
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    figures = loaded.evaluate(X, Y, verbose=0, return_dict=True)
+    assert {"loss", "nll", "kl", "mae"} <= set(figures)
+    assert type(loaded.kl_schedule) is type(model.kl_schedule)
+
+
+def test_plain_network_is_saved_with_its_divergence(tmp_path):
+    network = keras.Sequential(
+        [keras.Input((3,)), tfbbb.layers.DenseVariational(1, kl_weight=1 / 40)]
+    )
+    network.compile("sgd", loss=tfbbb.losses.NegativeLogLikelihood(squared_error()))
+    network.save(tmp_path / "plain.keras")
+    loaded = keras.models.load_model(tmp_path / "plain.keras")
+    network(X), loaded(X)
+    np.testing.assert_allclose(sum(loaded.losses), sum(network.losses), rtol=1e-6)
+
+
+def test_tensorflow_saves_a_network_with_our_layers(tmp_path):
+    network = keras.Sequential(
+        [keras.Input((3,)), tfbbb.layers.DenseVariational(1, kl_weight=1 / 40, **POINT)]
+    )
+    tf.saved_model.save(network, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    served = loaded.signatures["serving_default"](tf.constant(X))
+    np.testing.assert_allclose(next(iter(served.values())), network(X), rtol=1e-5)
+
+
+def test_keras_export_is_the_predictive_or_refused(tmp_path):
+    model = fitted()
+    path = str(tmp_path / "exported")
+    try:
+        model.export(path, verbose=False)
+    except ValueError as error:
+        assert "export_predictive" in str(error)  # the remedy
+        return
+    signature = tf.saved_model.load(path).signatures["serving_default"]
+    answers = [signature(tf.constant(X)) for _ in range(2)]
+    for name, value in answers[0].items():
+        np.testing.assert_array_equal(value, answers[1][name])
+
+
+def test_exported_predictive_answers_as_the_model(tmp_path):
+    model = fitted(members=2)
+    model.export_predictive(tmp_path / "numbers" / "1")
+    assert_same_predictions(tfbbb.load(tmp_path / "numbers"), model)
+
+
+def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
+    inputs = keras.Input((4,), dtype="int32")
+    hidden = keras.layers.Flatten()(tfbbb.layers.EmbeddingVariational(6, 2)(inputs))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    model.compile("adam", run_eagerly=True)
+    model.fit(TOKENS, TOKENS.sum(axis=1), verbose=0)
+    model.export_predictive(tmp_path / "tokens" / "1")
+    loaded = tfbbb.load(tmp_path / "tokens")
+    for x in (TOKENS, TOKENS.astype("int32"), TOKENS.tolist()):
+        mean = loaded.predictive(np.asarray(x)).mean
+        np.testing.assert_allclose(mean, model.predictive(TOKENS).mean, rtol=1e-5)
+
+
+def test_images_are_exported_or_refused_with_a_remedy(tmp_path):
+    inputs = keras.Input((4, 4, 1))
+    hidden = keras.layers.Flatten()(tfbbb.layers.Conv2DVariational(2, 3)(inputs))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    model.compile("adam", run_eagerly=True)
+    images = RANDOM.normal(size=(12, 4, 4, 1)).astype("float32")
+    model.fit(images, images.sum(axis=(1, 2, 3)), verbose=0)
+    try:
+        model.export_predictive(tmp_path / "images" / "1")
+    except ValueError as error:
+        assert "reshape" in str(error).lower()  # the remedy
+        assert not (tmp_path / "images").exists()
+        return
+    assert_same_predictions(tfbbb.load(tmp_path / "images"), model, images)
+
+
+def test_quantised_model_says_what_it_does():
+    model = fitted()
+    before = model.predictive(X).mean
+    try:
+        model.quantize("int8")
+    except (ValueError, NotImplementedError) as error:
+        assert "Received" in str(error)
+        return
+    after = model.predictive(X).mean
+    assert not np.array_equal(after, before)
+    np.testing.assert_allclose(after, before, atol=0.1 * Y.std())
+
+
+def test_part_of_a_model_keeps_its_weights(tmp_path):
+    model = fitted()
+    features = keras.Model(model.inputs, model.layers[1].output)
+    features.save(tmp_path / "features.keras")
+    loaded = keras.models.load_model(tmp_path / "features.keras")
+    ours, theirs = loaded.layers[1].variational_weights, model.layers[1].variational_weights
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one.mean, other.mean)
+
+
+def test_summary_and_picture_name_the_layers():
+    lines = []
+    bayesian().summary(print_fn=lambda line, line_break=False: lines.append(line))
+    assert sum("DenseVariational" in line for line in "\n".join(lines).split("\n")) == 2

@@ -1,0 +1,251 @@
+"""Weights of rows, classes, steps and pixels, and classes that do not count."""
+
+import warnings
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn.utils.class_weight import compute_class_weight
+
+import tfbbb
+from tests.keras_programs.twins import CONSTANT, assert_same_weights, twins
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(40, 3)).astype("float32")
+Y = X[:, :1] - 0.3 * RANDOM.normal(size=(40, 1)).astype("float32")
+LABELS = (X[:, 0] + X[:, 1] > 0.8).astype("int32")
+WEIGHTS = RANDOM.integers(0, 4, 40).astype("float32")
+IMAGES = RANDOM.normal(size=(4, 5, 5, 2)).astype("float32")
+PIXELS = (IMAGES[..., 0] > 0).astype("int32")
+VOID = RANDOM.random(PIXELS.shape) < 0.3
+
+
+def regression(layers):
+    inputs = keras.Input((3,))
+    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
+
+
+def classifier(layers):
+    inputs = keras.Input((3,))
+    return inputs, layers.Dense(2)(layers.Dense(4, "tanh")(inputs))
+
+
+def segmenter(layers):
+    inputs = keras.Input((5, 5, 2))
+    hidden = layers.Conv2D(3, 3, padding="same", activation="relu")(inputs)
+    return inputs, layers.Conv2D(2, 1)(hidden)
+
+
+def nll(model, *data, **options):
+    return model.evaluate(*data, verbose=0, return_dict=True, **options)["nll"]
+
+
+def trained(network, kind, *data, **options):
+    keras.utils.set_random_seed(1)
+    model, _ = twins(network, kind)
+    model.fit(*data, epochs=3, batch_size=64, shuffle=False, verbose=0, **options)
+    return model
+
+
+def per_pixel(twin):
+    """Returns -log p of each pixel, from the probabilities of the Keras twin."""
+    chosen = np.take_along_axis(twin.predict(IMAGES, verbose=0), PIXELS[..., None], -1)
+    return -np.log(chosen[..., 0])
+
+
+def test_row_of_weight_three_counts_as_three_rows():
+    model, _ = twins(regression, rate=0.0)
+    model.fit(X, Y, verbose=0)
+    copies = np.repeat(np.arange(40), WEIGHTS.astype(int))
+    np.testing.assert_allclose(
+        nll(model, X, Y, sample_weight=WEIGHTS, batch_size=40),
+        nll(model, X[copies], Y[copies], batch_size=200),
+        rtol=1e-5,
+    )
+
+
+def test_rows_of_weight_zero_train_as_if_left_out():
+    kept = WEIGHTS > 0
+    weighted = trained(regression, "normal", X, Y, sample_weight=kept.astype("float32"))
+    assert_same_weights(weighted, trained(regression, "normal", X[kept], Y[kept]))
+
+
+def test_scale_of_the_weights_does_not_move_the_nll():
+    figures = [
+        trained(regression, "normal", X, Y, sample_weight=scale * WEIGHTS)
+        for scale in (1.0, 1e-3)
+    ]
+    assert_same_weights(*figures)
+
+
+@pytest.mark.parametrize("form", ["dataset", "generator", "sequence"])
+def test_weights_may_come_with_the_batches(form):
+    def batches():
+        for i in range(0, 40, 10):
+            yield X[i : i + 10], Y[i : i + 10], WEIGHTS[i : i + 10]
+
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            return list(batches())[index]
+
+    data = {
+        "dataset": tf.data.Dataset.from_tensor_slices((X, Y, WEIGHTS)).batch(10),
+        "generator": batches(),
+        "sequence": Batches(),
+    }[form]
+    model, _ = twins(regression, rate=0.0)
+    model.likelihood.adapt(Y)
+    size = {"dataset_size": 40} if form == "generator" else {}
+    history = model.fit(data, verbose=0, **size).history
+    expected = nll(model, X, Y, sample_weight=WEIGHTS, batch_size=10)
+    np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-5)
+
+
+def test_weighted_metrics_are_those_of_keras():
+    options = {"weighted_metrics": lambda: ["mae", keras.metrics.RootMeanSquaredError("rmse")]}
+    model, twin = twins(regression, rate=0.0, metrics=lambda: ["mse"], **options)
+    model.fit(X, Y, verbose=0)
+    ours, theirs = (
+        each.evaluate(X, Y, sample_weight=WEIGHTS, verbose=0, return_dict=True)
+        for each in (model, twin)
+    )
+    assert set(theirs) <= set(ours)
+    for name in set(theirs) - {"loss"}:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
+
+
+def test_validation_data_bring_their_weights():
+    model, twin = twins(regression, rate=0.0, weighted_metrics=lambda: ["mse"])
+    held_out = (X[:20], Y[:20], WEIGHTS[:20])
+    history = model.fit(X, Y, validation_data=held_out, verbose=0).history
+    theirs = twin.evaluate(*held_out[:2], sample_weight=held_out[2], verbose=0, return_dict=True)
+    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, theirs["mse"], rtol=1e-4)
+    np.testing.assert_allclose(history["val_mse"][0], theirs["mse"], rtol=1e-5)
+
+
+def test_class_weights_of_one_change_nothing():
+    plain = trained(classifier, "categorical", X, LABELS)
+    weighted = trained(classifier, "categorical", X, LABELS, class_weight={0: 1.0, 1: 1.0})
+    assert_same_weights(weighted, plain, rtol=1e-6)
+    assert weighted.num_rows == plain.num_rows == 40
+
+
+@pytest.mark.parametrize("labels", ["indices", "column", "one-hot"])
+def test_class_weight_is_a_sample_weight(labels):
+    y = {
+        "indices": LABELS,
+        "column": LABELS[:, None],
+        "one-hot": keras.utils.to_categorical(LABELS, 2),
+    }[labels]
+    by_class = trained(classifier, "categorical", X, y, class_weight={0: 0.7, 1: 2.5})
+    rows = np.where(LABELS == 1, 2.5, 0.7)
+    assert_same_weights(by_class, trained(classifier, "categorical", X, LABELS, sample_weight=rows))
+
+
+def test_class_weight_applies_to_datasets():
+    data = tf.data.Dataset.from_tensor_slices((X, LABELS)).batch(40)
+    by_class = trained(classifier, "categorical", X, LABELS, class_weight={0: 0.5, 1: 3.0})
+    keras.utils.set_random_seed(1)
+    model, _ = twins(classifier, "categorical")
+    model.fit(data, epochs=3, class_weight={0: 0.5, 1: 3.0}, verbose=0)
+    assert_same_weights(model, by_class)
+
+
+def test_balanced_class_weights_keep_the_number_of_rows():
+    balanced = compute_class_weight("balanced", classes=np.array([0, 1]), y=LABELS)
+    model = trained(classifier, "categorical", X, LABELS, class_weight=dict(enumerate(balanced)))
+    np.testing.assert_allclose(model.num_rows, 40, rtol=1e-5)
+
+
+def test_tiny_class_weights_do_not_drown_the_data():
+    inputs = keras.Input((3,))
+    hidden = tfbbb.layers.DenseVariational(8, "tanh")(inputs)
+    model = tfbbb.BayesianModel(
+        inputs, tfbbb.layers.DenseVariational(1)(hidden), likelihood="bernoulli"
+    )
+    model.compile(tfbbb.optimizers.Adam(0.03), steps_per_execution=25)
+    x = RANDOM.normal(size=(800, 3)).astype("float32")
+    y = (x[:, 0] > 1.3).astype("int32")
+    rare = {c: 1.0 / (y == c).sum() for c in (0, 1)}
+    with warnings.catch_warnings():  # of their sum, which is far from the rows
+        warnings.simplefilter("ignore")
+        model.fit(x, y, batch_size=80, epochs=25, class_weight=rare, verbose=0)
+    found = model.predictive(x).probabilities[:, 1] > 0.5
+    assert found[y == 1].mean() > 0.9
+    assert found[y == 0].mean() < 0.2
+
+
+def test_weights_of_steps_of_one_change_nothing():
+    x, y = IMAGES.reshape(4, 25, 2), PIXELS.reshape(4, 25)
+
+    def network(layers):
+        inputs = keras.Input((25, 2))
+        return inputs, layers.Dense(2)(inputs)
+
+    plain = trained(network, "categorical", x, y)
+    weighted = trained(network, "categorical", x, y, sample_weight=np.ones((4, 25)))
+    assert_same_weights(weighted, plain, rtol=1e-6)
+    np.testing.assert_allclose(weighted.num_rows, plain.num_rows)
+
+
+def test_pixels_of_weight_zero_do_not_count():
+    model, twin = twins(segmenter, "categorical", rate=0.0)
+    model.fit(IMAGES, PIXELS, sample_weight=(~VOID).astype("float32"), verbose=0)
+    expected = (per_pixel(twin) * ~VOID).sum() / len(IMAGES)
+    for labels in (PIXELS, np.where(VOID, 1, PIXELS)):
+        found = nll(model, IMAGES, labels, sample_weight=(~VOID).astype("float32"))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_training_without_void_pixels_ignores_their_labels():
+    weights = (~VOID).astype("float32")
+    first, second = (
+        trained(segmenter, "categorical", IMAGES, labels, sample_weight=weights)
+        for labels in (PIXELS, np.where(VOID, 1 - PIXELS, PIXELS))
+    )
+    assert_same_weights(first, second, rtol=1e-6, atol=0)
+
+
+def test_equal_weights_of_all_steps_of_a_row_weight_the_row():
+    model, _ = twins(segmenter, "categorical", rate=0.0)
+    model.fit(IMAGES, PIXELS, verbose=0)
+    rows = np.array([1.0, 0.0, 2.0, 1.0], "float32")
+    of_pixels = np.broadcast_to(rows[:, None, None], PIXELS.shape)
+    expected = nll(model, IMAGES, PIXELS, sample_weight=rows)
+    found = nll(model, IMAGES, PIXELS, sample_weight=of_pixels)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_train_on_batch_takes_both_kinds_of_weights():
+    model, _ = twins(classifier, "categorical")
+    model.fit(X, LABELS, batch_size=40, verbose=0)
+    start = model.get_weights()
+    model.train_on_batch(X, LABELS, class_weight={0: 0.5, 1: 2.0})
+    by_class = model.get_weights()
+    model.set_weights(start)
+    model.train_on_batch(X, LABELS, sample_weight=np.where(LABELS == 1, 2.0, 0.5))
+    for ours, theirs in zip(model.get_weights(), by_class, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_members_use_the_weights_of_rows_each():
+    model, _ = twins(regression, rate=0.0, members=2)
+    single, _ = twins(regression, rate=0.0)
+    single.set_weights(model.members[0].get_weights())
+    model.fit(X, Y, verbose=0)
+    single.fit(X, Y, verbose=0)
+    np.testing.assert_allclose(
+        nll(model, X, Y, sample_weight=WEIGHTS, batch_size=40),
+        nll(single, X, Y, sample_weight=WEIGHTS, batch_size=40),
+        rtol=1e-5,
+    )
+
+
+def test_missing_weight_is_refused_by_row():
+    model, _ = twins(regression)
+    with pytest.raises(ValueError, match="weight"):
+        model.fit(X, Y, sample_weight=np.where(np.arange(40) == 3, np.nan, 1.0), verbose=0)

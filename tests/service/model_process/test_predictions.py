@@ -1,0 +1,288 @@
+"""Predictions of one model, whose computing a test runs step by step."""
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import orjson
+import pytest
+from sqlalchemy import event
+
+import tfbbb
+from service.model_process.adoption import Ledger
+from service.model_process.metrics import UncertaintyMetrics
+from service.model_process.predictions import Prediction, Predictions
+from service.model_process.recorder import PredictionRecorder
+from service.model_process.registry import ModelRegistry
+from service.model_process.scheduler import Scheduler
+from service.model_process.shadow_metrics import FAILED, ShadowMetrics
+from service.model_process.shadows import Answered
+from service.shared.database import Base, Database
+from service.shared.frames import Frame
+from service.shared.prediction_parameters import Parameters
+from service.shared.route import Route
+from service.shared.settings import Settings
+from service.shared.work_rates import WorkRates
+from tests.service.stores import directory_store
+
+# Each option of a request, once or more; the model is a regression of three features.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "seed": {"parameters": {"seed": 7}},
+    "draws": {"parameters": {"num_samples": 20}},
+    "quantile": {"parameters": {"quantiles": [0.1]}},
+    "another quantile": {"parameters": {"quantiles": [0.9]}},
+    "interval": {"parameters": {"intervals": [0.9]}},
+    "set": {"parameters": {"prediction_sets": [0.9]}},
+    "samples": {"parameters": {"return_samples": True, "num_samples": 5}},
+    "targets": {"targets": [0.5, 1.5]},
+    "signature": {"signature_name": "quantiles", "parameters": {"quantiles": [0.1]}},
+    # Half the standard error that a few tens of draws leave.
+    "precision": {"parameters": {"max_standard_error": 8e-6}},
+    "relative precision": {
+        "parameters": {"max_standard_error": 8e-6, "relative_error": True}
+    },
+    "moments": {"parameters": {"method": "moments"}},
+    "method of the export": {"parameters": {"method": "auto"}},
+    "abstention": {"parameters": {"abstain_above": 50.0}},
+    "key": {"parameters": {"routing_key": "customer"}},
+    "deadline": {"parameters": {"deadline_ms": 1e6}},
+    "record": {"parameters": {"record": True}},
+}
+# Rows of both requests of a pair: no two are alike.
+ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()
+KEY, RATE = "somebody", 1e9
+DRAWS = 50
+
+
+class Asked:
+    """A request, and the reply once there is one."""
+
+    def __init__(self, rows: Any, body: dict[str, Any]) -> None:
+        header: dict[str, Any] = {"name": "curve", "options": {}}
+        header |= {"arrived": time.monotonic(), "reads": "json", "writes": "json"}
+        header |= {"request_id": "1", **asdict(Route())}
+        header |= {"key_id": KEY, "work_per_second": RATE}
+        content = orjson.dumps({"instances": rows, **body})
+        self.replies: list[Any] = []
+        self.prediction = Prediction(Frame(header, content), self.replies.append)
+
+    def outcome(self) -> Any:
+        """The answer without the ids of recorded rows, or the text of the error."""
+        deadline = time.monotonic() + 60  # Recorded answers are written by a thread.
+        while not self.replies and time.monotonic() < deadline:
+            time.sleep(0.001)
+        (write,) = self.replies
+        try:
+            answer = orjson.loads(write().body)
+        except Exception as error:
+            return str(error)
+        answer.pop("prediction_id", None)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Predictions]:
+    """Predictions that are computed when a test calls `run_once` of the scheduler."""
+    path: Path = tmp_path_factory.mktemp("predictions")
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = tfbbb.layers.DenseVariational(4, activation="tanh")(inputs)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    models = path / "models"
+    model.export_predictive(models / "curve" / "1", num_samples=DRAWS)
+    (path / "tfbbb.sqlite3").touch()
+    database = Database(f"sqlite:///{path}/tfbbb.sqlite3")
+    Base.metadata.create_all(database.engine)
+    store = directory_store(models)
+    registry = ModelRegistry(store, Ledger(database, store))
+    registry.refresh()
+    settings = Settings()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Scheduler, "start", lambda self, threads: None)
+        yield Predictions(
+            registry,
+            settings,
+            UncertaintyMetrics(registry),
+            PredictionRecorder(database, settings),
+            WorkRates(path / "rates"),
+            ShadowMetrics(),
+        )
+    database.close()
+
+
+def answers(predictions: Predictions, *asked: Asked) -> list[Any]:
+    for one in asked:
+        predictions.start(one.prediction)
+    while predictions.scheduler.run_once():
+        pass
+    return [one.outcome() for one in asked]
+
+
+def used(predictions: Predictions) -> float:
+    """The work that the key has paid for so far."""
+    return predictions._rates.used().get(KEY, 0.0)
+
+
+def assert_alike(ours: Any, theirs: Any, what: str) -> None:
+    """Asserts that answers are equal, but for the rounding of another batch size."""
+    if isinstance(theirs, dict):
+        assert isinstance(ours, dict), what
+        assert list(ours) == list(theirs), what
+        for name in theirs:
+            assert_alike(ours[name], theirs[name], f"{what}: {name}")
+    elif isinstance(theirs, list):
+        assert isinstance(ours, list), what
+        assert len(ours) == len(theirs), what
+        for one, other in zip(ours, theirs, strict=True):
+            assert_alike(one, other, what)
+    elif isinstance(theirs, float):
+        assert math.isclose(ours, theirs, rel_tol=1e-4, abs_tol=1e-6), what
+    else:
+        assert ours == theirs, what
+
+
+def test_the_options_are_those_of_a_request() -> None:
+    named = {name for one in OPTIONS.values() for name in one.get("parameters", {})}
+    assert named == set(Parameters.model_fields)
+
+
+def test_every_pair_of_options_is_answered_as_alone(
+    predictions: Predictions,
+) -> None:
+    first, second = ROWS[:2], ROWS[2:]
+    alone = {
+        name: [answers(predictions, Asked(rows, body))[0] for rows in (first, second)]
+        for name, body in OPTIONS.items()
+    }
+    for name in ("precision", "relative precision"):
+        assert alone[name][0]["num_samples"] > DRAWS
+    for a, b in itertools.product(OPTIONS, repeat=2):
+        pair = Asked(first, OPTIONS[a]), Asked(second, OPTIONS[b])
+        found = answers(predictions, *pair)
+        assert_alike(found[0], alone[a][0], f"{a}, then {b}: the first")
+        assert_alike(found[1], alone[b][1], f"{a}, then {b}: the second")
+
+
+def test_requests_that_differ_in_nothing_computed_share_a_batch(
+    predictions: Predictions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = "plain", "method of the export", "key", "deadline"
+    batches: list[int] = []
+    compute = predictions.scheduler._compute
+
+    def counted(batch: Any) -> Any:
+        batches.append(len(batch))
+        return compute(batch)
+
+    monkeypatch.setattr(predictions.scheduler, "_compute", counted)
+    answers(predictions, *(Asked(ROWS[:1], OPTIONS[name]) for name in names))
+    assert batches == [len(names)]
+
+
+def test_answered_request_is_paid_whether_or_not_it_is_cancelled(
+    predictions: Predictions,
+) -> None:
+    before = used(predictions)
+    asked = Asked(ROWS, OPTIONS["draws"])
+    answers(predictions, asked)
+    asked.prediction.cancel()
+    assert used(predictions) - before == len(ROWS) * 20
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_request_cancelled_before_its_turn_is_given_back_once(
+    predictions: Predictions, times: int
+) -> None:
+    before = used(predictions)
+    asked = Asked(ROWS, {})
+    predictions.start(asked.prediction)
+    assert used(predictions) > before
+    for _ in range(times):
+        asked.prediction.cancel()
+    assert used(predictions) == before
+    assert not predictions.scheduler.run_once()
+
+
+def test_request_cancelled_between_blocks_pays_for_those_computed(
+    predictions: Predictions,
+) -> None:
+    before, draws = used(predictions), 10_000
+    rows = np.ones((100, 3)).tolist()
+    asked = Asked(rows, {"parameters": {"num_samples": draws}})
+    predictions.start(asked.prediction)
+    ((_, _, task),) = predictions.scheduler._waiting
+    predictions.scheduler.run_once()
+    asked.prediction.cancel()
+    assert 0 < task.done < len(rows)
+    assert used(predictions) - before == pytest.approx(task.done * draws)
+
+
+def test_request_that_is_too_late_for_its_turn_is_given_back(
+    predictions: Predictions,
+) -> None:
+    before = used(predictions)
+    asked = Asked(ROWS, {"parameters": {"deadline_ms": 50.0, "num_samples": 2}})
+    predictions.start(asked.prediction)
+    time.sleep(0.1)
+    while predictions.scheduler.run_once():
+        pass
+    assert "deadline of the request passed" in asked.outcome()
+    assert used(predictions) == before
+
+
+def test_failed_comparison_of_a_shadow_frees_its_place(
+    predictions: Predictions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> None:
+        raise ValueError("no figures to compare")
+
+    asked = Asked(ROWS, {})
+    frame = asked.prediction.frame
+    predictions.start(asked.prediction)
+    ((_, _, task),) = predictions.scheduler._waiting
+    predictions.scheduler.run_once()
+    asked.outcome()
+    answered = Answered(
+        Frame(frame.header | asdict(Route(shadow=1)), frame.body),
+        task.subject.request,
+        task.results,
+        prediction_id=None,
+    )
+    shadows = predictions._shadows
+    counted = shadows._metrics._outcomes
+    monkeypatch.setattr(ShadowMetrics, "compare", fail)
+    # As many as may wait, and one more.
+    for number in range(1, 66):
+        shadows.start(answered)
+        deadline = time.monotonic() + 60
+        while counted.total() < number and time.monotonic() < deadline:
+            predictions.scheduler.run_once()
+    assert {outcome: n for (_, outcome), n in counted.items()} == {FAILED: 65}
+
+
+def test_recording_reads_one_row_of_those_recorded(predictions: Predictions) -> None:
+    engine = predictions._recorder._database.engine
+    read: list[tuple[str, Any]] = []
+
+    def note(
+        connection: Any, cursor: Any, statement: str, values: Any, *_: Any
+    ) -> None:
+        if statement.startswith("SELECT"):
+            read.append((statement, values))
+
+    event.listen(engine, "before_cursor_execute", note)
+    for _ in range(2):
+        answers(predictions, Asked(ROWS, OPTIONS["record"]))
+    event.remove(engine, "before_cursor_execute", note)
+    assert read
+    with engine.connect() as connection:
+        for statement, values in read:
+            found = connection.exec_driver_sql(statement, values).fetchall()
+            assert len(found) <= 1, statement

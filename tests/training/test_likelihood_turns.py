@@ -1,0 +1,73 @@
+"""Which likelihoods are trained, one after the other."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
+from tfbbb.training.progress import Progress
+from tfbbb.training.spec.families import likelihoods
+from tfbbb.training.target_likelihood import LikelihoodChoice, LikelihoodTrial
+from tfbbb.training.time_limit import TimeLimit
+
+FIGURES = {"student_t": -3.0, "gamma": -2.5, "log_normal": -2.0}
+TRIALS = tuple(
+    LikelihoodTrial(likelihoods.make(name, heteroscedastic=True), value, 0.0, 0.0)
+    for name, value in FIGURES.items()
+)
+CHOICE = LikelihoodChoice(TRIALS[-1].likelihood, TRIALS)
+
+
+def turns(errors, choice=CHOICE, seconds=None):
+    """Trains with relative errors by likelihood; None for divergence."""
+
+    def train(number, part, limit):
+        error = errors["" if part is None else part.name]
+        if error is None:
+            raise TrainingDivergedError(0.02)
+        return [SimpleNamespace(log_likelihood=-1.0, relative_error=error)]
+
+    return train_in_turn(choice, train, TimeLimit(seconds)).outcomes
+
+
+def test_a_likelihood_that_suits_is_trained_alone():
+    assert turns({"log_normal": 0.7}) == {"log_normal": "trained"}
+
+
+def test_a_likelihood_that_diverges_gives_way_to_the_next():
+    assert turns({"log_normal": None, "gamma": 0.9}) == {
+        "log_normal": "diverged",
+        "gamma": "trained",
+    }
+
+
+def test_a_poor_likelihood_gives_way_to_the_default():
+    assert turns({"log_normal": 9.0, "student_t": 0.9}) == {
+        "log_normal": "poor",
+        "student_t": "trained",
+    }
+
+
+def test_no_time_is_left_after_a_poor_likelihood():
+    assert turns({"log_normal": 9.0}, seconds=1e-9) == {"log_normal": "poor"}
+
+
+def test_the_error_names_the_initial_learning_rate_if_all_diverge():
+    with pytest.raises(TrainingDivergedError, match=r"Received: learning_rate=0\.02"):
+        turns(dict.fromkeys(FIGURES))
+    with pytest.raises(TrainingDivergedError):
+        turns({"": None}, choice=None)
+
+
+def test_progress_of_all_trainings_never_falls():
+    reported = []
+    progress = ProgressOfTurns(reported.append)
+    for number, trial in enumerate(TRIALS[:2]):
+        progress.begin(number, trial.likelihood)
+        for step in (5, 10):
+            progress(Progress(step // 5, 2, step, 10, saved_step=5, stage="training"))
+    assert [at.step for at in reported] == [5, 10, 15, 20]
+    assert [at.saved_step for at in reported] == [5, 5, 10, 10]
+    assert [at.steps for at in reported] == [10, 10, 20, 20]
+    assert reported[-1].stage == "likelihood gamma; training"

@@ -1,0 +1,145 @@
+"""The error of rows left out, beside their likelihood, when a candidate is kept.
+
+A few absurd means hardly change a likelihood, and ruin the squared error: so a
+candidate that is far worse than the mean of the targets is refused while there is a
+better one.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from tfbbb.likelihoods import Likelihood
+from tfbbb.likelihoods.log_link import LogLink
+from tfbbb.prediction.from_outputs import predictive_from_outputs
+
+# A relative error from which on a candidate is refused.
+WORST_ERROR = 1.1
+# In nats per row: what a candidate may cost that is better than a constant.
+_MOST_COST = 0.1
+# Of the greatest log mean, and the log-likelihood that a step may cost.
+_STEP, _LEAST_COST = 0.5, 0.002
+
+
+class Measured(Protocol):
+    """A candidate with its figures of rows left out."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """In nats per row."""
+
+    @property
+    def relative_error(self) -> float:
+        """Mean squared error over that of the mean of the targets; 0 of classes."""
+
+
+Candidate = TypeVar("Candidate", bound=Measured)
+
+
+def most_likely(candidates: Sequence[Candidate]) -> Candidate:
+    """Returns the most likely candidate among those that are not refused.
+
+    If all are far worse than the constant, those with about the least error are not.
+    One that is worse than the constant gives way to another that is not, unless this
+    costs a tenth of a nat per row.
+    """
+    finite = [each for each in candidates if np.isfinite(each.log_likelihood)]
+    least = min(each.relative_error for each in finite or candidates)
+    limit = WORST_ERROR * max(1.0, least)
+    kept = [each for each in finite if each.relative_error <= limit]
+    best = max(kept or candidates, key=lambda each: each.log_likelihood)
+    least_likely = best.log_likelihood - _MOST_COST
+    better = [
+        each
+        for each in kept
+        if each.relative_error <= 1.0 and each.log_likelihood >= least_likely
+    ]
+    if best.relative_error <= 1.0 or not better:
+        return best
+    return max(better, key=lambda each: each.log_likelihood)
+
+
+def relative_error(
+    prediction: Any, targets: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    """Returns the mean squared error over that of the mean of the targets.
+
+    Args:
+        prediction: Has the predicted `mean` of numbers, [rows, ...]; for classes, the
+            relative error is 0.
+        targets: The targets, [rows, ...].
+        weights: The weight of each row, [rows]; None for 1.
+    """
+    if hasattr(prediction, "probabilities"):
+        return 0.0
+    values = np.asarray(targets, np.float64).reshape(len(targets), -1)
+    means = np.asarray(prediction.mean, np.float64).reshape(values.shape)
+    error = np.average(np.square(values - means), axis=0, weights=weights)
+    centre = np.average(values, axis=0, weights=weights)
+    spread = np.average(np.square(values - centre), axis=0, weights=weights)
+    return float(np.max(error / np.maximum(spread, 1e-300)))
+
+
+def tighter_bound_of_means(
+    likelihood: Likelihood,
+    outputs: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> np.ndarray | None:
+    """Returns a tighter upper bound of the log means, if it helps rows left out.
+
+    The greatest training target may be an outlier, which bounds no mean well. If the
+    error of rows left out is worse than that of a constant, tighter bounds are tried,
+    and the one with the least error is kept, unless it costs likelihood.
+
+    Args:
+        likelihood: p(y | outputs), whose bound stays as it is.
+        outputs: Outputs as the likelihood takes them, [rows, S, ..., P].
+        targets: Targets of these rows.
+        weights: The weight of each row, [rows]; None for 1.
+
+    Returns:
+        The bound, [k], for `target_high`; None for the present one.
+    """
+    if not isinstance(likelihood, LogLink):
+        return None
+
+    def measure() -> tuple[float, float]:
+        prediction = predictive_from_outputs(likelihood, outputs)
+        found = np.average(prediction.log_prob(targets), weights=weights)
+        return relative_error(prediction, targets, weights), float(found)
+
+    error, least_likely = measure()
+    if error <= 1.0 or not np.isfinite(least_likely):
+        return None
+    best = None
+    for high in _tighter_bounds(likelihood, np.asarray(targets)):
+        with bounded_by(likelihood, high):
+            of_this, log_likelihood = measure()
+        if of_this < error and log_likelihood >= least_likely - _LEAST_COST:
+            best, error = high, of_this
+    return best
+
+
+@contextmanager
+def bounded_by(likelihood: Likelihood, high: np.ndarray | None) -> Iterator[None]:
+    """Gives a likelihood another upper bound of its log means, within a block."""
+    if high is None:
+        yield
+        return
+    given = likelihood.target_high.numpy()
+    likelihood.target_high.assign(high)
+    try:
+        yield
+    finally:
+        likelihood.target_high.assign(given)
+
+
+def _tighter_bounds(likelihood: LogLink, targets: np.ndarray) -> Iterator[np.ndarray]:
+    least = likelihood.least_high(targets.reshape(len(targets), -1))
+    high = likelihood.target_high.numpy()
+    while np.any(high > least):
+        high = np.maximum(high - _STEP, least)
+        yield high

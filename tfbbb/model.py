@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import math
 import warnings
@@ -330,7 +331,7 @@ class BayesianModel(PredictiveModel):
             num_places=self._num_places,
             needs_size=needs_size,
             needs_targets=is_first or not self.likelihood.adapted,
-            mask=OutputMask(self).of_arrays,
+            mask=self._output_mask.of_arrays,
             observe=finite.add,
         )
         finite.check()
@@ -389,6 +390,10 @@ class BayesianModel(PredictiveModel):
     def _num_places(self) -> int:
         """Number of axes between the rows and the parameters of an output."""
         return len(self.outputs[0].shape) - 2
+
+    @functools.cached_property
+    def _output_mask(self) -> OutputMask:
+        return OutputMask(self)
 
     @contextlib.contextmanager
     def training_on(self, rows: TrainingRows) -> Iterator[None]:
@@ -486,7 +491,7 @@ class BayesianModel(PredictiveModel):
         places = np.shape(y)[: 1 + self._num_places]
         weights = target_weights(
             checked_weights(sample_weight, places),
-            OutputMask(self).of_arrays(x),
+            self._output_mask.of_arrays(x),
             places,
         )
         self.likelihood.check_targets(y, None if weights is None else weights != 0)

@@ -34,7 +34,7 @@ divergences
 variational_weight
 likelihoods priors
 posteriors kl_schedules optimizers
-families layer_state probability_outputs
+clones families layer_state probability_outputs
 training_rows dataset_rows
 call_context data batch_layout executor noise private_apis strategy support
 place_weights target_shape validation_errors

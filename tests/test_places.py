@@ -55,6 +55,7 @@ def test_masked_targets_do_not_set_the_scale():
     )
 
 
+@pytest.mark.filterwarnings("ignore:The members of this model share")
 def test_each_member_leaves_out_masked_steps():
     labels = np.where(COUNTED, TOKENS % 3, 0)
     model = embedding_model("categorical", 3, members=2)
@@ -194,3 +195,20 @@ def test_the_loss_of_plain_keras_leaves_out_masked_steps():
     assert found == pytest.approx(np.sum(mask * squares) / 2, rel=1e-5)
     found = model.evaluate(x, y, sample_weight=weights, verbose=0)
     assert found == pytest.approx(np.sum(weights * mask * squares) / 2, rel=1e-5)
+
+
+def test_targets_of_rows_of_weight_0_may_have_any_values():
+    x = GENERATOR.normal(size=(6, 2)).astype("float32")
+    y = np.where(np.arange(6) < 2, np.nan, x[:, 0])[:, np.newaxis].astype("float32")
+    weights = np.where(np.arange(6) < 2, 0.0, 1.0)
+    inputs = keras.Input((2,))
+    outputs = tfbbb.layers.DenseVariational(1, **POINT)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs)
+    model.compile(tfbbb.optimizers.Adam(0.01))
+    history = model.fit(x, y, sample_weight=weights, verbose=0).history
+    assert np.isfinite(history["loss"][0])
+    assert np.isfinite(model.get_weights()[0]).all()
+    assert model.num_rows == 4
+    np.testing.assert_allclose(model.likelihood.target_shift, [x[2:, 0].mean()], 1e-5)
+    with pytest.raises(ValueError, match="finite numbers"):
+        model.fit(x, y, verbose=0)

@@ -34,7 +34,7 @@ divergences
 variational_weight
 likelihoods priors
 posteriors kl_schedules optimizers
-families layer_state
+families layer_state clones
 training_rows dataset_rows
 call_context data batch_layout executor noise private_apis strategy support
 place_weights validation_errors

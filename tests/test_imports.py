@@ -34,12 +34,13 @@ divergences
 variational_weight
 likelihoods priors
 posteriors kl_schedules optimizers
-families layer_state clones
+families layer_state probability_outputs clones
 training_rows dataset_rows
 call_context data batch_layout executor noise private_apis strategy support
-place_weights validation_errors
+place_weights target_shape validation_errors
 abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
-drift drift_reference elementwise_activations extras flushing inference_result
+drift drift_reference elementwise_activations exact_numbers extras flushing
+inference_result
 known_fields model_name private_tensorflow ray_connection shown_number snake_case
 stacking tensorflow_startup types version
 """

@@ -363,6 +363,33 @@ def test_masked_steps_do_not_count_in_metrics_of_classes(weighted):
     check(found, OF_CLASSES, y[mask], x.argmax(axis=-1)[mask], spread)
 
 
+def test_void_classes_and_any_masked_targets_do_not_count():
+    x, marked, mask = masked_sequences(4)
+    y = GENERATOR.integers(4, size=(ROWS, STEPS))
+    void = GENERATOR.random((ROWS, STEPS)) < 0.3
+    given = np.where(mask, np.where(void, 255, y), -7)
+    likelihood = likelihoods.Categorical(ignore_class=255)
+    chosen = [*named(SPARSE | OF_CLASSES), "accuracy", metrics.BrierScore()]
+    found = reported(network(likelihood, x, masked=True), marked, given, chosen)
+    counted = mask & ~void
+    check(found, SPARSE, y[counted], softmax(x)[counted])
+    check(found, OF_CLASSES, y[counted], x.argmax(axis=-1)[counted])
+    right = np.mean((x.argmax(axis=-1) == y)[counted])
+    assert found["accuracy"] == pytest.approx(right, rel=1e-5)
+    squares = np.sum((softmax(x) - np.eye(4)[y]) ** 2, axis=-1)
+    assert found["brier_score"] == pytest.approx(squares[counted].mean(), rel=1e-5)
+
+
+def test_masked_numbers_may_be_missing():
+    x, marked, mask = masked_sequences(2)
+    y = np.where(mask[..., None], x + 1.0, np.nan)
+    scores = [*named({"mse": ELEMENTWISE["mse"]}), metrics.RootMeanSquaredError()]
+    model = network(likelihoods.Normal(scale=1.0), x, masked=True)
+    found = reported(model, marked, y, scores)
+    assert found["mse"] == pytest.approx(1.0, rel=1e-5)
+    assert found["root_mean_squared_error"] == pytest.approx(1.0, rel=1e-5)
+
+
 def test_masked_steps_do_not_count_in_scores():
     x, marked, mask = masked_sequences(4)
     y = GENERATOR.integers(4, size=(ROWS, STEPS))
@@ -411,9 +438,10 @@ def test_masked_steps_do_not_count_in_scores_of_plain_networks():
     network = keras.Sequential([keras.layers.Masking(-9.0), keras.layers.Identity()])
     score = metrics.BrierScore(from_logits=True)
     network.compile(loss="mse", weighted_metrics=[score], run_eagerly=True)
-    found = network.test_on_batch(marked, np.eye(4)[y], WEIGHTS, return_dict=True)
+    weights = np.repeat(WEIGHTS[:, None], STEPS, axis=1)
+    found = network.test_on_batch(marked, np.eye(4)[y], weights, return_dict=True)
     squares = np.sum((softmax(x) - np.eye(4)[y]) ** 2, axis=-1)
-    expected = np.average(squares, weights=WEIGHTS[:, None] * mask)
+    expected = np.average(squares, weights=weights * mask)
     assert found["brier_score"] == pytest.approx(expected, rel=1e-5)
 
 

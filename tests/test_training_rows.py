@@ -103,6 +103,16 @@ def flipped(x, y):
         tf.data.Dataset.from_tensors((X, Y)).repeat(),
         tf.data.Dataset.from_tensors((X, Y)).repeat(5),
         PAIRS.take(4).concatenate(PAIRS.skip(4)).batch(4),
+        PAIRS.repeat().batch(4).take(8),
+        # A counter of seeds, and the same constant for each row.
+        tf.data.Dataset.zip((PAIRS.repeat(), tf.data.Dataset.counter()))
+        .map(lambda pair, seed: pair)
+        .batch(4),
+        tf.data.Dataset.zip(
+            (tf.data.Dataset.range(10), tf.data.Dataset.from_tensors((X, Y)).repeat())
+        )
+        .map(lambda i, pair: (pair[0][i], pair[1][i]))
+        .batch(4),
     ],
     ids=lambda data: type(data).__name__,
 )

@@ -24,7 +24,7 @@ _ONE_TO_ONE = {
 _PARTS = {"Take", "Skip", "Shard"}
 
 
-def distinct_rows(dataset: tf.data.Dataset) -> int | None:
+def distinct_rows(dataset: tf.data.Dataset, through_parts: bool = False) -> int | None:
     """Returns the number of different rows in batches, None if it cannot be read off.
 
     Rows that `repeat` gives again count once, as do rows that a copy of the data with
@@ -42,14 +42,15 @@ def distinct_rows(dataset: tf.data.Dataset) -> int | None:
 
     Args:
         dataset: Its elements are batches.
+        through_parts: Whether to return the number before `take`, `skip` and `shard` of
+            batches, which is then an upper bound.
     """
     name, inputs = dataset_operation(dataset)
     if name in _BATCHES:
         rows = distinct_elements(inputs[0])
         return None if rows is None or math.isinf(rows) else int(rows)
-    if name == "Repeat" or name in _ONE_TO_ONE:
-        return distinct_rows(inputs[0])
-    return None
+    passed = _ONE_TO_ONE | {"Repeat"} | (_PARTS if through_parts else set())
+    return distinct_rows(inputs[0], through_parts) if name in passed else None
 
 
 def distinct_elements(dataset: tf.data.Dataset) -> float | None:
@@ -61,7 +62,9 @@ def distinct_elements(dataset: tf.data.Dataset) -> float | None:
     known = None if size == tf.data.UNKNOWN_CARDINALITY else float(size)
     if size == tf.data.INFINITE_CARDINALITY:
         known = math.inf
-    if name in _PARTS or name == "Zip":
+    if name == "Zip":
+        return _in_zip(inputs, size)
+    if name in _PARTS:
         return _smallest(known, *map(distinct_elements, inputs))
     if name == "Concatenate":
         first, second = map(distinct_elements, inputs)
@@ -89,6 +92,20 @@ def joins_forms(dataset: tf.data.Dataset) -> bool:
     if name == "Concatenate" and _have_one_source(inputs):
         return True
     return any(map(joins_forms, inputs))
+
+
+def _in_zip(parts: list[tf.data.Dataset], size: int) -> float | None:
+    """Returns the number of different elements of zipped parts.
+
+    The parts with the size of the zip end the pass. Longer ones, such as a constant
+    that repeats for ever or a counter of seeds, accompany them.
+    """
+    ending = [
+        distinct_elements(part) for part in parts if int(part.cardinality()) == size
+    ]
+    if None in ending:
+        return None
+    return max((n for n in ending if n and math.isfinite(n)), default=math.inf)
 
 
 def _smallest(*numbers: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import math
 import warnings
@@ -31,7 +32,6 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.compiled import Comparison, update_compiled_metrics
-from tfbbb.metrics.predictive_metric import with_rank
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
 from tfbbb.output_mask import OutputMask
@@ -331,7 +331,7 @@ class BayesianModel(PredictiveModel):
             num_places=self._num_places,
             needs_size=needs_size,
             needs_targets=is_first or not self.likelihood.adapted,
-            mask=OutputMask(self).of_arrays,
+            mask=self._output_mask.of_arrays,
             observe=finite.add,
         )
         finite.check()
@@ -390,6 +390,10 @@ class BayesianModel(PredictiveModel):
     def _num_places(self) -> int:
         """Number of axes between the rows and the parameters of an output."""
         return len(self.outputs[0].shape) - 2
+
+    @functools.cached_property
+    def _output_mask(self) -> OutputMask:
+        return OutputMask(self)
 
     @contextlib.contextmanager
     def training_on(self, rows: TrainingRows) -> Iterator[None]:
@@ -487,7 +491,7 @@ class BayesianModel(PredictiveModel):
         places = np.shape(y)[: 1 + self._num_places]
         weights = target_weights(
             checked_weights(sample_weight, places),
-            OutputMask(self).of_arrays(x),
+            self._output_mask.of_arrays(x),
             places,
         )
         self.likelihood.check_targets(y, None if weights is None else weights != 0)
@@ -645,17 +649,12 @@ class BayesianModel(PredictiveModel):
         # Each draw has a copy of the mask.
         mask = mask_of(y_pred)
         mask = None if mask is None else mask[:num_rows]
-        known = self.likelihood.not_void(targets)
-        if known is not None:
-            mask = known if mask is None else with_rank(mask, len(known.shape)) & known
-        if mask is not None:
-            # Keras multiplies what it finds at a masked place by 0.
-            targets = self.likelihood.with_placeholders(targets, mask)
-        weights = _metric_weights(sample_weight, len(y_pred.shape) - 1)
+        weights = _metric_weights(sample_weight, 1 + self._num_places)
         outputs = self._by_row(self.with_learned_parameters(y_pred), num_rows)
-        with call_with(prediction=StepPrediction(self.likelihood, outputs, mask)):
-            comparison = Comparison(self.likelihood, targets, outputs)
-            update_compiled_metrics(self, comparison, mask, weights)
+        comparison = Comparison(self.likelihood, targets, outputs, mask)
+        step = StepPrediction(self.likelihood, outputs, comparison.mask)
+        with call_with(prediction=step):
+            update_compiled_metrics(self, comparison, weights)
         return self.get_metrics_result()
 
     def predict_step(self, data: Any) -> Tensor:

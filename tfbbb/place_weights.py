@@ -12,7 +12,9 @@ def split_weights(
 ) -> tuple[Any, tf.Tensor | None]:
     """Returns the weights of rows, and those of places, [copies * rows, places...].
 
-    The weight of a place is its sample weight, 0 where the mask leaves it out.
+    The weight of a place is its sample weight, 0 where the mask leaves it out. That of
+    the places of a row is 0 if that of the row is, so that targets of such rows may
+    have any values.
 
     Args:
         sample_weight: Weights of rows, [rows], or of places, [rows, places...], each
@@ -34,19 +36,33 @@ def split_weights(
         if given.shape.rank == num_places + 2:
             given = given[..., 0]
         if given.shape.rank == num_places + 1 and any(n != 1 for n in given.shape[1:]):
-            sample_weight, of_places = None, repeated(given, copies)
-    if mask is None:
-        return sample_weight, of_places
-    if mask.shape.rank > num_places + 1:
+            of_places = tf.cast(repeated(given, copies), tf.float32)
+            sample_weight = None
+    if mask is not None and mask.shape.rank > num_places + 1:
         raise ValueError(
             "The mask of the outputs must have one entry for each row or place: at "
             f"most {num_places + 1} axes. Received: a mask of shape {mask.shape}"
         )
-    while mask.shape.rank < num_places + 1:
-        mask = mask[..., tf.newaxis]
-    if of_places is None:
-        return sample_weight, tf.cast(mask, tf.float32)
-    return sample_weight, of_places * tf.cast(mask, of_places.dtype)
+    for counted in (mask, _rows_that_count(sample_weight, copies)):
+        if counted is not None:
+            while counted.shape.rank < num_places + 1:
+                counted = counted[..., tf.newaxis]
+            factor = tf.cast(counted, tf.float32)
+            of_places = factor if of_places is None else of_places * factor
+    return sample_weight, of_places
+
+
+def _rows_that_count(sample_weight: Any, copies: int) -> tf.Tensor | None:
+    """Returns which rows have a weight, [copies * rows]; None without weights of rows.
+
+    Members with weights of their own give every row a target.
+    """
+    if sample_weight is None:
+        return None
+    given = tf.convert_to_tensor(sample_weight)
+    if given.shape.rank is None or any(n != 1 for n in given.shape[1:]):
+        return None
+    return repeated(tf.reshape(given, [-1]) != 0, copies)
 
 
 def repeated(tensor: Tensor, copies: Any) -> tf.Tensor:

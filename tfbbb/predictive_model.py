@@ -80,7 +80,8 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         """Computes the posterior predictive distribution p(y | x, data).
 
         Args:
-            x: Inputs of the rows: an array, or a list or dictionary of arrays.
+            x: Inputs of the rows: an array, a list or dictionary of arrays, or a
+                dataset that `fit` takes, which is read once.
             num_samples: Number of draws from the posterior, at least two.
             method: `"local"`, `"weight"`, `"linearised"`, `"moments"` or `"auto"`.
             seed: The same seed gives the same answer.
@@ -101,13 +102,25 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         )
 
     def recalibrate(
-        self, x: ArrayLike, y: ArrayLike, method: Any = "auto", **options: Any
+        self, x: ArrayLike, y: ArrayLike = None, method: Any = "auto", **options: Any
     ) -> Recalibration:
         """Calibrates the predictions on rows that the model was not trained on.
 
         See `tfbbb.recalibrate` for the methods and options.
         """
         return recalibrations.recalibrate(self, x, y, method, **options)
+
+    def quantize(self, *args: Any, filters: Any = None, **kwargs: Any) -> None:
+        """Quantizes the layers that `filters` chooses, as `keras.Model.quantize`.
+
+        Raises:
+            ValueError: One of them has weights with a posterior, which have no single
+                values. Without `filters`, no layer has been quantized then.
+        """
+        if filters is None:
+            for layer in self.variational_layers:
+                layer.quantize(*args, **kwargs)
+        super().quantize(*args, filters=filters, **kwargs)
 
     def export_predictive(
         self,

@@ -177,7 +177,8 @@ def _rows_of_dataset(
     different: float = reader.num_rows
     if distinct is None:
         share = elements / cardinality if elements and cardinality > 0 else 1.0
-        different *= share
+        before_parts = distinct_rows(dataset, through_parts=True) or math.inf
+        different = min(share * different, before_parts)
     elif drops_remainder(dataset):
         different = distinct
     else:

@@ -148,7 +148,7 @@ def as_columns(
     """Returns recorded rows as columns by feature name."""
     columns = zip(manifest.features, zip(*rows, strict=True), strict=True)
     return {
-        feature.name: np.array(values, _DTYPES[feature.kind])
+        feature.name: np.array(values, feature.dtype or _DTYPES[feature.kind])
         for feature, values in columns
     }
 

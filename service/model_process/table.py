@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from service.model_process.nested import flattened
 from tfbbb.abbreviation import abbreviate
 from tfbbb.data.table_error import TableError
 from tfbbb.export.inputs import Inputs, check_names, listed, number
@@ -34,8 +35,13 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
     elif len(manifest.features) == 1:
         # TensorFlow Serving takes the values of a single input as they are.
         rows = [row if isinstance(row, list) else [row] for row in rows]
+    if manifest.row_shape is not None:
+        rows = [flattened(row, manifest.row_shape) or row for row in rows]
     written = any(feature.notation is not None for feature in manifest.features)
-    if manifest.inputs == "matrix" and not (written and _hold_texts(rows)):
+    # Of one data type, as the tensor is.
+    is_single = (first := manifest.features[0]).kind == "numeric" and not first.dtype
+    is_matrix = manifest.inputs == "matrix" and is_single
+    if is_matrix and not (written and _hold_texts(rows)):
         return _matrix(rows, manifest.features)
     _check_lists(rows, manifest.features)
     columns = zip(*rows, strict=True)
@@ -73,14 +79,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
         return from_rows(matrix, manifest, "inputs.inputs")
     named: dict[str, Any] = columns
     names = _names_by_key(named, manifest)
-    return {name: _flat(named[key]) for key, name in names.items()}
-
-
-def _flat(column: Any) -> Any:
-    """Returns an array [n, 1] as [n], and any other column as it is."""
-    if isinstance(column, np.ndarray) and column.shape[1:] == (1,):
-        return column[:, 0]
-    return column
+    return {name: named[key] for key, name in names.items()}
 
 
 def _from_arrow(table: pa.Table, manifest: Manifest) -> Inputs:

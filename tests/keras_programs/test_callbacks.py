@@ -35,9 +35,13 @@ def held_out_nll(model):
 
 def test_early_stopping_restores_the_best_weights():
     model, _ = twins(regression, rate=0.9)
-    stop = callbacks.EarlyStopping("val_nll", mode="min", patience=3, restore_best_weights=True)
+    stop = callbacks.EarlyStopping(
+        "val_nll", mode="min", patience=3, restore_best_weights=True
+    )
     data = {"validation_data": (X[30:], Y[30:]), "shuffle": False}
-    history = model.fit(X[:30], -Y[:30], epochs=12, callbacks=[stop], verbose=0, **data).history
+    history = model.fit(
+        X[:30], -Y[:30], epochs=12, callbacks=[stop], verbose=0, **data
+    ).history
     assert len(history["val_nll"]) < 12
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
@@ -46,7 +50,9 @@ def test_early_stopping_stops_where_the_keras_twin_stops():
     def stopped(model, monitor):
         stop = callbacks.EarlyStopping(monitor, mode="min", patience=2)
         data = {"validation_data": (X[30:], Y[30:]), "shuffle": False}
-        return model.fit(X[:30], -Y[:30], epochs=12, callbacks=[stop], verbose=0, **data).history
+        return model.fit(
+            X[:30], -Y[:30], epochs=12, callbacks=[stop], verbose=0, **data
+        ).history
 
     model, twin = twins(regression, rate=0.9)
     ours, theirs = stopped(model, "val_nll"), stopped(twin, "val_loss")
@@ -70,16 +76,22 @@ def test_learning_rate_callbacks_take_effect():
     model, twin = twins(regression)
     for each in (model, twin):
         halve = callbacks.LearningRateScheduler(schedule)
-        history = each.fit(X, Y, epochs=3, callbacks=[halve], shuffle=False, verbose=0).history
+        history = each.fit(
+            X, Y, epochs=3, callbacks=[halve], shuffle=False, verbose=0
+        ).history
         np.testing.assert_allclose(history["learning_rate"], [0.05, 0.025, 0.0125])
     assert_same_weights(model, twin)
 
 
 def test_learning_rate_falls_on_a_plateau_of_nll():
     model, _ = twins(regression, rate=1e-8)
-    plateau = callbacks.ReduceLROnPlateau("nll", 0.1, patience=1, mode="min", min_delta=0.1)
+    plateau = callbacks.ReduceLROnPlateau(
+        "nll", 0.1, patience=1, mode="min", min_delta=0.1
+    )
     history = model.fit(X, Y, epochs=4, callbacks=[plateau], verbose=0).history
-    np.testing.assert_allclose(history["learning_rate"], [1e-8, 1e-8, 1e-9, 1e-10], rtol=1e-5)
+    np.testing.assert_allclose(
+        history["learning_rate"], [1e-8, 1e-8, 1e-9, 1e-10], rtol=1e-5
+    )
 
 
 def test_csv_has_the_columns_of_history(tmp_path):
@@ -100,7 +112,12 @@ def test_best_checkpoint_is_the_model_of_its_epoch(tmp_path):
     path = tmp_path / "best.keras"
     best = callbacks.ModelCheckpoint(path, "val_nll", mode="min", save_best_only=True)
     history = model.fit(
-        X[:30], -Y[:30], validation_data=(X[30:], Y[30:]), epochs=5, callbacks=[best], verbose=0
+        X[:30],
+        -Y[:30],
+        validation_data=(X[30:], Y[30:]),
+        epochs=5,
+        callbacks=[best],
+        verbose=0,
     ).history
     loaded = keras.models.load_model(path)
     np.testing.assert_allclose(held_out_nll(loaded), min(history["val_nll"]), rtol=1e-4)
@@ -113,7 +130,9 @@ def test_checkpoint_of_weights_alone(tmp_path):
     model.fit(X, Y, epochs=2, callbacks=[keep], verbose=0)
     other = bayesian()
     other.load_weights(tmp_path / "2.weights.h5")
-    np.testing.assert_allclose(other.predictive(X).mean, model.predictive(X).mean, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.predictive(X).mean, model.predictive(X).mean, rtol=1e-6
+    )
 
 
 def test_interrupted_training_resumes_where_it_was(tmp_path):
@@ -139,12 +158,16 @@ def test_interrupted_training_resumes_where_it_was(tmp_path):
 
 def test_batches_report_what_epochs_report():
     seen = []
-    watch = callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(dict(logs)))
+    watch = callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: seen.append(dict(logs))
+    )
     bayesian().fit(X, Y, batch_size=10, callbacks=[watch], verbose=0)
     assert len(seen) == 4
     for logs in seen:
         assert {"loss", "nll", "kl"} <= set(logs)
-        np.testing.assert_allclose(logs["loss"], logs["nll"] + logs["kl"] / 40, rtol=1e-5)
+        np.testing.assert_allclose(
+            logs["loss"], logs["nll"] + logs["kl"] / 40, rtol=1e-5
+        )
 
 
 def test_predictions_while_training_do_not_change_training():
@@ -173,7 +196,9 @@ def test_callback_may_anneal_the_given_kl_weight():
     model.compile(keras.optimizers.SGD(0.01), run_eagerly=True)
     history = model.fit(X, Y, epochs=3, callbacks=[Anneal()], verbose=0).history
     added = np.subtract(history["loss"], history["nll"])
-    np.testing.assert_allclose(added, np.multiply(history["kl"], [1 / 40, 2 / 40, 3 / 40]), rtol=1e-4)
+    np.testing.assert_allclose(
+        added, np.multiply(history["kl"], [1 / 40, 2 / 40, 3 / 40]), rtol=1e-4
+    )
 
 
 def test_averaged_weights_are_swapped_in_for_validation():
@@ -186,13 +211,17 @@ def test_averaged_weights_are_swapped_in_for_validation():
         each.fit(X, Y, callbacks=[callbacks.SwapEMAWeights()], **data).history
         for each in (model, twin)
     )
-    np.testing.assert_allclose(np.array(ours["val_nll"]) - CONSTANT, theirs["val_loss"], rtol=1e-3)
+    np.testing.assert_allclose(
+        np.array(ours["val_nll"]) - CONSTANT, theirs["val_loss"], rtol=1e-3
+    )
     assert_same_weights(model, twin)
 
 
 def test_training_stops_when_a_callback_says_so():
     stop = callbacks.LambdaCallback(
-        on_epoch_end=lambda epoch, logs: setattr(stop.model, "stop_training", epoch == 1)
+        on_epoch_end=lambda epoch, logs: setattr(
+            stop.model, "stop_training", epoch == 1
+        )
     )
     history = bayesian().fit(X, Y, epochs=9, callbacks=[stop], verbose=0).history
     assert len(history["loss"]) == 2
@@ -200,10 +229,14 @@ def test_training_stops_when_a_callback_says_so():
 
 def test_second_fit_goes_on_from_initial_epoch():
     seen = []
-    watch = callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: seen.append(epoch))
+    watch = callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs: seen.append(epoch)
+    )
     model, twin = twins(regression)
     model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
-    model.fit(X, Y, epochs=4, initial_epoch=2, callbacks=[watch], shuffle=False, verbose=0)
+    model.fit(
+        X, Y, epochs=4, initial_epoch=2, callbacks=[watch], shuffle=False, verbose=0
+    )
     twin.fit(X, Y, epochs=4, shuffle=False, verbose=0)
     assert seen == [2, 3]
     assert_same_weights(model, twin)

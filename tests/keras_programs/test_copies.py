@@ -100,7 +100,9 @@ def test_clone_function_may_change_layers():
             config["units"] = 6
         return type(layer).from_config(config)
 
-    cloned = keras.models.clone_model(bayesian(LIKELIHOODS["counts"]()), clone_function=wider)
+    cloned = keras.models.clone_model(
+        bayesian(LIKELIHOODS["counts"]()), clone_function=wider
+    )
     assert cloned.layers[1].units == 6
     assert type(cloned.likelihood) is tfbbb.likelihoods.Poisson
 
@@ -154,7 +156,9 @@ def test_layer_of_its_config_computes_the_same():
     copied = type(layer).from_config(layer.get_config())
     copied.build((None, 3))
     copied.set_weights(layer.get_weights())
-    for ours, theirs in zip(copied.variational_weights, layer.variational_weights, strict=True):
+    for ours, theirs in zip(
+        copied.variational_weights, layer.variational_weights, strict=True
+    ):
         np.testing.assert_array_equal(ours.mean, theirs.mean)
         np.testing.assert_array_equal(ours.variance, theirs.variance)
         assert type(ours.prior) is type(theirs.prior)
@@ -204,7 +208,9 @@ def test_networks_of_two_models_may_share_a_layer():
     inputs = keras.Input((3,))
     models = [
         tfbbb.BayesianModel(
-            inputs, tfbbb.layers.DenseVariational(1)(shared(inputs)), likelihood=squared_error()
+            inputs,
+            tfbbb.layers.DenseVariational(1)(shared(inputs)),
+            likelihood=squared_error(),
         )
         for _ in range(2)
     ]

@@ -42,7 +42,10 @@ def kl_of(layers):
     total = 0.0
     for layer in layers:
         for weight, prior in ((layer.kernel, 0.5), (layer.bias, 1.0)):
-            mean, stddev = np.asarray(weight.mean, float), np.asarray(weight.stddev, float)
+            mean, stddev = (
+                np.asarray(weight.mean, float),
+                np.asarray(weight.stddev, float),
+            )
             terms = (mean**2 + stddev**2) / prior**2 - 1 - 2 * np.log(stddev / prior)
             total += 0.5 * terms.sum()
     return total
@@ -112,10 +115,14 @@ def test_custom_train_step_of_a_bayesian_model():
     twin = keras.Model(*regression(keras.layers))
     copy_weights(twin, model)
     model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
-    twin.compile(keras.optimizers.SGD(0.1, global_clipnorm=0.1), "mse", run_eagerly=True)
+    twin.compile(
+        keras.optimizers.SGD(0.1, global_clipnorm=0.1), "mse", run_eagerly=True
+    )
     history = model.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
     theirs = twin.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
-    np.testing.assert_allclose(np.array(history["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4)
+    np.testing.assert_allclose(
+        np.array(history["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4
+    )
     assert_same_weights(model, twin)
 
 
@@ -142,7 +149,9 @@ def test_plain_subclass_with_a_custom_train_step():
 
 def test_overridden_compute_loss_may_add_a_penalty():
     class Penalised(tfbbb.BayesianModel):
-        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        def compute_loss(
+            self, x=None, y=None, y_pred=None, sample_weight=None, training=True
+        ):
             loss = super().compute_loss(x, y, y_pred, sample_weight, training)
             return loss + 2.0 * keras.ops.mean(keras.ops.square(y_pred))
 
@@ -150,7 +159,9 @@ def test_overridden_compute_loss_may_add_a_penalty():
     model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     history = model.fit(X, Y, batch_size=40, verbose=0).history
     penalty = 2.0 * np.mean(model.predict(X, verbose=0) ** 2)
-    np.testing.assert_allclose(history["loss"][0] - history["nll"][0], penalty, rtol=1e-4)
+    np.testing.assert_allclose(
+        history["loss"][0] - history["nll"][0], penalty, rtol=1e-4
+    )
 
 
 def test_batches_trained_by_hand_are_those_of_fit():
@@ -172,7 +183,10 @@ def test_batches_are_evaluated_and_predicted_by_hand():
     np.testing.assert_allclose(ours["nll"] - CONSTANT, theirs["loss"], rtol=1e-4)
     np.testing.assert_allclose(ours["mae"], theirs["mae"], rtol=1e-4)
     np.testing.assert_allclose(
-        model.predict_on_batch(X[:8]), twin.predict_on_batch(X[:8]), rtol=1e-4, atol=1e-5
+        model.predict_on_batch(X[:8]),
+        twin.predict_on_batch(X[:8]),
+        rtol=1e-4,
+        atol=1e-5,
     )
 
 
@@ -191,7 +205,9 @@ def test_train_on_batch_with_kl_weight_of_the_layers():
     model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     figures = model.train_on_batch(X[:8], Y[:8], return_dict=True)
     np.testing.assert_allclose(figures["kl"], kl_of([layer]), rtol=1e-4)
-    np.testing.assert_allclose(figures["loss"], figures["nll"] + figures["kl"] / 40, rtol=1e-5)
+    np.testing.assert_allclose(
+        figures["loss"], figures["nll"] + figures["kl"] / 40, rtol=1e-5
+    )
 
 
 def test_accumulated_gradients_are_those_of_a_large_batch():
@@ -215,17 +231,25 @@ def test_accumulated_divergence_keeps_its_weight():
             for weight in layer.variational_weights:
                 weight.variables["log_scale"].assign(np.full(weight.shape, -12.0))
         start = model.get_weights()
-        optimizer = keras.optimizers.SGD(1.0, gradient_accumulation_steps=steps if steps > 1 else None)
+        optimizer = keras.optimizers.SGD(
+            1.0, gradient_accumulation_steps=steps if steps > 1 else None
+        )
         model.compile(optimizer, "mse", run_eagerly=True)
         model.fit(X, Y, batch_size=40 // steps, shuffle=False, verbose=0)
-        gradients[steps] = [b - a for a, b in zip(start, model.get_weights(), strict=True)]
+        gradients[steps] = [
+            b - a for a, b in zip(start, model.get_weights(), strict=True)
+        ]
     for one, four in zip(gradients[1], gradients[4], strict=True):
         np.testing.assert_allclose(one, four, rtol=2e-2, atol=2e-3)
 
 
-@pytest.mark.parametrize("options", [{"clipnorm": 0.05}, {"clipvalue": 0.01}, {"weight_decay": 0.1}])
+@pytest.mark.parametrize(
+    "options", [{"clipnorm": 0.05}, {"clipvalue": 0.01}, {"weight_decay": 0.1}]
+)
 def test_options_of_the_optimizer_act_as_on_the_twin(options):
-    model, twin = twins(regression, optimizer=lambda: keras.optimizers.SGD(0.1, **options))
+    model, twin = twins(
+        regression, optimizer=lambda: keras.optimizers.SGD(0.1, **options)
+    )
     for each in (model, twin):
         each.fit(X, Y, batch_size=20, shuffle=False, epochs=2, verbose=0)
     assert_same_weights(model, twin)

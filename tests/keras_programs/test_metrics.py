@@ -28,7 +28,11 @@ def same_metrics(network, kind, made, x, y, theirs_y=None):
     model, twin = twins(network, kind, rate=0.0, metrics=made)
     history = model.fit(x, y, batch_size=25, verbose=0, validation_data=(x, y)).history
     theirs = twin.evaluate(
-        x, y if theirs_y is None else theirs_y, batch_size=25, verbose=0, return_dict=True
+        x,
+        y if theirs_y is None else theirs_y,
+        batch_size=25,
+        verbose=0,
+        return_dict=True,
     )
     theirs.pop("loss")
     assert theirs
@@ -67,7 +71,9 @@ def test_f1_score_of_two_classes():
 
 def test_boolean_labels_are_classes():
     y = BINARY[:, None] > 0
-    same_metrics(dense(1), "bernoulli", lambda: ["accuracy", metrics.AUC(name="auc")], X, y)
+    same_metrics(
+        dense(1), "bernoulli", lambda: ["accuracy", metrics.AUC(name="auc")], X, y
+    )
 
 
 @pytest.mark.parametrize("shape", [(60,), (60, 1)], ids=["vector", "column"])
@@ -80,7 +86,9 @@ def test_metrics_of_class_indices_equal_those_of_a_softmax(shape):
             metrics.SparseCategoricalCrossentropy(name="c"),
         ]
 
-    same_metrics(dense(3), "categorical", made, X, CLASSES.reshape(shape), CLASSES[:, None])
+    same_metrics(
+        dense(3), "categorical", made, X, CLASSES.reshape(shape), CLASSES[:, None]
+    )
 
 
 def test_metrics_of_one_hot_classes_equal_those_of_a_softmax():
@@ -100,10 +108,19 @@ def test_metrics_of_one_hot_classes_equal_those_of_a_softmax():
 
 @pytest.mark.parametrize("targets", ["vector", "column", "two targets"])
 def test_metrics_of_numbers_are_in_raw_units(targets):
-    y = {"vector": NUMBERS[:, 0], "column": NUMBERS[:, :1], "two targets": NUMBERS}[targets]
+    y = {"vector": NUMBERS[:, 0], "column": NUMBERS[:, :1], "two targets": NUMBERS}[
+        targets
+    ]
 
     def made():
-        return ["mse", "mae", "mape", "msle", "cosine_similarity", metrics.R2Score(name="r2")]
+        return [
+            "mse",
+            "mae",
+            "mape",
+            "msle",
+            "cosine_similarity",
+            metrics.R2Score(name="r2"),
+        ]
 
     same_metrics(dense(np.size(y) // 60), "normal", made, X, y, y.reshape(60, -1))
 
@@ -187,11 +204,15 @@ def test_steps_of_a_series_have_their_metrics():
 
     model = same_metrics(network, "normal", lambda: ["mse", "mae"], x, x[..., :1] + 1)
     figures = model.evaluate(x, x[..., :1] + 1, verbose=0, return_dict=True)
-    np.testing.assert_allclose(figures["nll"], 7 * (figures["mse"] + CONSTANT), rtol=1e-5)
+    np.testing.assert_allclose(
+        figures["nll"], 7 * (figures["mse"] + CONSTANT), rtol=1e-5
+    )
 
 
 def test_metrics_of_several_epochs_start_anew():
-    model, twin = twins(dense(1), "bernoulli", metrics=lambda: ["accuracy", metrics.AUC(name="auc")])
+    model, twin = twins(
+        dense(1), "bernoulli", metrics=lambda: ["accuracy", metrics.AUC(name="auc")]
+    )
     ours = model.fit(X, BINARY[:, None], epochs=3, shuffle=False, verbose=0).history
     theirs = twin.fit(X, BINARY[:, None], epochs=3, shuffle=False, verbose=0).history
     for name in ("accuracy", "auc"):
@@ -200,7 +221,9 @@ def test_metrics_of_several_epochs_start_anew():
 
 
 def test_members_are_averaged_before_a_metric_sees_them():
-    model, _ = twins(dense(1), "bernoulli", rate=0.0, members=3, metrics=lambda: ["mse"])
+    model, _ = twins(
+        dense(1), "bernoulli", rate=0.0, members=3, metrics=lambda: ["mse"]
+    )
     for weight in model.variational_layers[-1].variational_weights:
         mean = weight.variables["mean"]
         mean.assign(RANDOM.normal(size=mean.shape))
@@ -216,7 +239,9 @@ def test_multi_class_auc_needs_one_hot_targets():
 
 def test_learned_noise_does_not_enter_the_mean():
     inputs = keras.Input((3,))
-    outputs = tfbbb.layers.DenseVariational(2, posterior="point", bias_posterior="point")(inputs)
+    outputs = tfbbb.layers.DenseVariational(
+        2, posterior="point", bias_posterior="point"
+    )(inputs)
     model = tfbbb.BayesianModel(
         inputs, outputs, likelihood=tfbbb.likelihoods.Normal(heteroscedastic=True)
     )

@@ -28,7 +28,9 @@ def same_training(network, x, y, kind="normal", **options):
     fit = {"batch_size": 12, "epochs": 2, "verbose": 0, "shuffle": False}
     ours, theirs = model.fit(x, y, **fit).history, twin.fit(x, y, **fit).history
     constant = CONSTANT if kind == "normal" else 0.0
-    np.testing.assert_allclose(np.array(ours["nll"]) - constant, theirs["loss"], rtol=1e-3)
+    np.testing.assert_allclose(
+        np.array(ours["nll"]) - constant, theirs["loss"], rtol=1e-3
+    )
     assert_same_weights(model, twin, rtol=1e-3, atol=1e-4)
     return model, twin
 
@@ -76,7 +78,9 @@ def stacked_recurrence(layers):
 
 def attention(layers):
     inputs = keras.Input((5, 2))
-    hidden = layers.LayerNormalization()(layers.MultiHeadAttention(1, 2)(inputs, inputs) + inputs)
+    hidden = layers.LayerNormalization()(
+        layers.MultiHeadAttention(1, 2)(inputs, inputs) + inputs
+    )
     return inputs, layers.Dense(1)(layers.Flatten()(hidden))
 
 
@@ -122,7 +126,10 @@ def test_normalisation_layer_that_was_adapted():
 
     model, twin = same_training(network, 5 * X + 3, Y)
     np.testing.assert_allclose(
-        model.predictive(5 * X + 3).mean, twin.predict(5 * X + 3, verbose=0), rtol=1e-3, atol=1e-4
+        model.predictive(5 * X + 3).mean,
+        twin.predict(5 * X + 3, verbose=0),
+        rtol=1e-3,
+        atol=1e-4,
     )
 
 
@@ -134,7 +141,9 @@ def test_batch_normalisation_beside_our_layers():
 
     model, twin = same_training(network, X, Y)
     ours, theirs = model.layers[2], twin.layers[2]
-    np.testing.assert_allclose(ours.moving_mean, theirs.moving_mean, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(
+        ours.moving_mean, theirs.moving_mean, rtol=1e-3, atol=1e-5
+    )
     np.testing.assert_allclose(
         model.predictive(X).mean, twin.predict(X, verbose=0), rtol=1e-3, atol=1e-4
     )
@@ -143,12 +152,16 @@ def test_batch_normalisation_beside_our_layers():
 def test_dropout_acts_in_training_alone():
     def network(layers):
         inputs = keras.Input((6,))
-        return inputs, layers.Dense(1)(layers.Dropout(0.5, seed=1)(layers.Dense(4)(inputs)))
+        return inputs, layers.Dense(1)(
+            layers.Dropout(0.5, seed=1)(layers.Dense(4)(inputs))
+        )
 
     model, twin = twins(network, rate=0.0)
     model.fit(X, Y, verbose=0)
     nll = model.evaluate(X, Y, verbose=0, return_dict=True)["nll"]
-    np.testing.assert_allclose(nll - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4)
+    np.testing.assert_allclose(
+        nll - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4
+    )
     np.testing.assert_allclose(
         model.predictive(X).mean, twin.predict(X, verbose=0), rtol=1e-4, atol=1e-5
     )
@@ -178,7 +191,9 @@ def test_siamese_network_trains_as_its_twin():
 
 def test_network_inside_a_network():
     def network(layers):
-        encoder = keras.Sequential([keras.Input((6,)), layers.Dense(3, "tanh"), layers.Dense(2)])
+        encoder = keras.Sequential(
+            [keras.Input((6,)), layers.Dense(3, "tanh"), layers.Dense(2)]
+        )
         inputs = keras.Input((6,))
         return inputs, layers.Dense(1)(encoder(inputs))
 
@@ -195,7 +210,9 @@ def test_encoder_used_twice_counts_its_divergence_once():
     kl = sum(float(layer.step_kl) for layer in model.variational_layers)
     assert len(model.variational_layers) == 2
     np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
-    np.testing.assert_allclose(history["loss"][0] - history["nll"][0], kl / 24, rtol=1e-4)
+    np.testing.assert_allclose(
+        history["loss"][0] - history["nll"][0], kl / 24, rtol=1e-4
+    )
 
 
 def test_several_outputs_of_a_plain_network():
@@ -219,7 +236,9 @@ def test_several_outputs_of_a_plain_network():
     for layer in model.layers:
         if isinstance(layer, tfbbb.layers.VariationalLayer):
             layer.kl_weight.assign(1 / 24)
-    ours, theirs = (each.fit(X, y, shuffle=False, verbose=0).history for each in (model, twin))
+    ours, theirs = (
+        each.fit(X, y, shuffle=False, verbose=0).history for each in (model, twin)
+    )
     assert set(ours) == set(theirs)
     for name, value in theirs.items():
         np.testing.assert_allclose(ours[name], value, rtol=1e-4)
@@ -229,7 +248,9 @@ def test_several_outputs_of_a_plain_network():
 def test_frozen_layer_keeps_its_posterior():
     inputs = keras.Input((6,))
     frozen = tfbbb.layers.DenseVariational(4, "tanh", trainable=False)
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(frozen(inputs)))
+    model = tfbbb.BayesianModel(
+        inputs, tfbbb.layers.DenseVariational(1)(frozen(inputs))
+    )
     model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
     before = [np.asarray(w.mean) for w in frozen.variational_weights]
     history = model.fit(X, Y, verbose=0).history
@@ -246,16 +267,24 @@ def test_freezing_and_unfreezing_train_as_the_twin():
         for each in (model, twin):
             each.layers[1].trainable = trainable
             each.compile(
-                keras.optimizers.SGD(0.1), run_eagerly=True, loss=None if each is model else "mse"
+                keras.optimizers.SGD(0.1),
+                run_eagerly=True,
+                loss=None if each is model else "mse",
             )
             each.fit(X, Y, epochs=2, shuffle=False, verbose=0)
-    for ours, theirs in zip(model.layers[1].get_weights(), twin.layers[1].get_weights(), strict=False):
+    for ours, theirs in zip(
+        model.layers[1].get_weights(), twin.layers[1].get_weights(), strict=False
+    ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_pretrained_backbone_stays_as_it_was():
     backbone = keras.Sequential(
-        [keras.Input((6, 6, 2)), keras.layers.Conv2D(3, 3), keras.layers.BatchNormalization()]
+        [
+            keras.Input((6, 6, 2)),
+            keras.layers.Conv2D(3, 3),
+            keras.layers.BatchNormalization(),
+        ]
     )
     backbone.trainable = False
     before = backbone.get_weights()
@@ -283,7 +312,9 @@ def test_weights_from_numpy_are_the_posterior_means():
     dense.build((None, 6))
     layer = tfbbb.layers.DenseVariational(2)
     layer.build((None, 6))
-    for weight, value in zip(layer.variational_weights, dense.get_weights(), strict=True):
+    for weight, value in zip(
+        layer.variational_weights, dense.get_weights(), strict=True
+    ):
         weight.variables["mean"].assign(value)
         weight.variables["log_scale"].assign(np.full(weight.shape, -20.0))
     np.testing.assert_allclose(layer(X), dense(X), rtol=1e-4, atol=1e-5)
@@ -297,7 +328,9 @@ def test_converted_network_predicts_as_its_network():
     network.fit(X, Y, verbose=0)
     twin = tfbbb.convert(network, likelihood="normal")
     back = tfbbb.to_deterministic(twin)
-    np.testing.assert_allclose(back.predict(X, verbose=0), network.predict(X, verbose=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        back.predict(X, verbose=0), network.predict(X, verbose=0), rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,7 +356,9 @@ def test_arguments_of_the_keras_layer_act_as_there(options):
     model, twin = twins(network, rate=0.05)
     fit = {"batch_size": 12, "epochs": 2, "verbose": 0, "shuffle": False}
     ours, theirs = model.fit(X, Y, **fit).history, twin.fit(X, Y, **fit).history
-    np.testing.assert_allclose(np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3)
+    np.testing.assert_allclose(
+        np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3
+    )
     assert_same_weights(model, twin)
 
 
@@ -340,7 +375,9 @@ def test_loss_added_by_a_layer_of_the_user():
     model, twin = twins(network, rate=0.05)
     fit = {"batch_size": 12, "epochs": 2, "verbose": 0, "shuffle": False}
     ours, theirs = model.fit(X, Y, **fit).history, twin.fit(X, Y, **fit).history
-    np.testing.assert_allclose(np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3)
+    np.testing.assert_allclose(
+        np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3
+    )
     assert_same_weights(model, twin)
 
 
@@ -392,8 +429,12 @@ def test_probabilities_in_place_of_logits_are_refused(ending):
 
 
 def test_sequential_network_becomes_a_bayesian_model():
-    network = keras.Sequential([keras.Input((6,)), tfbbb.layers.DenseVariational(1, **POINT)])
-    model = tfbbb.BayesianModel(network.inputs, network.outputs[0], likelihood=squared_error())
+    network = keras.Sequential(
+        [keras.Input((6,)), tfbbb.layers.DenseVariational(1, **POINT)]
+    )
+    model = tfbbb.BayesianModel(
+        network.inputs, network.outputs[0], likelihood=squared_error()
+    )
     model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
     nll = model.fit(X, Y, verbose=0).history["nll"][0]
     error = np.mean((network.predict(X, verbose=0) - Y) ** 2)
@@ -407,7 +448,9 @@ def test_stateful_recurrence_carries_its_state():
 
     model, twin = twins(network)
     for _ in range(2):
-        ours, theirs = (each.predict(SERIES[:8], batch_size=8, verbose=0) for each in (model, twin))
+        ours, theirs = (
+            each.predict(SERIES[:8], batch_size=8, verbose=0) for each in (model, twin)
+        )
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 

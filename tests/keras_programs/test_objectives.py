@@ -20,7 +20,9 @@ X = RANDOM.normal(size=(40, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(40, 1)).astype("float32")
 
 
-def bayesian(units=1, likelihood=None, members=None, rate=0.0, kl_schedule="constant", **options):
+def bayesian(
+    units=1, likelihood=None, members=None, rate=0.0, kl_schedule="constant", **options
+):
     inputs = keras.Input((3,))
     outputs = tfbbb.layers.DenseVariational(units, **options)(inputs)
     likelihood = likelihood or squared_error()
@@ -45,13 +47,17 @@ def test_loss_is_nll_plus_divergence_over_n(members):
     history = model.fit(X, Y, batch_size=16, verbose=0).history
     kl = normal_kl(model.layers[1])
     np.testing.assert_allclose(history["kl"][0], kl, rtol=1e-5)
-    np.testing.assert_allclose(history["loss"][0], history["nll"][0] + kl / 40, rtol=1e-5)
+    np.testing.assert_allclose(
+        history["loss"][0], history["nll"][0] + kl / 40, rtol=1e-5
+    )
 
 
 def test_prior_by_name_has_the_scale_of_its_fan_in():
     model = bayesian(prior="normal")
     kl = model.fit(X, Y, verbose=0).history["kl"][0]
-    np.testing.assert_allclose(kl, normal_kl(model.layers[1], kernel_prior=3**-0.5), rtol=1e-5)
+    np.testing.assert_allclose(
+        kl, normal_kl(model.layers[1], kernel_prior=3**-0.5), rtol=1e-5
+    )
 
 
 def test_kl_weight_by_hand_beside_a_mean_squared_error():
@@ -69,7 +75,9 @@ def test_plain_loss_of_several_targets_sums_over_them():
         [keras.Input((3,)), tfbbb.layers.DenseVariational(2, kl_weight=0.0, **POINT)]
     )
     likelihood = tfbbb.likelihoods.Normal(scale=0.5)
-    network.compile("sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True)
+    network.compile(
+        "sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True
+    )
     loss = network.evaluate(X, y, verbose=0)
     log_density = stats.norm.logpdf(y, network.predict(X, verbose=0), 0.5)
     np.testing.assert_allclose(loss, -log_density.sum(axis=1).mean(), rtol=1e-5)
@@ -81,11 +89,15 @@ def test_plain_loss_of_a_series_sums_over_its_steps():
         [keras.Input((5, 3)), tfbbb.layers.DenseVariational(1, kl_weight=0.0, **POINT)]
     )
     likelihood = tfbbb.likelihoods.Normal(scale=0.5)
-    network.compile("sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True)
+    network.compile(
+        "sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True
+    )
     y = series[..., :1]
     log_density = stats.norm.logpdf(y, network.predict(series, verbose=0), 0.5)
     expected = -log_density.sum(axis=(1, 2)).mean()
-    np.testing.assert_allclose(network.evaluate(series, y, verbose=0), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        network.evaluate(series, y, verbose=0), expected, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("kind", ["poisson", "student_t", "laplace", "two scales"])
@@ -130,7 +142,9 @@ def test_loss_of_members_is_the_mean_over_them():
 
     model, _ = twins(network, members=3, rate=0.0)
     for weight in model.variational_layers[0].variational_weights:
-        weight.variables["mean"].assign(RANDOM.normal(size=weight.variables["mean"].shape))
+        weight.variables["mean"].assign(
+            RANDOM.normal(size=weight.variables["mean"].shape)
+        )
     nll = model.fit(X, Y, batch_size=16, verbose=0).history["nll"][0]
     errors = [np.mean((member.predictive(X).mean - Y) ** 2) for member in model.members]
     np.testing.assert_allclose(nll - CONSTANT, np.mean(errors), rtol=1e-4)
@@ -157,7 +171,9 @@ def test_several_draws_count_the_divergence_once():
     model = bayesian(estimator=tfbbb.estimators.Weight(num_samples=4))
     history = model.fit(X, Y, batch_size=40, verbose=0).history
     kl = normal_kl(model.layers[1])
-    np.testing.assert_allclose(history["loss"][0] - history["nll"][0], kl / 40, rtol=1e-3)
+    np.testing.assert_allclose(
+        history["loss"][0] - history["nll"][0], kl / 40, rtol=1e-3
+    )
 
 
 def test_expected_nll_is_that_of_the_closed_form():
@@ -216,7 +232,9 @@ def test_schedule_of_the_data_leaves_a_given_kl_weight():
 )
 def test_maximum_a_posteriori_is_a_penalty(prior, penalty):
     model = bayesian(rate=0.1, **POINT | {"prior": prior})
-    twin = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, kernel_regularizer=penalty)])
+    twin = keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(1, kernel_regularizer=penalty)]
+    )
     copy_weights(model, twin)
     twin.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
     for each in (model, twin):
@@ -262,10 +280,14 @@ def test_evaluate_reports_what_fit_reports():
 
 
 def test_evaluate_returns_a_list_that_starts_with_the_loss():
-    model, twin = twins(lambda layers: ((i := keras.Input((3,))), layers.Dense(1)(i)), rate=0.0)
+    model, twin = twins(
+        lambda layers: ((i := keras.Input((3,))), layers.Dense(1)(i)), rate=0.0
+    )
     model.fit(X, Y, verbose=0)
     figures = model.evaluate(X, Y, verbose=0)
-    np.testing.assert_allclose(figures[0] - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4)
+    np.testing.assert_allclose(
+        figures[0] - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4
+    )
     assert model.metrics_names[0] == "loss"
 
 

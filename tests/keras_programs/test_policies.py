@@ -65,7 +65,9 @@ def test_double_precision_equals_the_keras_twin(policy):
     model, twin = twins(regression)
     ours = model.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
     theirs = twin.fit(X, Y, epochs=2, shuffle=False, verbose=0).history
-    np.testing.assert_allclose(np.array(ours["nll"]) - CONSTANT, theirs["loss"], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.array(ours["nll"]) - CONSTANT, theirs["loss"], rtol=1e-5
+    )
     assert_same_weights(model, twin)
 
 
@@ -78,7 +80,8 @@ def test_half_precision_agrees_with_single(policy):
     copy_weights(model, single)
     single.fit(X, Y, epochs=0, verbose=0)
     nll, expected = (
-        each.evaluate(X, Y, verbose=0, return_dict=True)["nll"] for each in (model, single)
+        each.evaluate(X, Y, verbose=0, return_dict=True)["nll"]
+        for each in (model, single)
     )
     # bfloat16 has 8 bits: outputs are right to 0.4 %, and errors of size 1 squared to 2 %.
     assert abs(nll - expected) < 0.02
@@ -91,7 +94,9 @@ def test_loss_scaling_does_not_scale_the_divergence(policy):
     inputs = keras.Input((3,))
     outputs = tfbbb.layers.DenseVariational(1)(inputs)
     model = tfbbb.BayesianModel(inputs, outputs, likelihood=squared_error())
-    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01), initial_scale=8.0)
+    scaled = keras.optimizers.LossScaleOptimizer(
+        keras.optimizers.SGD(0.01), initial_scale=8.0
+    )
     model.compile(scaled, run_eagerly=True)
     history = model.fit(X, Y, epochs=2, verbose=0).history
     assert int(scaled.inner_optimizer.iterations.numpy()) == 4
@@ -107,13 +112,20 @@ def test_one_layer_of_another_type_in_a_plain_network():
     assert network.predict(X, verbose=0).dtype == np.float64
 
 
-@pytest.mark.parametrize("options", [{"run_eagerly": True}, {"jit_compile": True}, {"steps_per_execution": 3}])
+@pytest.mark.parametrize(
+    "options",
+    [{"run_eagerly": True}, {"jit_compile": True}, {"steps_per_execution": 3}],
+)
 @pytest.mark.filterwarnings("ignore:The model that calls")
 def test_compilation_does_not_change_the_figures(options):
-    model, twin = twins(regression, **{"run_eagerly": False, "jit_compile": False} | options)
+    model, twin = twins(
+        regression, **{"run_eagerly": False, "jit_compile": False} | options
+    )
     ours = model.fit(X, Y, batch_size=14, shuffle=False, epochs=2, verbose=0).history
     theirs = twin.fit(X, Y, batch_size=14, shuffle=False, epochs=2, verbose=0).history
-    np.testing.assert_allclose(np.array(ours["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4)
+    np.testing.assert_allclose(
+        np.array(ours["nll"]) - CONSTANT, theirs["loss"], rtol=1e-4
+    )
     assert_same_weights(model, twin)
 
 
@@ -161,7 +173,9 @@ def test_strategy_of_one_device_changes_nothing():
 def two_replicas():
     """Returns weights after training on two logical CPUs, and on one."""
     cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    tf.config.set_logical_device_configuration(
+        cpu, [tf.config.LogicalDeviceConfiguration()] * 2
+    )
     with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
         model, _ = twins(regression, run_eagerly=False, jit_compile=False)
     single, twin = twins(regression)

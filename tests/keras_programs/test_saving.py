@@ -187,7 +187,10 @@ def test_part_of_a_model_keeps_its_weights(tmp_path):
     features = keras.Model(model.inputs, model.layers[1].output)
     features.save(tmp_path / "features.keras")
     loaded = keras.models.load_model(tmp_path / "features.keras")
-    ours, theirs = loaded.layers[1].variational_weights, model.layers[1].variational_weights
+    ours, theirs = (
+        loaded.layers[1].variational_weights,
+        model.layers[1].variational_weights,
+    )
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(one.mean, other.mean)
 

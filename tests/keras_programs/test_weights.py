@@ -9,7 +9,14 @@ import tensorflow as tf
 from sklearn.utils.class_weight import compute_class_weight
 
 import tfbbb
-from tests.keras_programs.twins import CONSTANT, assert_same_weights, twins
+from tests.keras_programs.twins import (
+    CONSTANT,
+    POINT,
+    POINTS,
+    assert_same_weights,
+    copy_weights,
+    twins,
+)
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
@@ -41,10 +48,25 @@ def nll(model, *data, **options):
     return model.evaluate(*data, verbose=0, return_dict=True, **options)["nll"]
 
 
+@pytest.fixture(scope="module")
+def regressions():
+    """A model that was fitted without a change of its weights, and its twin."""
+    made = {
+        "metrics": lambda: ["mse"],
+        "weighted_metrics": lambda: [
+            "mae",
+            keras.metrics.RootMeanSquaredError("rmse"),
+        ],
+    }
+    model, twin = twins(regression, rate=0.0, **made)
+    model.fit(X, Y, verbose=0)
+    return model, twin
+
+
 def trained(network, kind, *data, **options):
     keras.utils.set_random_seed(1)
     model, _ = twins(network, kind)
-    model.fit(*data, epochs=3, batch_size=64, shuffle=False, verbose=0, **options)
+    model.fit(*data, epochs=2, batch_size=64, shuffle=False, verbose=0, **options)
     return model
 
 
@@ -54,9 +76,8 @@ def per_pixel(twin):
     return -np.log(chosen[..., 0])
 
 
-def test_row_of_weight_three_counts_as_three_rows():
-    model, _ = twins(regression, rate=0.0)
-    model.fit(X, Y, verbose=0)
+def test_row_of_weight_three_counts_as_three_rows(regressions):
+    model, _ = regressions
     copies = np.repeat(np.arange(40), WEIGHTS.astype(int))
     np.testing.assert_allclose(
         nll(model, X, Y, sample_weight=WEIGHTS, batch_size=40),
@@ -80,7 +101,7 @@ def test_scale_of_the_weights_does_not_move_the_nll():
 
 
 @pytest.mark.parametrize("form", ["dataset", "generator", "sequence"])
-def test_weights_may_come_with_the_batches(form):
+def test_weights_may_come_with_the_batches(form, regressions):
     def batches():
         for i in range(0, 40, 10):
             yield X[i : i + 10], Y[i : i + 10], WEIGHTS[i : i + 10]
@@ -97,39 +118,38 @@ def test_weights_may_come_with_the_batches(form):
         "generator": batches(),
         "sequence": Batches(),
     }[form]
-    model, _ = twins(regression, rate=0.0)
-    model.likelihood.adapt(Y)
+    model, _ = regressions
     size = {"dataset_size": 40} if form == "generator" else {}
     history = model.fit(data, verbose=0, **size).history
     expected = nll(model, X, Y, sample_weight=WEIGHTS, batch_size=10)
     np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-5)
 
 
-def test_weighted_metrics_are_those_of_keras():
-    options = {"weighted_metrics": lambda: ["mae", keras.metrics.RootMeanSquaredError("rmse")]}
-    model, twin = twins(regression, rate=0.0, metrics=lambda: ["mse"], **options)
-    model.fit(X, Y, verbose=0)
+def test_weighted_metrics_are_those_of_keras(regressions):
     ours, theirs = (
         each.evaluate(X, Y, sample_weight=WEIGHTS, verbose=0, return_dict=True)
-        for each in (model, twin)
+        for each in regressions
     )
     assert set(theirs) <= set(ours)
     for name in set(theirs) - {"loss"}:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
 
 
-def test_validation_data_bring_their_weights():
-    model, twin = twins(regression, rate=0.0, weighted_metrics=lambda: ["mse"])
+def test_validation_data_bring_their_weights(regressions):
+    model, twin = regressions
     held_out = (X[:20], Y[:20], WEIGHTS[:20])
     history = model.fit(X, Y, validation_data=held_out, verbose=0).history
-    theirs = twin.evaluate(*held_out[:2], sample_weight=held_out[2], verbose=0, return_dict=True)
-    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, theirs["mse"], rtol=1e-4)
-    np.testing.assert_allclose(history["val_mse"][0], theirs["mse"], rtol=1e-5)
+    theirs = twin.evaluate(*held_out[:2], None, 0, held_out[2], return_dict=True)
+    expected = theirs["rmse"] ** 2
+    np.testing.assert_allclose(history["val_nll"][0] - CONSTANT, expected, rtol=1e-4)
+    np.testing.assert_allclose(history["val_rmse"][0], theirs["rmse"], rtol=1e-5)
 
 
 def test_class_weights_of_one_change_nothing():
     plain = trained(classifier, "categorical", X, LABELS)
-    weighted = trained(classifier, "categorical", X, LABELS, class_weight={0: 1.0, 1: 1.0})
+    weighted = trained(
+        classifier, "categorical", X, LABELS, class_weight={0: 1.0, 1: 1.0}
+    )
     assert_same_weights(weighted, plain, rtol=1e-6)
     assert weighted.num_rows == plain.num_rows == 40
 
@@ -143,21 +163,27 @@ def test_class_weight_is_a_sample_weight(labels):
     }[labels]
     by_class = trained(classifier, "categorical", X, y, class_weight={0: 0.7, 1: 2.5})
     rows = np.where(LABELS == 1, 2.5, 0.7)
-    assert_same_weights(by_class, trained(classifier, "categorical", X, LABELS, sample_weight=rows))
+    assert_same_weights(
+        by_class, trained(classifier, "categorical", X, LABELS, sample_weight=rows)
+    )
 
 
 def test_class_weight_applies_to_datasets():
     data = tf.data.Dataset.from_tensor_slices((X, LABELS)).batch(40)
-    by_class = trained(classifier, "categorical", X, LABELS, class_weight={0: 0.5, 1: 3.0})
+    by_class = trained(
+        classifier, "categorical", X, LABELS, class_weight={0: 0.5, 1: 3.0}
+    )
     keras.utils.set_random_seed(1)
     model, _ = twins(classifier, "categorical")
-    model.fit(data, epochs=3, class_weight={0: 0.5, 1: 3.0}, verbose=0)
+    model.fit(data, epochs=2, class_weight={0: 0.5, 1: 3.0}, verbose=0)
     assert_same_weights(model, by_class)
 
 
 def test_balanced_class_weights_keep_the_number_of_rows():
     balanced = compute_class_weight("balanced", classes=np.array([0, 1]), y=LABELS)
-    model = trained(classifier, "categorical", X, LABELS, class_weight=dict(enumerate(balanced)))
+    model = trained(
+        classifier, "categorical", X, LABELS, class_weight=dict(enumerate(balanced))
+    )
     np.testing.assert_allclose(model.num_rows, 40, rtol=1e-5)
 
 
@@ -167,13 +193,13 @@ def test_tiny_class_weights_do_not_drown_the_data():
     model = tfbbb.BayesianModel(
         inputs, tfbbb.layers.DenseVariational(1)(hidden), likelihood="bernoulli"
     )
-    model.compile(tfbbb.optimizers.Adam(0.03), steps_per_execution=25)
+    model.compile(tfbbb.optimizers.Adam(0.05), steps_per_execution=50)
     x = RANDOM.normal(size=(800, 3)).astype("float32")
     y = (x[:, 0] > 1.3).astype("int32")
     rare = {c: 1.0 / (y == c).sum() for c in (0, 1)}
     with warnings.catch_warnings():  # of their sum, which is far from the rows
         warnings.simplefilter("ignore")
-        model.fit(x, y, batch_size=80, epochs=25, class_weight=rare, verbose=0)
+        model.fit(x, y, batch_size=80, epochs=15, class_weight=rare, verbose=0)
     found = model.predictive(x).probabilities[:, 1] > 0.5
     assert found[y == 1].mean() > 0.9
     assert found[y == 0].mean() < 0.2
@@ -222,7 +248,7 @@ def test_equal_weights_of_all_steps_of_a_row_weight_the_row():
 
 def test_train_on_batch_takes_both_kinds_of_weights():
     model, _ = twins(classifier, "categorical")
-    model.fit(X, LABELS, batch_size=40, verbose=0)
+    model.fit(X, LABELS, epochs=0, verbose=0)
     start = model.get_weights()
     model.train_on_batch(X, LABELS, class_weight={0: 0.5, 1: 2.0})
     by_class = model.get_weights()
@@ -232,12 +258,11 @@ def test_train_on_batch_takes_both_kinds_of_weights():
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
-def test_members_use_the_weights_of_rows_each():
+def test_members_use_the_weights_of_rows_each(regressions):
+    single, twin = regressions
     model, _ = twins(regression, rate=0.0, members=2)
-    single, _ = twins(regression, rate=0.0)
-    single.set_weights(model.members[0].get_weights())
+    copy_weights(single, model)
     model.fit(X, Y, verbose=0)
-    single.fit(X, Y, verbose=0)
     np.testing.assert_allclose(
         nll(model, X, Y, sample_weight=WEIGHTS, batch_size=40),
         nll(single, X, Y, sample_weight=WEIGHTS, batch_size=40),
@@ -245,7 +270,62 @@ def test_members_use_the_weights_of_rows_each():
     )
 
 
-def test_missing_weight_is_refused_by_row():
-    model, _ = twins(regression)
+def test_missing_weight_is_refused_by_row(regressions):
+    model, _ = regressions
     with pytest.raises(ValueError, match="weight"):
-        model.fit(X, Y, sample_weight=np.where(np.arange(40) == 3, np.nan, 1.0), verbose=0)
+        model.fit(
+            X, Y, sample_weight=np.where(np.arange(40) == 3, np.nan, 1.0), verbose=0
+        )
+
+
+@pytest.mark.parametrize("members", [None, 4])
+def test_void_class_does_not_count(members):
+    likelihood = tfbbb.likelihoods.Categorical(ignore_class=255)
+    model = tfbbb.BayesianModel(
+        *segmenter(POINTS), likelihood=likelihood, members=members
+    )
+    _, twin = twins(segmenter, "categorical")
+    copy_weights(twin, model)
+    model.compile(keras.optimizers.SGD(0.0), metrics=["accuracy"], run_eagerly=True)
+    history = model.fit(IMAGES, np.where(VOID, 255, PIXELS), verbose=0).history
+    expected = (per_pixel(twin) * ~VOID).sum() / len(IMAGES)
+    np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-5)
+    right = twin.predict(IMAGES, verbose=0).argmax(-1) == PIXELS
+    np.testing.assert_allclose(history["accuracy"][0], right[~VOID].mean(), rtol=1e-5)
+
+
+def test_weights_of_as_many_steps_as_members():
+    x = IMAGES.reshape(20, 5, 2)
+    weights = RANDOM.integers(0, 2, (20, 5)).astype("float32")
+
+    def network(layers):
+        inputs = keras.Input((5, 2))
+        return inputs, layers.Dense(1)(inputs)
+
+    model, twin = twins(network, rate=0.0, members=5)
+    found = model.fit(x, x[..., :1], sample_weight=weights, verbose=0).history["nll"][0]
+    errors = (twin.predict(x, verbose=0) - x[..., :1])[..., 0] ** 2 + CONSTANT
+    np.testing.assert_allclose(found, (weights * errors).sum() / 20, rtol=1e-5)
+
+
+def test_class_weight_of_pixels_is_relative():
+    weighted = trained(
+        segmenter, "categorical", IMAGES, PIXELS, class_weight={0: 2.0, 1: 6.0}
+    )
+    share = (PIXELS == 1).mean()
+    factors = np.where(PIXELS == 1, 6.0, 2.0) / (6.0 * share + 2.0 * (1 - share))
+    expected = trained(segmenter, "categorical", IMAGES, PIXELS, sample_weight=factors)
+    assert_same_weights(weighted, expected)
+    assert weighted.num_rows == 4
+
+
+def test_plain_network_takes_weights_of_steps():
+    x = IMAGES.reshape(20, 5, 2)
+    weights = RANDOM.integers(0, 3, (20, 5)).astype("float32")
+    layer = tfbbb.layers.DenseVariational(1, kl_weight=0.0, **POINT)
+    network = keras.Sequential([keras.Input((5, 2)), layer])
+    likelihood = tfbbb.likelihoods.Normal(scale=0.5**0.5)
+    network.compile("sgd", tfbbb.losses.NegativeLogLikelihood(likelihood))
+    errors = (network.predict(x, verbose=0) - x[..., :1])[..., 0] ** 2 + CONSTANT
+    loss = network.evaluate(x, x[..., :1], sample_weight=weights, verbose=0)
+    np.testing.assert_allclose(loss, (weights * errors).sum() / 20, rtol=1e-5)

@@ -55,13 +55,18 @@ def twins(network, kind="normal", rate=0.1, members=None, **options):
             model.
     """
     likelihood = {"normal": squared_error(), "one-hot": "categorical"}.get(kind, kind)
-    model = tfbbb.BayesianModel(*network(POINTS), likelihood=likelihood, members=members)
+    model = tfbbb.BayesianModel(
+        *network(POINTS), likelihood=likelihood, members=members
+    )
     inputs, outputs = network(keras.layers)
     activation, loss = LOSSES[kind]
     twin = keras.Model(inputs, keras.layers.Activation(activation)(outputs))
     copy_weights(twin, model)
     for each, arguments in ((model, {}), (twin, {"loss": loss})):
-        own = {name: value() if callable(value) else value for name, value in options.items()}
+        own = {
+            name: value() if callable(value) else value
+            for name, value in options.items()
+        }
         own = {"run_eagerly": True, "optimizer": keras.optimizers.SGD(rate)} | own
         each.compile(**own, **arguments)
     return model, twin

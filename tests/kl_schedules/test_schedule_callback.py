@@ -138,3 +138,24 @@ def test_an_unknown_number_of_batches_error_names_the_remedy():
         np.testing.assert_allclose(
             recorder.steps, [4 / 140, 2 / 140, 1 / 140], rtol=1e-6
         )
+
+
+def test_temperature_is_that_of_the_weights_the_layers_were_given():
+    def fitted(first, last, schedule="constant"):
+        inputs = keras.Input((3,))
+        hidden = DenseVariational(2, kl_weight=first, name="first")(inputs)
+        outputs = DenseVariational(1, kl_weight=last, name="last")(hidden)
+        model = tfbbb.BayesianModel(inputs, outputs)
+        model.compile("sgd", kl_schedule=schedule)
+        history = model.fit(X, Y, verbose=0).history
+        return {k: v[0] for k, v in history.items() if k not in ("loss", "nll", "kl")}
+
+    assert fitted(0.5 / 60, 0.5 / 60) == pytest.approx({"temperature": 0.5})
+    assert fitted(None, 0.5 / 60, Tempered(0.25)) == pytest.approx(
+        {"temperature": 0.25, "temperature_last": 0.5}
+    )
+    assert fitted(1 / 60, 0.5 / 60) == pytest.approx(
+        {"temperature_first": 1.0, "temperature_last": 0.5}
+    )
+    with pytest.raises(ValueError, match=r"every layer has one of its own.*Received"):
+        fitted(1 / 60, 1 / 60, "linear_warmup")

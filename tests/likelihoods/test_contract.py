@@ -88,6 +88,15 @@ def quadrature(likelihood, outputs, integrand):
     return np.einsum("n,n...->...", weights, heights).sum(axis=0)
 
 
+@pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
+def test_number_of_outputs_tells_the_number_of_targets(name, arguments):
+    for num_targets in range(1, 6):
+        likelihood = built(name, arguments, num_targets=num_targets)
+        assert likelihood.num_targets == num_targets
+        integrated = likelihood.num_integrated(likelihood.num_outputs(num_targets))
+        assert integrated == num_targets * likelihood.integrates_location
+
+
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_every_argument_is_restored_from_json(name, arguments):
     likelihood = made(name, arguments)

@@ -1,7 +1,9 @@
+import keras
 import numpy as np
 import pytest
 from scipy import stats
 
+import tfbbb
 from tfbbb.likelihoods import MultivariateNormal, Normal
 
 GENERATOR = np.random.default_rng(0)
@@ -106,3 +108,27 @@ def test_number_of_outputs_is_that_of_means_and_a_factor(outputs):
         ValueError, match=r"k \+ k \(k \+ 1\) / 2 outputs for k targets"
     ):
         MultivariateNormal(heteroscedastic=True).build((None, outputs))
+
+
+@pytest.mark.parametrize("num_targets", [1, 2, 3, 4])
+def test_means_of_any_number_of_targets_are_integrated(num_targets, tmp_path):
+    likelihood = MultivariateNormal(heteroscedastic=True)
+    inputs = keras.Input((2,))
+    layer = tfbbb.layers.DenseVariational(likelihood.num_outputs(num_targets))
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+    x = GENERATOR.normal(size=(5, 2)).astype("float32")
+    kernel, bias = layer.kernel, layer.bias
+    mean = (x @ kernel.mean + bias.mean)[:, :num_targets]
+    variance = (x**2 @ kernel.variance + bias.variance)[:, :num_targets]
+    model.export_predictive(tmp_path / "model")
+    for found in (
+        model.predictive(x, method="local"),
+        model.predictive(x, method="moments"),
+        tfbbb.load(tmp_path / "model").predictive(x),
+    ):
+        np.testing.assert_allclose(found.mean, mean, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found.epistemic, variance, rtol=1e-4)
+    weight = model.predictive(x, 4000, method="weight")
+    # Pairs of opposite noise have equal squares: half as many count.
+    error = variance * np.sqrt(2 / 2000)
+    assert (np.abs(weight.epistemic - variance) < 5 * error).all()

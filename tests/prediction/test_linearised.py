@@ -3,11 +3,16 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tfbbb
 from tfbbb.inference import Laplace
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.row_derivatives import RowPass
+from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.linearised import linearised_outputs, weight_means
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure
 
 X = np.random.default_rng(0).normal(size=(12, 2)).astype("float32")
 Y = X[:, :1] ** 2
@@ -83,3 +88,63 @@ def test_a_linear_network_is_that_of_drawn_weights():
 def test_refuses_dropout(model):
     with pytest.raises(ValueError, match="method='linearised'"):
         model.predictive(X, method="linearised", include_dropout=True)
+
+
+def looped(inputs):
+    """Returns a sequence after a loop that its number of steps depends on."""
+
+    def step(number, sequence):
+        return number + 1, tf.tanh(sequence) * tf.cast(number + 1, sequence.dtype)
+
+    return tf.while_loop(lambda number, _: number < 3, step, (0, inputs))[1]
+
+
+LOOPS = {
+    "masked GRU": lambda x: tfbbb.layers.GRUVariational(2)(
+        tfbbb.layers.DenseVariational(3)(keras.layers.Masking()(x))
+    ),
+    "longer than unrolled": lambda x: tfbbb.layers.SimpleRNNVariational(2, "sigmoid")(
+        keras.layers.UpSampling1D(9)(x)
+    ),
+    "Keras layer": lambda x: keras.layers.LSTM(2)(tfbbb.layers.DenseVariational(2)(x)),
+    "transposed": lambda x: tfbbb.layers.Conv1DTransposeVariational(2, 2, 2)(x),
+    "while": lambda x: keras.layers.Lambda(looped, output_shape=(4, 2))(
+        tfbbb.layers.DenseVariational(2)(x)
+    ),
+}
+
+
+@pytest.mark.parametrize("network", LOOPS.values(), ids=LOOPS)
+def test_loops_are_linearised_as_finite_differences(network):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((4, 3))
+    model = keras.Model(inputs, network(inputs))
+    structure = Structure.of(model)
+    x = tf.constant(np.random.default_rng(1).normal(size=(2, 4, 3)), tf.float32)
+    x *= tf.constant([[1.0], [1.0], [1.0], [0.0]])
+    draws = 3
+    means = weight_means(structure)
+    steps = tf.nest.map_structure(
+        lambda mean: tf.random.normal([draws, *mean.shape], stddev=0.1), means
+    )
+
+    def drawn(factor):
+        return tf.nest.map_structure(lambda m, s: m + factor * s, means, steps)
+
+    def outputs(factor):
+        engine = Engine(model, structure, Plan(), {}, drawn(factor), draws, False)
+        return engine.run(x)[0][0]
+
+    @tf.function
+    def found():
+        return linearised_outputs(model, structure, x, means, drawn(1.0), draws)[0]
+
+    # Errors of order h^4, and of rounding divided by h.
+    h = 2.0**-4
+    near, far = (outputs(f * h) - outputs(-f * h) for f in (1.0, 2.0))
+    expected = outputs(0.0) + (8.0 * near - far) / (12.0 * h)
+    np.testing.assert_allclose(found(), expected, rtol=1e-5, atol=5e-5)
+    # The network is not linear: the test can fail.
+    assert (
+        np.abs(outputs(1.0) - expected).max() > 1e-4 or network is LOOPS["transposed"]
+    )

@@ -101,7 +101,7 @@ def _echo_likelihoods(tried: Sequence[Mapping[str, Any]]) -> None:
         typer.echo("likelihoods tried, by the log-likelihood of rows left out:")
     for trial in tried:
         # Versions of earlier releases have no outcome.
-        outcome = trial.get("outcome")
+        outcome = trial.get("outcome") or ""
         shown = {"poor": "  far from the targets", "diverged": "  diverged"}
         kept = "  kept" if trial["kept"] else shown.get(outcome, "")
         typer.echo(f"  {trial['likelihood']:<18}{trial['log_likelihood']:>10.4g}{kept}")

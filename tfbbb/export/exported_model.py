@@ -9,13 +9,14 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import int32
 from tfbbb.export.exported_passes import load_passes
-from tfbbb.export.inputs import Inputs, listed, to_tensors
+from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import fast_call
+from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
@@ -84,7 +85,8 @@ class ExportedModel:
         with the same method, number and seed, and as fast.
 
         Args:
-            x: Inputs of the rows, as for `predict`.
+            x: Inputs of the rows, as for `predict`, or a dataset of them, which is
+                read once.
             num_samples: Number of draws from the posterior; the manifest's by default.
             method: One of the manifest's `passes`: how the signatures draw (by
                 default, also `"auto"`), `"weight"`, or `"moments"`. Signatures draw by
@@ -110,7 +112,7 @@ class ExportedModel:
         passes = self._choose_passes(method)
         num_samples, seed = self._checked_draws(num_samples, seed)
         check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
-        tensors = to_tensors(x, self.manifest)
+        tensors = self._arrange(x)
         inputs = [tf.constant(tensors[name]) for name in self._tensors]
         max_floats = max(1, int(max_memory_mb * 2**18))
         if max_standard_error is None and deadline_ms is None:
@@ -126,6 +128,13 @@ class ExportedModel:
             relative=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )[0]
+
+    def _arrange(self, inputs: Inputs) -> Tensors:
+        """Returns inputs as the tensors of the signatures, in their shapes."""
+        tensors = to_tensors(gathered(inputs)[0], self.manifest)
+        if self.manifest.row_shape is None:
+            return tensors
+        return Tensors(inputs=in_row_shape(tensors["inputs"], self.manifest))
 
     def _choose_passes(self, method: str | None) -> Passes:
         if not self._passes:
@@ -309,7 +318,7 @@ class ExportedModel:
         given: Mapping[str, Any] | None = None,
     ) -> dict[str, np.ndarray]:
         num_samples, seed = self._checked_draws(num_samples, seed)
-        tensors: dict[str, Any] = dict(to_tensors(inputs, self.manifest))
+        tensors: dict[str, Any] = dict(self._arrange(inputs))
         tensors |= {"num_samples": num_samples, "seed": seed, **(given or {})}
         return self._signatures[signature](tensors)
 

@@ -1,6 +1,7 @@
 """The features of a model's inputs, and the tensors that carry them."""
 
 import keyword
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -35,8 +36,8 @@ def features_of(
         names: Names of the features without a schema, if they are known.
 
     Raises:
-        ValueError: For inputs that are neither one matrix nor a dictionary of columns,
-            or names that do not fit them.
+        ValueError: For inputs that are neither one tensor of known size nor a
+            dictionary of columns, or names that do not fit them.
     """
     columns = {column.name: column for column in schema.features} if schema else {}
     if has_columns(model):
@@ -44,11 +45,12 @@ def features_of(
         _check_names(columns or names or inputs, list(inputs))
         tensors = _tensor_names(list(inputs))
         found = tuple(
-            _feature(name, _kind(name, tensor, columns), tensors[name], columns)
+            _feature(name, tensor, tensors[name], columns)
             for name, tensor in inputs.items()
         )
     else:
-        width = model.inputs[0].shape[-1]
+        (tensor,) = model.inputs
+        width = math.prod(tensor.shape[1:])
         given = list(columns) if schema else names
         default = [f"x{i}" for i in range(width)]
         given = list(default if given is None else given)
@@ -57,8 +59,9 @@ def features_of(
                 f"The model takes {width} features, each with a name of its own. "
                 f"Received: feature names {given}"
             )
-        found = tuple(_feature(n, "numeric", "inputs", columns) for n in given)
-    if schema is None or not _imputes(model, found):
+        found = tuple(_feature(name, tensor, "inputs", columns) for name in given)
+    rare = any(feature.dtype for feature in found)
+    if schema is None or rare or not _imputes(model, found):
         return found
     return tuple(replace(feature, imputed=True) for feature in found)
 
@@ -72,13 +75,22 @@ def _kind(
 
 
 def _feature(
-    name: str,
-    kind: Literal["numeric", "categorical", "date"],
-    tensor: str,
-    columns: Mapping[str, "Column"],
+    name: str, given: Any, tensor: str, columns: Mapping[str, "Column"]
 ) -> Feature:
+    """Describes a feature.
+
+    Args:
+        name: Its name.
+        given: The model's input that it lies in.
+        tensor: Name of the tensor that carries it.
+        columns: The columns of the training table, by name.
+    """
+    kind = _kind(name, given, columns)
+    # NumPy has no bfloat16: Keras converts such inputs.
+    usual = kind != "numeric" or given.dtype in ("float32", "bfloat16")
+    dtype = None if usual else given.dtype
     if name not in columns:
-        return Feature(name, kind, missing=False, tensor=tensor)
+        return Feature(name, kind, missing=False, tensor=tensor, dtype=dtype)
     column = columns[name]
     notation = None if column.notation is None else column.notation.to_dict()
     listed = kind == "categorical" and not column.buckets
@@ -91,6 +103,7 @@ def _feature(
         low=column.low,
         high=column.high,
         categories=column.categories if listed else None,
+        dtype=dtype,
     )
 
 
@@ -102,7 +115,8 @@ def _imputes(model: keras.Model, features: Sequence[Feature]) -> bool:
         for f in features
     ]
     if not has_columns(model):
-        tensors = [tf.stack(tensors, axis=-1)]
+        shape = [1, *model.inputs[0].shape[1:]]
+        tensors = [tf.reshape(tf.stack(tensors, axis=-1), shape)]
     # The seeds of the layers stay as they are.
     with keras.StatelessScope():
         outputs = model(packing(model, features)(tensors), training=False)
@@ -118,18 +132,31 @@ def _check_names(given: Any, inputs: list[str]) -> None:
 
 
 def has_columns(model: keras.Model) -> bool:
-    """Whether the model takes a dictionary of columns; else it takes one matrix."""
+    """Whether the model takes a dictionary of columns; else it takes one tensor.
+
+    Raises:
+        ValueError: It takes something else.
+    """
     structure = input_structure(model)
-    if isinstance(structure, dict) and all(len(t.shape) == 1 for t in model.inputs):
+    sizes = [tensor.shape[1:] for tensor in model.inputs]
+    if isinstance(structure, dict) and all(size in ((), (1,)) for size in sizes):
         return True
-    if len(model.inputs) == 1 and len(model.inputs[0].shape) == 2:
+    is_single = isinstance(structure, keras.KerasTensor | list | tuple)
+    if is_single and len(sizes) == 1 and sizes[0] and None not in sizes[0]:
         return False
     shapes = tree.map_structure(lambda tensor: tuple(tensor.shape), structure)
     raise ValueError(
-        "A model is exported with one input matrix [rows, features], or a dictionary "
-        "of columns [rows]; reshape inside the model where it needs another shape. "
-        f"Received: inputs of shape {shapes}"
+        "An exported model has one input tensor, whose dimensions after the rows are "
+        "known, or a dictionary of columns [rows]. Give sequences one length, such as "
+        "`keras.Input((50,))`, and pad shorter ones; join several tensors to one, and "
+        f"split it inside the model. Received: inputs of shape {shapes}"
     )
+
+
+def row_shape(model: keras.Model) -> tuple[int, ...] | None:
+    """Returns the shape of a row of the only input; None for a vector or columns."""
+    shape = tuple(model.inputs[0].shape[1:])
+    return None if has_columns(model) or len(shape) == 1 else shape
 
 
 def input_specs(model: keras.Model) -> Any:
@@ -150,12 +177,10 @@ def tensor_specs(
 
 
 def _tensor_spec(model: keras.Model, feature: Feature) -> tf.TensorSpec:
-    if not has_columns(model):
-        spec = tree.flatten(input_specs(model))[0]
-        return tf.TensorSpec(spec.shape, spec.dtype, name=feature.tensor)
-    dtypes = {"categorical": tf.string, "date": tf.int64, "numeric": tf.float32}
-    dtype = dtypes[feature.kind]
-    return tf.TensorSpec([None], dtype, name=feature.tensor)
+    dtypes = {"categorical": "string", "date": "int64", "numeric": "float32"}
+    dtype = feature.dtype or dtypes[feature.kind]
+    row = [] if has_columns(model) else model.inputs[0].shape[1:]
+    return tf.TensorSpec([None, *row], dtype, name=feature.tensor)
 
 
 def packing(
@@ -163,8 +188,17 @@ def packing(
 ) -> Callable[[Sequence[Any]], Any]:
     """Returns a function that arranges feature tensors as the model's inputs."""
     if has_columns(model):
-        names = [feature.name for feature in features]
-        return lambda tensors: dict(zip(names, tensors, strict=True))
+        inputs = input_structure(model)
+        ranks = {feature.name: len(inputs[feature.name].shape) for feature in features}
+
+        def pack(tensors: Sequence[Any]) -> dict[str, Any]:
+            columns = zip(ranks, tensors, strict=True)
+            return {
+                name: column if ranks[name] == 1 else column[:, tf.newaxis]
+                for name, column in columns
+            }
+
+        return pack
     return lambda tensors: tree.pack_sequence_as(input_structure(model), list(tensors))
 
 

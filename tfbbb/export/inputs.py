@@ -17,6 +17,7 @@ from tfbbb.data.column import Column
 from tfbbb.data.notations.text import TextNotation
 from tfbbb.data.table_error import TableError
 from tfbbb.data.values import MISSING_DATE
+from tfbbb.exact_numbers import in_dtype
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.types import ArrayLike
 
@@ -39,8 +40,9 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
 
     Args:
         inputs: Array of shape `[n, d]`, columns in the order of the manifest's
-            features, or a mapping from column names to arrays of shape `[n]`, or a
-            data frame. Columns that the model does not read are ignored. A
+            features, or of the shape of the model's only input, or a mapping from
+            column names to arrays of shape `[n]`, or a data frame. Columns that the
+            model does not read are ignored. A
             missing value is NaN, `None`, `pandas.NA` or the empty string, in columns
             that may miss one. Texts are read in the notation of the column; numbers
             of a column of dates are seconds since 1970. `Tensors` are returned as they
@@ -48,12 +50,14 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
         manifest: The manifest, with the features of the model.
 
     Returns:
-        One array per tensor, float32, int64 (dates) or string, by tensor name.
+        One array per tensor by its name: [n], or [n, d] of all features. Numbers have
+        the data type of the model's input, float32 as a rule; dates are int64.
 
     Raises:
         InputError: If there is no row; a column is lacking or shorter than
-            another; or a value is not a finite number, not text, or missing
-            where its column needs one.
+            another; or a value is not a finite number, not one of the data type of its
+            input (2.5 where that is int32), not text, or missing where its column
+            needs one.
     """
     if isinstance(inputs, Tensors):
         return inputs
@@ -72,11 +76,13 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
             return Tensors(inputs=np.stack(columns, axis=1))
         named = zip(features, columns, strict=True)
         return Tensors({feature.tensor: column for feature, column in named})
-    if manifest.inputs == "matrix":
-        return Tensors(inputs=_matrix(inputs, features))
+    if manifest.inputs == "matrix" and features[0].kind == "numeric":
+        return Tensors(inputs=_matrix(inputs, manifest))
     rows = np.asarray(inputs, dtype=object)
     check_shape(rows.shape, features)
     columns = [_column(rows[:, i], f) for i, f in enumerate(features)]
+    if manifest.inputs == "matrix":
+        return Tensors(inputs=np.stack(columns, axis=1))
     return Tensors({f.tensor: x for f, x in zip(features, columns, strict=True)})
 
 
@@ -92,9 +98,13 @@ def find_warnings(
     Returns:
         The sentences of each row, mostly none.
     """
-    if manifest.inputs == "matrix":
-        return manifest.row_warnings.find_in_matrix(tensors["inputs"])
     features = manifest.features
+    if manifest.inputs == "matrix":
+        matrix = tensors["inputs"]
+        if features[0].kind == "numeric":
+            return manifest.row_warnings.find_in_matrix(matrix)
+        named = zip(features, matrix.T, strict=True)
+        return manifest.row_warnings.find({f.name: column for f, column in named})
     values = {feature.name: tensors[feature.tensor] for feature in features}
     return manifest.row_warnings.find(values)
 
@@ -166,7 +176,7 @@ def number(value: Any, row: int, feature: Feature) -> float:
     except OverflowError:
         # Only an integer has no float.
         sign = 1 if cast(int, value) > 0 else -1
-        raise _not_finite(sign * math.inf, row, feature) from None
+        raise _not_a_number(sign * math.inf, row, feature) from None
 
 
 def text(value: Any, row: int, feature: Feature) -> str:
@@ -205,23 +215,36 @@ def _is_missing(value: Any) -> bool:
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
-def _matrix(values: npt.ArrayLike, features: Sequence[Feature]) -> np.ndarray:
+def in_row_shape(matrix: Any, manifest: Manifest) -> Any:
+    """Returns the tensor of all features, [n, d], in the shape of the model's input."""
+    shape = manifest.row_shape
+    return matrix if shape is None else matrix.reshape(len(matrix), *shape)
+
+
+def _matrix(values: npt.ArrayLike, manifest: Manifest) -> np.ndarray:
+    features, shape = manifest.features, manifest.row_shape
     array = _array(values)
+    if shape is not None and array.shape[1:] in (shape, _without_last_one(shape)):
+        array = array.reshape(len(array), len(features))
     check_shape(array.shape, features)
     if array.dtype.kind not in _NUMERIC:
         array = np.stack([_column(array[:, i], f) for i, f in enumerate(features)], 1)
-    single = _single(array)
-    wrong = ~np.isfinite(single)
+    numbers, wrong = _converted(array, features[0])
     if wrong.any():
-        wrong &= ~(np.isnan(single) & [_may_miss(feature) for feature in features])
+        wrong &= ~(np.isnan(numbers) & [_may_miss(feature) for feature in features])
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise _not_finite(array[row, column], row + 1, features[column])
-    return single
+        raise _not_a_number(array[row, column], row + 1, features[column])
+    return numbers
+
+
+def _without_last_one(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns a shape of rows without its last axis if that has the size 1."""
+    return shape[:-1] if shape[-1] == 1 else shape
 
 
 def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
-    """Validates one column, `[n]`; returns it as float32 or as strings."""
+    """Validates one column, `[n]`; returns numbers in its dtype, or texts."""
     if not hasattr(values, "__len__") or isinstance(values, str | Mapping):
         raise InputError(
             f"The column {feature.name!r} needs a list of values, one per row. "
@@ -230,6 +253,8 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
     if not isinstance(values, Sequence | np.ndarray):
         # A column of a frame counts its rows by its index.
         values = np.asarray(values)
+    if isinstance(values, np.ndarray) and values.shape[1:] == (1,):
+        values = values[:, 0]
     if feature.kind == "categorical":
         notation = feature.column.notation if feature.notation is not None else None
         if isinstance(notation, TextNotation) and notation.numbers:
@@ -247,12 +272,13 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
         array = np.array(
             [number(value, row, feature) for row, value in enumerate(values, 1)]
         )
-    single = _single(array)
-    wrong = np.isinf(single) if _may_miss(feature) else ~np.isfinite(single)
+    numbers, wrong = _converted(array, feature)
+    if _may_miss(feature):
+        wrong &= ~np.isnan(numbers)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise _not_finite(array[row], row + 1, feature)
-    return single
+        raise _not_a_number(array[row], row + 1, feature)
+    return numbers
 
 
 def _with_digits(values: Any) -> list[Any]:
@@ -371,9 +397,10 @@ def _array(values: npt.ArrayLike) -> np.ndarray:
     return array if array.dtype.kind in _NUMERIC else np.asarray(values, dtype=object)
 
 
-def _single(array: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32, copy=False)
+def _converted(array: np.ndarray, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
+    """Returns numbers in the dtype of their tensor, and which of them are wrong."""
+    numbers, wrong = in_dtype(array, feature.dtype or "float32")
+    return numbers, ~np.isfinite(numbers) if wrong is None else wrong
 
 
 def _missing(row: int, feature: Feature) -> InputError:
@@ -383,12 +410,14 @@ def _missing(row: int, feature: Feature) -> InputError:
     )
 
 
-def _not_finite(value: Any, row: int, feature: Feature) -> InputError:
+def _not_a_number(value: Any, row: int, feature: Feature) -> InputError:
     if _is_missing(value):
         return _missing(row, feature)
+    needs = "a number that is finite in single precision, up to 3.4e38"
+    if feature.dtype is not None:
+        needs = f"a finite number of the type {feature.dtype}, as the model's input"
     return InputError(
-        f"Row {row}, column {feature.name!r} needs a number that is finite in single "
-        f"precision, up to 3.4e38. Received: {value!s:.100}"
+        f"Row {row}, column {feature.name!r} needs {needs}. Received: {value!s:.100}"
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -39,9 +40,11 @@ _SIMILAR = {
     "counts": "poisson",
 }
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
+# Fields that are not written where they are None.
+_RARE = ("target_notation", "member_weights", "epistemic_reference", "row_shape")
 _OPTIONAL = (
     *("without_moments", "recalibration", "lineage", "recalibration_choice"),
-    *("target_notation", "member_weights", "epistemic_reference"),
+    *_RARE,
 )
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
@@ -74,6 +77,8 @@ class Feature:
         low: The least value of the training rows; None if unknown or not a number.
         high: The greatest value of the training rows.
         categories: The texts that training saw; None if unknown or not text.
+        dtype: The data type of the tensor of a numeric column, such as `"int32"`; None
+            for float32.
     """
 
     name: str
@@ -85,6 +90,7 @@ class Feature:
     low: float | None = None
     high: float | None = None
     categories: tuple[str, ...] | None = None
+    dtype: str | None = None
 
     @cached_property
     def column(self) -> "Column":
@@ -156,8 +162,8 @@ class Manifest:
     Args:
         created: Time of the export, ISO 8601 in UTC.
         task: `"regression"` or `"classification"`.
-        inputs: `"matrix"`, one float32 tensor of shape `[n, d]`, or `"columns"`,
-            one tensor of shape `[n]` per feature.
+        inputs: `"matrix"`, one tensor of all features, or `"columns"`, one tensor of
+            shape `[n]` per feature.
         features: The columns, in the model's order.
         target: Name of the predicted column.
         units: The units of inputs and outputs.
@@ -190,6 +196,8 @@ class Manifest:
             of the draws; `None` for equal ones.
         epistemic_reference: The epistemic uncertainty of rows that the model was not
             trained on; `None` if unknown.
+        row_shape: The shape of a row in the tensor of all features, which are its
+            elements in row-major order; `None` for `[d]`.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -241,6 +249,7 @@ class Manifest:
     target_notation: Mapping[str, Any] | None = None
     member_weights: tuple[float, ...] | None = None
     epistemic_reference: EpistemicReference | None = None
+    row_shape: tuple[int, ...] | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -272,6 +281,13 @@ class Manifest:
             raise ManifestError(
                 'Each feature of a "columns" model has a tensor of its own. '
                 f"Received: tensors {sorted(tensors)} for {len(names)} features"
+            )
+        if self.row_shape is not None and (
+            self.inputs != "matrix" or math.prod(self.row_shape) != len(names)
+        ):
+            raise ManifestError(
+                '`row_shape` has one element for each feature of a "matrix" model. '
+                f"Received: row_shape={self.row_shape}, {len(names)} features"
             )
 
     @classmethod
@@ -361,7 +377,7 @@ class Manifest:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
         fields["features"] = [_without_unknown(values) for values in fields["features"]]
-        for name in ("target_notation", "member_weights", "epistemic_reference"):
+        for name in _RARE:
             if fields[name] is None:
                 del fields[name]
         if self.schema_version == 1:
@@ -407,7 +423,7 @@ class Manifest:
 
 def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
     """Returns the fields of a feature without those that say nothing."""
-    optional = ("notation", "imputed", "low", "high", "categories")
+    optional = ("notation", "imputed", "low", "high", "categories", "dtype")
     return {
         name: value
         for name, value in feature.items()

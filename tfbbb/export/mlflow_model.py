@@ -112,6 +112,8 @@ def _type(feature: Feature) -> Any:
         # A value such as 1200, or a text such as `$1,200`.
         (schema,) = import_extra("mlflow", "mlflow.types.schema")
         return schema.AnyType()
+    if feature.dtype is not None and not feature.dtype.startswith("float"):
+        return "boolean" if feature.dtype == "bool" else "long"
     return _TYPES[feature.kind]
 
 

@@ -22,7 +22,7 @@ from tfbbb.export.description import (
 )
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.exported_functions import trace_functions
-from tfbbb.export.feature_tensors import features_of, has_columns
+from tfbbb.export.feature_tensors import features_of, has_columns, row_shape
 from tfbbb.export.manifest import (
     DRAWING_METHODS,
     MANIFEST_PATH,
@@ -78,8 +78,10 @@ def write_saved_model(
       closed form. Where an operation has no such form it is left out, and the manifest
       says why.
 
-    The features are one tensor `inputs` [n, d], or, for a model whose inputs are a
-    dictionary of columns, one tensor [n] per column. A row of several places has them
+    The features are one tensor `inputs`, [n, d] or of another shape, as for images
+    [n, height, width, channels], or, for a model whose inputs are a dictionary of
+    columns, one tensor [n] per column. They have the data types of the model's inputs,
+    such as int32 for tokens. A row of several places has them
     between n and k. Every signature answers as the model is recalibrated, if it is, and
     is bounded in memory, whatever n and s.
 
@@ -117,9 +119,9 @@ def write_saved_model(
     Raises:
         FileExistsError: Where there is something at `path` already.
         OSError: The disk is full, or refuses the files; nothing is left of them.
-        ValueError: For a model whose inputs are neither one matrix nor a dictionary of
-            columns, names that do not fit it, a metric that is not finite, fewer than
-            two samples, or a seed that is no int32.
+        ValueError: For a model whose inputs are neither one tensor of known size nor a
+            dictionary of columns, names that do not fit it, a metric that is not
+            finite, fewer than two samples, or a seed that is no int32.
     """
     if not isinstance(model, LikelihoodModel):
         raise ValueError(
@@ -191,6 +193,7 @@ def write_saved_model(
             target_notation=_target_notation(schema),
             member_weights=likelihood.member_weights,
             epistemic_reference=epistemic_reference,
+            row_shape=row_shape(model),
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)

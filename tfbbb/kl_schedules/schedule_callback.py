@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from tfbbb.kl_schedules.constant import Constant
 from tfbbb.kl_schedules.kl_schedule import KLSchedule
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 
@@ -14,7 +15,8 @@ class ScheduleCallback(keras.callbacks.Callback):
     """Sets the `TrainingTemperature` before each step, and around validation.
 
     N is the model's `num_rows`. The logs report the mean temperature of an epoch as
-    `temperature`.
+    `temperature`, and that of each layer with a `kl_weight` of its own by its name: see
+    `TrainingTemperature.described`.
 
     Validation inside `fit` uses the schedule's target temperature (1 for a warm-up or
     Blundell's schedule), so that early stopping can compare the `val_loss` of epochs.
@@ -26,7 +28,8 @@ class ScheduleCallback(keras.callbacks.Callback):
 
     Raises:
         ValueError: When training begins: the schedule varies within an epoch, but Keras
-            runs several batches per execution or does not know the number of batches.
+            runs several batches per execution or does not know the number of batches;
+            or no layer follows a schedule that is not constant.
     """
 
     def __init__(self, schedule: KLSchedule):
@@ -47,6 +50,13 @@ class ScheduleCallback(keras.callbacks.Callback):
             self.model.num_rows or math.nan,
         )
         self._assigned = None
+        if self._temperature.sets_nothing and not isinstance(self.schedule, Constant):
+            raise ValueError(
+                "A schedule sets the weights of the layers that were made without a "
+                "`kl_weight`, and every layer has one of its own. Make the layers "
+                "without `kl_weight`, or leave `kl_schedule` out. "
+                f"Received: kl_schedule={self.schedule!r}"
+            )
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._epoch = epoch
@@ -68,7 +78,8 @@ class ScheduleCallback(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
-            logs["temperature"] = statistics.fmean(self._temperatures)
+            mean = statistics.fmean(self._temperatures)
+            logs.update(self._temperature.described(mean))
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._assign(self._temperature.target)

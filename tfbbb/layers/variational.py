@@ -461,6 +461,19 @@ class VariationalLayer(keras.Layer):
         step.loss = tf.convert_to_tensor(self._kl_weight) * step.kl
         self.add_loss(step.loss)
 
+    def quantize(self, *args: Any, **kwargs: Any) -> None:
+        """Raises ValueError: weights with a posterior have no single values to round.
+
+        `keras.Model.quantize` calls it.
+        """
+        raise ValueError(
+            f"The weights of '{self.name}' have a posterior, not one value each that "
+            "could be quantized. Quantize `tfbbb.to_deterministic(model)`, or leave "
+            "such layers out: `model.quantize(mode, filters=lambda layer: not "
+            "isinstance(layer, tfbbb.layers.VariationalLayer))`. "
+            f"Received: {type(self).__name__}"
+        )
+
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         config.update(

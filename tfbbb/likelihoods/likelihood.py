@@ -126,6 +126,17 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """Returns how many outputs the network needs for `num_targets` targets."""
         raise NotImplementedError
 
+    def num_integrated(self, num_outputs: int) -> int:
+        """Returns how many of P outputs are locations that may have a variance.
+
+        They are the first ones: see `with_location_variance`.
+
+        Args:
+            num_outputs: Number P of outputs of the network; the likelihood need not be
+                built.
+        """
+        return 0
+
     @property
     def adapted(self) -> bool:
         """Whether shift and scale are set, or the likelihood has none."""

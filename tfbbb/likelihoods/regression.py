@@ -104,6 +104,9 @@ class Regression(StandardizedTargets):
             f"units. Received: output_shape={output_shape}"
         )
 
+    def num_integrated(self, num_outputs: int) -> int:
+        return self._num_targets((None, num_outputs)) if self.integrates_location else 0
+
     def _needed_outputs(self) -> str:
         number, names = self.num_outputs(1), self._output_sizes(1)
         return (

@@ -37,7 +37,6 @@ _OF_ONE_HOT = {
 def update_compiled_metrics(
     model: keras.Model,
     comparison: "Comparison",
-    mask: Tensor | None,
     sample_weight: Tensor | None,
 ) -> None:
     """Updates the `metrics` and `weighted_metrics` of a model with the rows of a step.
@@ -48,13 +47,12 @@ def update_compiled_metrics(
     Args:
         model: A compiled model with one output.
         comparison: The targets and predictions of the rows.
-        mask: Whether each place of a row counts, [rows, places...]; None if all do.
         sample_weight: [rows], [rows, places...], or None.
     """
     plain, weighted = compiled_metrics(model, lambda: comparison.as_given)
-    weights = masked_weights(sample_weight, mask)
+    weights = masked_weights(sample_weight, comparison.mask)
     for metric in plain:
-        comparison.update(metric, mask)
+        comparison.update(metric, comparison.mask)
     for metric in weighted:
         comparison.update(metric, weights)
 
@@ -80,12 +78,37 @@ class Comparison:
         likelihood: The likelihood of the model.
         targets: The targets of a minibatch in raw units.
         outputs: Outputs of the network, [rows, S, ..., P].
+        mask: Keras' mask of the outputs, [rows, ...] with the first of the places, or
+            None.
     """
 
-    def __init__(self, likelihood: Likelihood, targets: Tensor, outputs: tf.Tensor):
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        targets: Tensor,
+        outputs: tf.Tensor,
+        mask: Tensor | None = None,
+    ):
         self._likelihood = likelihood
         self._targets = tf.convert_to_tensor(targets)
         self._outputs = outputs
+        self._given_mask = mask
+
+    @functools.cached_property
+    def mask(self) -> tf.Tensor | None:
+        """Whether each place counts, [rows, places...]; None if all do.
+
+        Masked places do not, nor do those of a void class.
+        """
+        mask = self._given_mask
+        if mask is not None:
+            mask = tf.cast(with_rank(mask, len(self._outputs.shape) - 2), tf.bool)
+            mask = tf.broadcast_to(mask, tf.shape(self._outputs[:, 0, ..., 0]))
+        aligned = self._likelihood.aligned(self._targets, self._outputs[:, 0])
+        known = self._likelihood.not_void(aligned)
+        if known is None:
+            return mask
+        return known if mask is None else mask & known
 
     @functools.cached_property
     def as_given(self) -> Pair:
@@ -96,6 +119,11 @@ class Comparison:
             return self._targets, self._probabilities
         is_known = self._targets.shape.rank is not None and self._targets.shape[-1]
         targets = self._targets if is_known else self._aligned
+        if self.mask is not None:
+            # Targets that do not count may have any values.
+            targets = tf.reshape(
+                tf.cast(self._aligned, targets.dtype), tf.shape(targets)
+            )
         if self._prediction.shape[-1] == 1:
             targets = tf.reshape(targets, tf.shape(self._prediction))
         return targets, self._prediction
@@ -109,7 +137,8 @@ class Comparison:
         if weights is not None and weights.dtype == tf.bool:
             weights = keras.ops.cast(weights, metric.dtype)
         if isinstance(metric, PredictiveMetric):
-            metric.update_state(self._targets, self._prediction, weights)
+            targets = self._targets if self.mask is None else self._aligned
+            metric.update_state(targets, self._prediction, weights)
             return
         y_true, y_pred = self.pair(metric)
         if weights is not None and not isinstance(metric, keras.metrics.Mean):
@@ -154,7 +183,10 @@ class Comparison:
     @functools.cached_property
     def _aligned(self) -> tf.Tensor:
         """The numbers [rows, places..., k], or the indices of classes."""
-        return self._likelihood.aligned(self._targets, self._outputs[:, 0])
+        aligned = self._likelihood.aligned(self._targets, self._outputs[:, 0])
+        if self.mask is None:
+            return aligned
+        return self._likelihood.with_placeholders(aligned, self.mask)
 
     @functools.cached_property
     def _prediction(self) -> tf.Tensor:

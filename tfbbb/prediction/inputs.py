@@ -8,34 +8,33 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.exact_numbers import in_dtype
+from tfbbb.prediction.gathered import gathered
 from tfbbb.private_apis import graph_of
 from tfbbb.types import ArrayLike
 
 
 def input_tensors(model: keras.Model, x: ArrayLike) -> Any:
-    """Returns `x` as tensors, floats in Keras' float type.
+    """Returns `x` as tensors, in the data types of the model's inputs.
+
+    Without a graph, floats have Keras' float type.
 
     Args:
         model: A Keras model. If it has a graph, the tensors have the structure of the
             graph's inputs, else the structure of `x`.
-        x: Arrays; see `flat_inputs` for their structure.
+        x: Arrays, or a dataset of them; see `flat_inputs` for their structure.
 
     Raises:
-        ValueError: For a dataset, no rows, unequal numbers of rows, or names, shapes or
-            data types other than the model's.
+        ValueError: For a dataset that does not end, no rows, unequal numbers of rows,
+            or names, shapes or values other than the model takes.
     """
-    if isinstance(x, tf.data.Dataset | keras.utils.PyDataset):
-        raise ValueError(
-            "A prediction takes arrays, not a dataset; gather its inputs first, or "
-            f"predict batch by batch. Received: x of type {type(x).__name__}"
-        )
+    x, _ = gathered(x)
     graph = graph_of(model)
     if graph is None:
         tensors = _converted(x)
     else:
-        flat = [_tensor(value) for value in flat_inputs(graph, x)]
-        for tensor, reference in zip(flat, graph.inputs, strict=True):
-            _check_tensor(tensor, reference)
+        values = zip(flat_inputs(graph, x), graph.inputs, strict=True)
+        flat = [_input_tensor(value, reference) for value, reference in values]
         tensors = tree.pack_sequence_as(graph.input, flat)
     _check_rows(tree.flatten(tensors))
     return tensors
@@ -156,17 +155,48 @@ def _tensor(value: Any) -> tf.Tensor:
     return tf.constant(value)
 
 
-def _check_tensor(tensor: tf.Tensor, reference: keras.KerasTensor) -> None:
-    if (tensor.dtype == tf.string) != (reference.dtype == "string"):
-        raise ValueError(
-            f"The input '{reference.name}' of the model takes {reference.dtype}. "
-            f"Received: {tensor.dtype.name}"
-        )
+def _input_tensor(value: Any, reference: keras.KerasTensor) -> tf.Tensor:
+    """Returns an input of a graph in its data type; raises ValueError if impossible."""
+    if reference.dtype == "string":
+        tensor = _tensor(value)
+        if tensor.dtype != tf.string:
+            raise _other_type(reference, tensor.dtype.name)
+    else:
+        tensor = tf.constant(_numbers(value, reference))
     if not _fits(reference, tensor.shape):
         raise ValueError(
             f"The input '{reference.name}' of the model has the shape "
             f"{['rows', *reference.shape[1:]]}. Received: shape={list(tensor.shape)}"
         )
+    return tensor
+
+
+def _numbers(value: Any, reference: keras.KerasTensor) -> np.ndarray:
+    """Returns numbers in the data type of an input, if that can hold them."""
+    numbers = np.asarray(value)
+    if numbers.dtype == object:
+        # Columns of a frame that are of several types.
+        try:
+            numbers = numbers.astype(np.float64)
+        except (TypeError, ValueError):
+            raise _other_type(reference, "values that are not numbers") from None
+    elif numbers.dtype.kind not in "biuf":
+        is_text = numbers.dtype.kind in "SU"
+        raise _other_type(reference, "string" if is_text else numbers.dtype.name)
+    if reference.dtype == "bfloat16":
+        return numbers.astype(keras.config.floatx(), copy=False)
+    converted, wrong = in_dtype(numbers, reference.dtype)
+    if wrong is not None and wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        raise _other_type(reference, f"{numbers[place]} in row {place[0]}")
+    return converted
+
+
+def _other_type(reference: keras.KerasTensor, received: str) -> ValueError:
+    return ValueError(
+        f"The input '{reference.name}' of the model takes {reference.dtype}. "
+        f"Received: {received}"
+    )
 
 
 def _fits(reference: keras.KerasTensor, shape: Sequence[int]) -> bool:

@@ -1,5 +1,7 @@
 """Draws of a network that is linear in its weights around their means."""
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,6 +12,12 @@ from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 from tfbbb.types import Tensor
+
+_CONTROL_FLOW = {
+    f"{prefix}{name}"
+    for prefix in ("", "Stateless")
+    for name in ("While", "If", "Case")
+}
 
 
 def weight_means(structure: Structure) -> Tensors:
@@ -33,9 +41,11 @@ def linearised_outputs(
 ) -> list[tf.Tensor]:
     """Returns `f(x, m) + J (w - m)` of S draws w with the mean m, [S, rows, ...].
 
-    J is the Jacobian of the outputs in the weights at m; J times a vector is computed
-    forwards, in the pass that computes f. The outputs of a normal posterior are normal
-    with the covariance `J Cov(w) J^T` (Immer et al. 2021, equation 8).
+    J is the Jacobian of the outputs in the weights at m. J times a vector is computed
+    forwards, in the pass that computes f; if the network has loops, which TensorFlow
+    cannot differentiate forwards, it is the derivative of the linear function
+    u -> u^T J, which is computed backwards twice. The outputs of a normal posterior are
+    normal with the covariance `J Cov(w) J^T` (Immer et al. 2021, equation 8).
 
     Args:
         model: The model.
@@ -58,10 +68,33 @@ def linearised_outputs(
             points.append(copies)
             deviations.append(drawn - copies)
             at_means[info.key][name] = copies
-    with tf.autodiff.ForwardAccumulator(points, deviations) as forwards:
-        engine = Engine(model, structure, Plan(), {}, at_means, count)
-        outputs, _ = engine.run(inputs)
+
+    def run(uses_channels: bool = True) -> list[tf.Tensor]:
+        engine = Engine(model, structure, Plan(), {}, at_means, count, uses_channels)
+        return engine.run(inputs)[0]
+
     zero = tf.UnconnectedGradients.ZERO
-    return [
-        output + forwards.jvp(output, unconnected_gradients=zero) for output in outputs
-    ]
+    if _has_loops(run):
+        with tf.GradientTape() as backwards:
+            backwards.watch(points)
+            outputs = run(uses_channels=False)
+        with tf.GradientTape() as twice:
+            directions = [tf.zeros_like(output) for output in outputs]
+            twice.watch(directions)
+            products = backwards.gradient(outputs, points, directions, zero)
+        changes = twice.gradient(products, directions, deviations, zero)
+    else:
+        with tf.autodiff.ForwardAccumulator(points, deviations) as forwards:
+            outputs = run()
+        changes = [forwards.jvp(output, zero) for output in outputs]
+    return [output + change for output, change in zip(outputs, changes, strict=True)]
+
+
+def _has_loops(function: Callable[[], Any]) -> bool:
+    """Whether the graph of a function has loops, branches or lists of tensors."""
+    graph = tf.function(function).get_concrete_function().graph.as_graph_def()
+    called = (definition.node_def for definition in graph.library.function)
+    return any(
+        node.op in _CONTROL_FLOW or node.op.startswith("TensorList")
+        for node in itertools.chain(graph.node, *called)
+    )

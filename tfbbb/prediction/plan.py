@@ -103,7 +103,7 @@ def plan_for(
     return Plan(
         local=local | integrated,
         integrated=integrated,
-        num_integrated=lasts[0].num_outputs // likelihoods[0].num_outputs(1),
+        num_integrated=likelihoods[0].num_integrated(lasts[0].num_outputs),
         dropout=dropout,
     )
 

@@ -72,7 +72,9 @@ def predictive(
             are not variational run in inference mode.
         x: Inputs of the rows: an array, or a list or dictionary of arrays where the
             model takes several. The model finds the values of a dictionary by name and
-            ignores names that it does not know.
+            ignores names that it does not know. Or batches of them, with or without
+            targets and weights, as `fit` takes them: a `tf.data.Dataset`, a
+            `keras.utils.PyDataset` or a generator, which are read once, to their end.
         likelihood: p(y | f), as the model was trained: `"categorical"` or a
             `tfbbb.likelihoods.Likelihood`; of a model with several outputs a list of
             them, or a dictionary where the outputs are one. Not needed for a

@@ -103,7 +103,7 @@ class Program:
     def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
         """Returns how many of a likelihood's outputs are integrated, not drawn."""
         if self.plan.propagated:
-            return propagated.num_integrated(likelihood, num_outputs)
+            return likelihood.num_integrated(num_outputs)
         return self.plan.num_integrated
 
     def moments(self) -> Tensors:

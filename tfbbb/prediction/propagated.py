@@ -38,13 +38,6 @@ def change_sizes(sizes: Sizes) -> Sizes:
     return dataclasses.replace(sizes, widest=share, rounds=_NUM_NODES)
 
 
-def num_integrated(likelihood: Likelihood, num_outputs: int) -> int:
-    """Returns how many of a likelihood's outputs are integrated."""
-    if not likelihood.integrates_location:
-        return 0
-    return num_outputs // likelihood.num_outputs(1)
-
-
 def weight_tensors(model: keras.Model, structure: Structure) -> Tensors:
     """Returns the tensors that the propagation computes from the weights alone."""
     means = {
@@ -87,7 +80,7 @@ def outputs_at_nodes(
     """
     mean, stddev = _rows_first(mean), _rows_first(tf.sqrt(variance))
     width = mean.shape[-1]
-    integrated = num_integrated(likelihood, width)
+    integrated = likelihood.num_integrated(width)
     nodes = np.zeros([_NUM_NODES, 2, width], np.float32)
     nodes[..., integrated:] = _nodes(width - integrated)
     # [R, 2, K, ..., P], the 1 for members and places.

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.private_apis import (
     graph_of,
     nodes_by_depth,
+    own_variables,
     producer,
     run_through_graph,
     sublayers,
@@ -69,6 +71,7 @@ class Structure:
     def __init__(self, model: keras.Model):
         # Hold references so that layer ids are not reused.
         self.layers = sublayers(model)
+        self._num_variables = _num_variables(self.layers)
         self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
         self.members = num_members(model)
         firsts = _first_layers(model)
@@ -104,15 +107,21 @@ class Structure:
         return known
 
     def is_of(self, model: keras.Model) -> bool:
-        """Whether the model still has the same layers and number of members."""
+        """Whether the model still has the same layers, variables and members."""
         layers = sublayers(model)
         return (
             len(layers) == len(self.layers)
+            # Other ones, after a Keras layer was quantized or given LoRA weights.
+            and _num_variables(layers) == self._num_variables
             and all(
                 one is other for one, other in zip(layers, self.layers, strict=True)
             )
             and all(info.layer.members == self.members for info in self.layer_infos)
         )
+
+
+def _num_variables(layers: Sequence[keras.Layer]) -> int:
+    return sum(len(own_variables(layer)) for layer in layers)
 
 
 def num_members(model: keras.Model) -> int:

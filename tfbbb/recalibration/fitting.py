@@ -6,6 +6,7 @@ import numpy as np
 
 from tfbbb.likelihood_model import LikelihoodModel
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.gathered import gathered
 from tfbbb.recalibration.conformal import Conformal, labels_of
 from tfbbb.recalibration.conformal_intervals import ConformalIntervals
 from tfbbb.recalibration.conformal_sets import ConformalSets
@@ -17,7 +18,7 @@ from tfbbb.types import ArrayLike
 def recalibrate(
     model: LikelihoodModel,
     x: ArrayLike,
-    y: ArrayLike,
+    y: ArrayLike = None,
     method: Any = "auto",
     *,
     by: str | int | None = None,
@@ -47,8 +48,9 @@ def recalibrate(
     Args:
         model: The model.
         x: Inputs of the held-out rows. Training rows are not suitable: a model is more
-            certain about them than about other rows.
-        y: Targets of the held-out rows in raw units.
+            certain about them than about other rows. Or a dataset of inputs and
+            targets, which is read once.
+        y: Targets of the held-out rows in raw units, unless `x` is a dataset.
         method: `"temperature"` for classes; `"variance_scaling"` for real numbers;
             `"isotonic_pit"` for one real, positive or bounded number;
             `"conformal_intervals"` for intervals of any numbers, counts included;
@@ -86,6 +88,12 @@ def recalibrate(
         raise ValueError(
             "Groups have intervals or sets of their own: use `'conformal_intervals'` "
             f"or `'conformal_sets'`. Received: method={method!r}, by={by!r}"
+        )
+    x, y = gathered(x, y)
+    if y is None:
+        raise ValueError(
+            "Held-out rows need targets: pass `y`, or a dataset of (inputs, targets). "
+            f"Received: x of type {type(x).__name__} without targets"
         )
     labels = None if by is None else labels_of(x, by)
     targets = model.likelihood.check_targets(y)

@@ -13,6 +13,19 @@ _OF_KIND: dict[str, Datatype] = {
     "categorical": "BYTES",
     "date": "INT64",
 }
+_OF_DTYPE: dict[str, Datatype] = {
+    "bool": "BOOL",
+    "uint8": "UINT8",
+    "uint16": "UINT16",
+    "uint32": "UINT32",
+    "uint64": "UINT64",
+    "int8": "INT8",
+    "int16": "INT16",
+    "int32": "INT32",
+    "int64": "INT64",
+    "float16": "FP16",
+    "float64": "FP64",
+}
 _OF_TENSORFLOW: dict[str, Datatype] = {
     "DT_FLOAT": "FP32",
     "DT_DOUBLE": "FP64",
@@ -48,14 +61,18 @@ def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata
 def _inputs(manifest: dict[str, Any]) -> list[TensorMetadata]:
     features = manifest["features"]
     if manifest["inputs"] == "matrix":
-        shape = [-1, len(features)]
-        return [TensorMetadata(name="inputs", datatype="FP32", shape=shape)]
+        shape = [-1, *(manifest.get("row_shape") or [len(features)])]
+        datatype = _datatype(features[0])
+        return [TensorMetadata(name="inputs", datatype=datatype, shape=shape)]
     return [
-        TensorMetadata(
-            name=feature["name"], datatype=_OF_KIND[feature["kind"]], shape=[-1]
-        )
+        TensorMetadata(name=feature["name"], datatype=_datatype(feature), shape=[-1])
         for feature in features
     ]
+
+
+def _datatype(feature: dict[str, Any]) -> Datatype:
+    dtype = feature.get("dtype")
+    return _OF_DTYPE[dtype] if dtype else _OF_KIND[feature["kind"]]
 
 
 def _outputs(signature: dict[str, Any]) -> list[TensorMetadata]:

@@ -26,8 +26,9 @@ from tfbbb.abbreviation import abbreviate
 _KEYS = {"id", "parameters", "inputs", "outputs"}
 _INPUT_KEYS = {"name", "shape", "datatype", "parameters", "data"}
 _OUTPUT_KEYS = {"name", "parameters"}
-# A column has one axis or two, of which the second has the size 1; a matrix has two.
-_MOST_AXES = 2
+# A column has one axis or two, of which the second has the size 1; a matrix has two, a
+# film five.
+_MOST_AXES = 5
 _HEADER = "Inference-Header-Content-Length"
 
 
@@ -237,8 +238,8 @@ def _read_shape(shape: Any, what: str) -> tuple[int, ...]:
     )
     if not valid:
         raise InvalidRequest(
-            f"{what} must have the shape [rows] or [rows, values], in integers "
-            "from 1. "
+            f"{what} must have the shape [rows] or [rows, values], or up to "
+            f"{_MOST_AXES} dimensions, in integers from 1. "
             f"Received: {abbreviate(shape)}"
         )
     return tuple(shape)

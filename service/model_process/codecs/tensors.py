@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.model_process.codecs.json_body import NotANumber
+from service.model_process.nested import flattened
 from service.shared.errors import InvalidRequest
 from tfbbb.abbreviation import abbreviate
 
@@ -110,14 +111,11 @@ def read_data(data: Any, datatype: str, shape: Sequence[int], what: str) -> Any:
 
 
 def _flatten(data: Any, shape: Sequence[int], what: str) -> list[Any]:
-    size = math.prod(shape)
-    if isinstance(data, list) and len(shape) > 1 and data and isinstance(data[0], list):
-        if len(data) == shape[0] and all(
-            isinstance(row, list) and len(row) == shape[1] for row in data
-        ):
-            return list(chain.from_iterable(data))
-    elif isinstance(data, list) and len(data) == size:
-        return data
+    if isinstance(data, list):
+        is_flat = len(data) == math.prod(shape) and not isinstance(data[0], list)
+        values = data if is_flat else flattened(data, shape)
+        if values is not None:
+            return values
     raise InvalidRequest(
         f"{what} must have `data` of the shape {list(shape)}, nested or flat. "
         f"Received: {abbreviate(data)}"

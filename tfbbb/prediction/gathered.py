@@ -1,0 +1,85 @@
+"""The rows of a dataset, gathered into arrays."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.types import ArrayLike
+
+
+def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[Any, Any]:
+    """Returns inputs and targets as arrays, those of a dataset as one pass gives them.
+
+    Args:
+        x: Inputs, which are returned as they are; or batches of inputs, of (inputs,
+            targets) or of (inputs, targets, weights): a `tf.data.Dataset`, a
+            `keras.utils.PyDataset`, a generator or another iterator. They are read once
+            and must end.
+        y: Targets, unless the batches have them.
+
+    Returns:
+        Inputs, in the structure of a batch, and targets, None where there are none.
+
+    Raises:
+        ValueError: The batches do not end, there are none, they differ in structure,
+            or there are targets beside them.
+    """
+    batches = _batches(x)
+    if batches is None:
+        return x, y
+    kind = type(x).__name__
+    if y is not None:
+        raise ValueError(
+            "The targets of a dataset are in its batches: leave `y` out. "
+            f"Received: x of type {kind}, y of type {type(y).__name__}"
+        )
+    rows = [_inputs_and_targets(batch) for batch in batches]
+    if not rows:
+        raise ValueError(
+            "There are no rows: the dataset has no batches, or an iterator was read "
+            f"before. Received: x of type {kind}"
+        )
+    try:
+        return tf.nest.map_structure(_joined, *rows) if len(rows) > 1 else rows[0]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "Every batch needs the same structure, and a first dimension, its rows: "
+            "batch a dataset by `dataset.batch(32)`. "
+            f"Received: x of type {kind} ({error!s:.200})"
+        ) from None
+
+
+def _batches(x: Any) -> Iterable[Any] | None:
+    """Returns the batches of a dataset, None for anything else."""
+    # A program that loads an exported model has no Keras.
+    keras = sys.modules.get("keras")
+    if keras is not None and isinstance(x, keras.utils.PyDataset):
+        if x.num_batches is None:
+            raise _endless(x)
+        return (x[index] for index in range(x.num_batches))
+    if isinstance(x, tf.data.Dataset):
+        if int(x.cardinality()) == tf.data.INFINITE_CARDINALITY:
+            raise _endless(x)
+        return x
+    return x if isinstance(x, Iterator) else None
+
+
+def _inputs_and_targets(batch: Any) -> tuple[Any, Any]:
+    # As Keras unpacks a batch, which may come in a list.
+    x, y, *_ = (*batch, None) if isinstance(batch, tuple | list) else (batch, None)
+    return tf.nest.map_structure(np.asarray, x), None if y is None else np.asarray(y)
+
+
+def _joined(*parts: Any) -> Any:
+    return None if parts[0] is None else np.concatenate(parts)
+
+
+def _endless(x: Any) -> ValueError:
+    return ValueError(
+        "The rows of a dataset are gathered, so it must end: leave `repeat()` out, or "
+        f"take its first batches by `take`. Received: x of type {type(x).__name__} "
+        "without end"
+    )

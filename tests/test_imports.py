@@ -25,7 +25,7 @@ distributed
 inference
 bandits compression conversion compat
 model model_average predictive_model class_weights
-acquisition export metrics members finite_inputs output_mask
+acquisition export metrics members finite_inputs
 prediction recalibration
 likelihood_model losses
 layers

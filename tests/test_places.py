@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.likelihoods import Categorical, Normal
-from tfbbb.output_mask import OutputMask
+from tfbbb.prediction.output_mask import OutputMask
 
 POINT = {"posterior": "point", "bias_posterior": "point"}
 TOKENS = np.array([[3, 4, 0, 0], [1, 2, 5, 0], [2, 0, 0, 0]])
@@ -55,6 +55,7 @@ def test_masked_targets_do_not_set_the_scale():
     )
 
 
+@pytest.mark.filterwarnings("ignore:The members of this model share")
 def test_each_member_leaves_out_masked_steps():
     labels = np.where(COUNTED, TOKENS % 3, 0)
     model = embedding_model("categorical", 3, members=2)
@@ -194,3 +195,68 @@ def test_the_loss_of_plain_keras_leaves_out_masked_steps():
     assert found == pytest.approx(np.sum(mask * squares) / 2, rel=1e-5)
     found = model.evaluate(x, y, sample_weight=weights, verbose=0)
     assert found == pytest.approx(np.sum(weights * mask * squares) / 2, rel=1e-5)
+
+
+def test_targets_of_rows_of_weight_0_may_have_any_values():
+    x = GENERATOR.normal(size=(6, 2)).astype("float32")
+    y = np.where(np.arange(6) < 2, np.nan, x[:, 0])[:, np.newaxis].astype("float32")
+    weights = np.where(np.arange(6) < 2, 0.0, 1.0)
+    inputs = keras.Input((2,))
+    outputs = tfbbb.layers.DenseVariational(1, **POINT)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs)
+    model.compile(tfbbb.optimizers.Adam(0.01))
+    history = model.fit(x, y, sample_weight=weights, verbose=0).history
+    assert np.isfinite(history["loss"][0])
+    assert np.isfinite(model.get_weights()[0]).all()
+    assert model.num_rows == 4
+    np.testing.assert_allclose(model.likelihood.target_shift, [x[2:, 0].mean()], 1e-5)
+    with pytest.raises(ValueError, match="finite numbers"):
+        model.fit(x, y, verbose=0)
+
+
+@pytest.mark.filterwarnings("ignore:The members of this model share")
+def test_scores_of_predictions_leave_out_masked_steps():
+    from tfbbb import metrics
+
+    model = embedding_model("categorical", 3, members=2)
+    labels = np.where(COUNTED, TOKENS % 3, -100)
+    prediction = model.predictive(TOKENS, num_samples=4)
+    np.testing.assert_array_equal(prediction.mask, COUNTED)
+    chosen = np.take_along_axis(
+        prediction.probabilities, np.maximum(labels, 0)[..., np.newaxis], axis=-1
+    )[..., 0]
+    log_prob = np.where(COUNTED, np.log(chosen), 0.0)
+    np.testing.assert_allclose(prediction.log_prob(labels), log_prob, rtol=1e-5)
+    found = metrics.negative_log_likelihood(prediction, labels)
+    assert found == pytest.approx(-log_prob.sum(axis=1).mean(), rel=1e-5)
+    one_hot = np.eye(3)[np.maximum(labels, 0)]
+    squares = np.sum((prediction.probabilities - one_hot) ** 2, axis=-1)
+    found = metrics.brier_score(prediction, labels)
+    assert found == pytest.approx(squares[COUNTED].mean(), rel=1e-5)
+    np.testing.assert_array_equal(prediction.take(np.array([2, 0])).mask, COUNTED[::-2])
+    for score in (
+        lambda: prediction.log_prob_of_draws(labels),
+        lambda: metrics.expected_calibration_error(prediction, labels),
+        lambda: model.recalibrate(
+            *(np.tile(a, (7, 1)) for a in (TOKENS, np.maximum(labels, 0))),
+            "temperature",
+        ),
+    ):
+        with pytest.raises(ValueError, match=r"know.? no mask.*Received: \d+ masked"):
+            score()
+
+
+def test_errors_of_predictions_leave_out_masked_steps():
+    from tfbbb import metrics
+
+    model = embedding_model("normal", 1)
+    y = np.where(COUNTED, TOKENS, np.nan)
+    model.fit(TOKENS, y, verbose=0)
+    prediction = model.predictive(TOKENS, num_samples=2)
+    errors = (prediction.mean[..., 0] - y)[COUNTED]
+    found = metrics.root_mean_squared_error(prediction, y)
+    assert found == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-5)
+    coverage = metrics.interval_coverage(prediction, y, 0.9)
+    lower, upper = (bound[..., 0] for bound in prediction.interval(0.9))
+    inside = (lower <= y) & (y <= upper)
+    assert coverage == pytest.approx(inside[COUNTED].mean())

@@ -34,8 +34,8 @@ from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.compiled import Comparison, update_compiled_metrics
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
-from tfbbb.output_mask import OutputMask
 from tfbbb.place_weights import repeated, split_weights
+from tfbbb.prediction.output_mask import OutputMask
 from tfbbb.prediction.structure import num_members
 from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior

@@ -94,14 +94,15 @@ def judge(
     }
 
 
-def beats_constant(comparisons: Mapping[str, Any]) -> bool:
+def beats_constant(comparisons: Mapping[str, Any], least: float = -np.inf) -> bool:
     """Returns whether a model has less error than a constant; True without one.
 
     Args:
         comparisons: Those of a judgement.
+        least: The least difference, in standard errors.
     """
-    constants = [comparisons[name] for name in _CONSTANTS if name in comparisons]
-    return all((found["error"]["reduction"] or 0.0) > 0.0 for found in constants)
+    errors = [comparisons[name]["error"] for name in _CONSTANTS if name in comparisons]
+    return all((x["reduction"] or 0.0) > 0.0 and x["z"] >= least for x in errors)
 
 
 def _has_learned(model: PredictedRows, comparisons: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.finite_inputs import FiniteInputs
-from tfbbb.output_mask import OutputMask
+from tfbbb.prediction.output_mask import OutputMask
 from tfbbb.training_rows import training_rows
 from tfbbb.types import ArrayLike
 

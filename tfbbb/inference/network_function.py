@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
-from tfbbb.output_mask import OutputMask
 from tfbbb.place_weights import split_weights
 from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.output_mask import OutputMask
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 from tfbbb.private_apis import sublayers

@@ -107,6 +107,8 @@ class Classification(ClassificationFamily, Likelihood):
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
+        if targets.dtype == tf.bool:
+            targets = tf.cast(targets, tf.int32)
         width = self.width_of(targets, outputs)
 
         def of_indices() -> tf.Tensor:

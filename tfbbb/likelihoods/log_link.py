@@ -39,12 +39,9 @@ class LogLink(StandardizedTargets):
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         least = values.min(axis=0)
         least = np.where(least > 0.0, least, 1.0 / len(values))
-        high = np.maximum(np.log(values.max(axis=0)), self.least_high(values))
+        centre = np.log(values.mean(axis=0))
+        high = np.maximum(np.log(values.max(axis=0)), centre + _LEAST_DISTANCE)
         return np.log(_SMALLEST_SHARE * least), high
-
-    def least_high(self, values: np.ndarray) -> np.ndarray:
-        """Returns the least `target_high` that targets [n, k] may have, [k]."""
-        return np.log(values.mean(axis=0)) + _LEAST_DISTANCE
 
     def _bounded(self, locations: tf.Tensor) -> tf.Tensor:
         """Returns locations on the scale of `log y` within their bounds, [..., k]."""

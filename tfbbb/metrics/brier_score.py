@@ -53,8 +53,8 @@ def brier_score(
     Raises:
         ValueError: The prediction is of numbers, or the targets do not fit it.
     """
-    targets = checked_targets(prediction, y, "classes", "brier_score")
-    return average(brier_of_targets(prediction, targets), per_row)
+    targets = checked_targets(prediction, y, "classes", "brier_score", by_place=True)
+    return average(brier_of_targets(prediction, targets), per_row, prediction)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")

@@ -62,8 +62,8 @@ def crps(
         ValueError: The prediction is of classes without an order, or the targets do not
             fit the prediction.
     """
-    targets = checked_targets(prediction, y, "ordered", "crps")
-    return average(crps_of_targets(prediction, targets), per_row)
+    targets = checked_targets(prediction, y, "ordered", "crps", by_place=True)
+    return average(crps_of_targets(prediction, targets), per_row, prediction)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")

@@ -63,8 +63,10 @@ def interval_coverage(
             fit the prediction, or the level is not strictly between 0 and 1.
     """
     checked_level(level)
-    targets = checked_targets(prediction, y, "ordered", "interval_coverage")
-    return average(_covered(prediction, targets, level), per_row)
+    targets = checked_targets(
+        prediction, y, "ordered", "interval_coverage", by_place=True
+    )
+    return average(_covered(prediction, targets, level), per_row, prediction)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")

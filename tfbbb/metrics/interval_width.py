@@ -52,7 +52,7 @@ def interval_width(
         ValueError: The prediction is of classes without an order, or the level is not
             strictly between 0 and 1.
     """
-    return average(_widths(prediction, checked_level(level)), per_row)
+    return average(_widths(prediction, checked_level(level)), per_row, prediction)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")

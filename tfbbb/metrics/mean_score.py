@@ -44,7 +44,17 @@ class MeanScore(PredictiveMetric):
         )
 
 
-def average(scores: Any, per_row: bool) -> Tensor:
-    """Returns scores as an array, or their mean as a number."""
+def average(scores: Any, per_row: bool, prediction: Any = None) -> Tensor:
+    """Returns scores as an array, or their mean as a number, without masked places.
+
+    Args:
+        scores: [rows, places..., ...].
+        per_row: Whether to return the array.
+        prediction: The prediction of these rows, whose `mask` says which places count;
+            None if all do.
+    """
     scores = np.asarray(scores)
-    return scores if per_row else float(scores.mean())
+    if per_row:
+        return scores
+    mask = getattr(prediction, "mask", None)
+    return float((scores if mask is None else scores[mask]).mean())

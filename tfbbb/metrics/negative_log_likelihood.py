@@ -54,7 +54,9 @@ def negative_log_likelihood(
     Raises:
         ValueError: The targets do not fit the prediction.
     """
-    targets = checked_targets(prediction, y, "any", "negative_log_likelihood")
+    targets = checked_targets(
+        prediction, y, "any", "negative_log_likelihood", by_place=True
+    )
     return average(_scores(prediction, targets), per_row)
 
 

@@ -56,7 +56,12 @@ class PredictiveMetric(keras.metrics.Metric):
         # A tensor of `tfbbb.compat` has the methods of its distribution, too.
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
             prediction = y_pred
-            targets = checked_targets(prediction, y_true, self.scored, self.name)
+            targets = checked_targets(
+                prediction, y_true, self.scored, self.name, by_place=True
+            )
+            sample_weight = masked_weights(
+                sample_weight, getattr(prediction, "mask", None)
+            )
         else:
             if step is None:
                 sample_weight = masked_weights(sample_weight, mask_of(y_pred))

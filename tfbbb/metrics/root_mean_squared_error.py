@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.mean_score import MeanScore
+from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.point_prediction import PredictedNumbers
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.result import Predictive
@@ -48,9 +48,13 @@ def root_mean_squared_error(
     Raises:
         ValueError: The prediction is of classes, or the targets do not fit it.
     """
-    targets = checked_targets(prediction, y, "numbers", "root_mean_squared_error")
+    targets = checked_targets(
+        prediction, y, "numbers", "root_mean_squared_error", by_place=True
+    )
     squares = np.asarray(_squared_errors(prediction, targets))
-    return np.sqrt(squares) if per_row else float(np.sqrt(squares.mean()))
+    if per_row:
+        return np.sqrt(squares)
+    return float(np.sqrt(average(squares, False, prediction)))
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")

@@ -36,7 +36,11 @@ def check_kind(prediction: Any, scored: Scored, score: str) -> None:
 
 
 def checked_targets(
-    prediction: Predictive, y: ArrayLike, scored: Scored, score: str
+    prediction: Predictive,
+    y: ArrayLike,
+    scored: Scored,
+    score: str,
+    by_place: bool = False,
 ) -> np.ndarray:
     """Validates the targets of a prediction's rows and returns them as an array.
 
@@ -46,6 +50,7 @@ def checked_targets(
             their indices or one-hot rows.
         scored: The predictions for which the score is defined.
         score: Name of the score, for errors.
+        by_place: Whether the score averages over places and leaves masked ones out.
 
     Returns:
         float64 [rows, ..., k], or class indices [rows, ...].
@@ -67,9 +72,33 @@ def checked_targets(
             f"There must be one target for each of the {shape[0]} predicted rows. "
             f"Received: {len(values)} targets"
         )
+    mask = getattr(prediction, "mask", None)
+    if mask is not None:
+        if not (by_place or mask.all()):
+            raise ValueError(
+                f"`{score}` counts all places and knows no mask. Score rows without "
+                f"masked places. Received: {np.sum(~mask)} masked places"
+            )
+        values = _without_masked(values, mask, prediction)
     if is_of_classes(prediction):
         return _classes(values, shape)
     return _numbers(values, shape)
+
+
+def _without_masked(
+    values: np.ndarray, mask: np.ndarray, prediction: Predictive
+) -> np.ndarray:
+    """Returns targets with the prediction, or class 0, in place of masked ones."""
+    shape = np.shape(prediction.mean)
+    of_classes = is_of_classes(prediction)
+    widths = (1, shape[-1]) if of_classes else shape[-1:]
+    width = target_width(values.shape, shape[1:-1], widths)
+    counted = mask if width is None else mask[..., np.newaxis]
+    if not of_classes:
+        mean = prediction.mean
+        return np.where(counted, values, mean[..., 0] if width is None else mean)
+    possible = np.eye(width or 1)[0] if width not in (None, 1) else 0
+    return np.where(counted, values, possible)
 
 
 def _numbers(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -28,7 +28,8 @@ class Answers:
         discrete: Whether targets are integers.
         noise_size: Number of standard normals that a sample takes.
         check_targets: Returns targets, of one row each, in the shape that the functions
-            take; raises ValueError for values that cannot be targets.
+            take; raises ValueError for values that cannot be targets. That of a live
+            model also takes which targets count, by a mask.
         classes: Names of the classes; None without classes or names.
         summary: Changes the summary of the mixture into the answered one, by the
             answered quantiles; None if nothing changes.
@@ -44,7 +45,7 @@ class Answers:
     ordered: bool
     discrete: bool
     noise_size: int
-    check_targets: Callable[[Any], np.ndarray]
+    check_targets: Callable[..., np.ndarray]
     classes: Sequence[str] | None = None
     summary: Callable[[Summary, Quantiles], Summary] | None = None
     reach: Callable[[Any, Any], Any] | None = None

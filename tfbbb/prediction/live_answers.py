@@ -5,6 +5,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import questions
@@ -42,6 +44,12 @@ def live_answers(
             mixture = Mixture(likelihood, outputs)
             return question.answer(density, mixture, *arguments)
 
+    def check_targets(targets: Any, counted: Any = None) -> np.ndarray:
+        checked = likelihood.check_targets(targets, counted)
+        if counted is None:
+            return checked
+        return likelihood.with_placeholders(tf.constant(checked), counted).numpy()
+
     return Answers(
         functions={
             question.name: functools.partial(answer, question)
@@ -53,7 +61,7 @@ def live_answers(
         ordered=likelihood.ordered,
         discrete=likelihood.discrete,
         noise_size=likelihood.noise_size,
-        check_targets=likelihood.check_targets,
+        check_targets=check_targets,
         summary=None if density.is_identity else density.summary,
         reach=recalibration.reach if recalibration.conformal else None,
         member_weights=likelihood.member_weights,

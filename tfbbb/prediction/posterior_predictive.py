@@ -172,6 +172,8 @@ def predictive(
             relative=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )
+    if structure.output_mask is not None:
+        predictions[0].leave_out_masked(structure.output_mask(inputs))
     return tree.pack_sequence_as(form, predictions)
 
 

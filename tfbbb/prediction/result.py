@@ -13,7 +13,7 @@ from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.questions import Question, question_named
-from tfbbb.types import ArrayLike
+from tfbbb.types import ArrayLike, Tensor
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +58,9 @@ class Predictive:
         truncated: Whether a row got fewer draws than it needed, [rows].
         operations: Whether each operation of the network is exact or approximate, for
             the method `moments`; empty for other methods.
+        mask: Which places count by the Keras mask of the outputs, [rows, places...];
+            None without one. The log density of other places is 0, and targets there
+            may have any values. An exported model has no mask.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Predictive:
         if truncated is None:
             truncated = np.zeros(len(self), dtype=bool)
         self.truncated = truncated
+        self.mask: np.ndarray | None = None
         self._check_finite()
 
     @classmethod
@@ -126,6 +130,15 @@ class Predictive:
             groups=np.concatenate(groups)[back] if groups else None,
         )
 
+    def leave_out_masked(self, mask: Tensor | None) -> None:
+        """Sets `mask` from Keras' mask of the outputs, [rows, ...]."""
+        if mask is not None:
+            places = self._mixture_summary["mean"].shape[:-1]
+            mask = np.asarray(mask)
+            trailing = [1] * (len(places) - mask.ndim)
+            wide = mask.reshape(*mask.shape, *trailing)
+            self.mask = np.broadcast_to(wide, places)
+
     def take(self, rows: np.ndarray) -> "Predictive":
         """Returns the predictions of some rows, in the order of their indices.
 
@@ -146,7 +159,7 @@ class Predictive:
                 if chosen.any():
                     yield np.asarray(outputs)[chosen]
 
-        return Predictive(
+        taken = Predictive(
             self._answers,
             {name: values[rows] for name, values in self._mixture_summary.items()},
             blocks,
@@ -160,6 +173,8 @@ class Predictive:
             self.operations,
             None if self._groups is None else self._groups[rows],
         )
+        taken.mask = None if self.mask is None else self.mask[rows]
+        return taken
 
     def answered_by(
         self,
@@ -183,7 +198,7 @@ class Predictive:
             def blocks() -> Iterator[Any]:
                 return map(change, self._blocks())
 
-        return Predictive(
+        answered = Predictive(
             answers,
             self._mixture_summary if summary is None else summary,
             blocks,
@@ -195,6 +210,8 @@ class Predictive:
             self.operations,
             groups,
         )
+        answered.mask = self.mask
+        return answered
 
     @property
     def discrete(self) -> bool:
@@ -339,7 +356,8 @@ class Predictive:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
                 their indices or one-hot rows.
         """
-        return self.ask("log_prob", y)
+        log_prob = self.ask("log_prob", y)
+        return log_prob if self.mask is None else np.where(self.mask, log_prob, 0.0)
 
     def log_prob_of_draws(self, y: ArrayLike) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
@@ -352,7 +370,16 @@ class Predictive:
 
         Args:
             y: Targets in raw units, as for `log_prob`.
+
+        Raises:
+            ValueError: A place is masked.
         """
+        if self.mask is not None and not self.mask.all():
+            raise ValueError(
+                "The log densities of draws are those of all places of a row, and know "
+                "no mask. Predict rows without masked places. "
+                f"Received: {np.sum(~self.mask)} masked places"
+            )
         return self.ask("log_prob_of_draws", y)
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
@@ -486,7 +513,10 @@ class Predictive:
         return f"Predictive(rows={len(self)}, {what}={these}, num_samples={samples})"
 
     def _checked_targets(self, y: ArrayLike) -> np.ndarray:
-        targets = self._answers.check_targets(y)
+        if self.mask is None:
+            targets = self._answers.check_targets(y)
+        else:
+            targets = self._answers.check_targets(y, self.mask)
         if len(targets) != len(self):
             raise ValueError(
                 f"There is one predictive distribution per row, {len(self)} in "

@@ -14,6 +14,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.lru_cache import LRUCache
+from tfbbb.prediction.output_mask import OutputMask
 from tfbbb.private_apis import (
     graph_of,
     nodes_by_depth,
@@ -94,6 +95,11 @@ class Structure:
         self.logits: set[int] = set()
         # The compiled predictions of this structure; the key says what they compute.
         self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
+        # Computes the mask of a graph with one output; None without such a graph.
+        graph = graph_of(model)
+        self.output_mask = None
+        if graph is not None and len(graph.outputs) == 1:
+            self.output_mask = OutputMask(graph)
         # The compiled derivatives of rows, which `tfbbb.inference` keeps here.
         self.row_steps: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
 

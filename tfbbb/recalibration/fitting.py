@@ -111,6 +111,12 @@ def recalibrate(
                 "Every held-out row needs one target. "
                 f"Received: {len(prediction)} rows and {len(targets)} targets"
             )
+        if prediction.mask is not None and not prediction.mask.all():
+            raise ValueError(
+                "A recalibration counts all places of the held-out rows and knows no "
+                "mask. Recalibrate on rows without masked places. "
+                f"Received: {np.sum(~prediction.mask)} masked places"
+            )
         given = (model.likelihood, prediction, np.asarray(targets))
         if isinstance(chosen, Conformal):
             fitted: Recalibration = chosen.fitted_by(*given, by, labels)

@@ -138,7 +138,8 @@ def bounded_by(likelihood: Likelihood, high: np.ndarray | None) -> Iterator[None
 
 
 def _tighter_bounds(likelihood: LogLink, targets: np.ndarray) -> Iterator[np.ndarray]:
-    least = likelihood.least_high(targets.reshape(len(targets), -1))
+    """Yields bounds from that of the likelihood down to the mean of the targets."""
+    least = np.log(targets.reshape(len(targets), -1).mean(axis=0))
     high = likelihood.target_high.numpy()
     while np.any(high > least):
         high = np.maximum(high - _STEP, least)

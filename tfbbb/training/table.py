@@ -12,7 +12,11 @@ from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.evaluation import PredictedRows
-from tfbbb.evaluation.judgement import LEARNED_NOTHING, beats_constant
+from tfbbb.evaluation.judgement import (
+    LEARNED_NOTHING,
+    STANDARD_ERRORS,
+    beats_constant,
+)
 from tfbbb.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.model import BayesianModel
 from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
@@ -301,8 +305,10 @@ def train_table(
             f"`max_seconds` = {training.max_seconds:g} ended the training after "
             f"{steps}: with more time the model may be better."
         ]
-    # After a few steps, better probabilities may come from the likelihood alone.
-    judgement["learned"] &= not ended or beats_constant(judgement["comparisons"])
+    # After a few steps, better probabilities may come from the likelihood alone, and a
+    # little less error from chance.
+    compared = judgement["comparisons"]
+    judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
     judgement["becomes_latest"] = judgement["learned"] or spec.latest == "always"
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
     for kind in ("sentences", "warnings"):

@@ -21,7 +21,7 @@ class OutputMask:
     Example:
 
     >>> import keras, numpy as np
-    >>> from tfbbb.output_mask import OutputMask
+    >>> from tfbbb.prediction.output_mask import OutputMask
     >>> inputs = keras.Input((3,), dtype="int32")
     >>> hidden = keras.layers.Embedding(9, 2, mask_zero=True)(inputs)
     >>> model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
@@ -34,9 +34,11 @@ class OutputMask:
 
     def __init__(self, model: keras.Model):
         self._model = model
+        self._may_exist = mask_of(model.outputs[0]) is not None
         # Keras computes the mask of a model within a model only when that model runs.
-        nested = any(isinstance(layer, keras.Model) for layer in sublayers(model)[1:])
-        self._may_exist = nested or mask_of(model.outputs[0]) is not None
+        layers = sublayers(model)[1:]
+        if any(isinstance(layer, keras.Model) for layer in layers):
+            self._may_exist |= any(map(_makes_mask, layers))
         self._function = tf.function(self._mask, reduce_retracing=True)
 
     def __call__(self, x: Any) -> tf.Tensor | None:
@@ -73,3 +75,11 @@ class OutputMask:
         # The seeds of the layers stay as they are.
         with keras.StatelessScope():
             return mask_of(self._model(inputs, training=False))
+
+
+def _makes_mask(layer: keras.Layer) -> bool:
+    """Whether a layer makes a mask, or is one of another library that may."""
+    if isinstance(layer, keras.layers.Masking) or getattr(layer, "mask_zero", False):
+        return True
+    owner = next(c for c in type(layer).__mro__ if "compute_mask" in vars(c))
+    return not owner.__module__.startswith(("keras.", "tfbbb."))

@@ -146,8 +146,8 @@ def test_interrupted_training_resumes_where_it_was(tmp_path):
     broken.set_weights(whole.get_weights())
     whole.fit(X, Y, epochs=4, shuffle=False, verbose=0)
     backup = {"epochs": 4, "shuffle": False, "verbose": 0}
+    saved = callbacks.BackupAndRestore(tmp_path / "backup")
     with pytest.raises(KeyboardInterrupt):
-        saved = callbacks.BackupAndRestore(tmp_path / "backup")
         broken.fit(X, Y, callbacks=[saved, Interrupt()], **backup)
     resumed = twins(regression)[0]
     saved = callbacks.BackupAndRestore(tmp_path / "backup")

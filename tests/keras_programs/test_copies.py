@@ -40,8 +40,15 @@ def fitted(**options):
     return model
 
 
-def assert_same_predictions(copied, model):
-    ours, theirs = copied.predictive(X), model.predictive(X)
+@pytest.fixture(scope="module")
+def ensemble():
+    """A fitted model of two members, and its predictions."""
+    model = fitted(members=2)
+    return model, model.predictive(X)
+
+
+def assert_same_predictions(copied, model, theirs=None):
+    ours, theirs = copied.predictive(X), theirs or model.predictive(X)
     np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-5)
     np.testing.assert_allclose(ours.variance, theirs.variance, rtol=1e-5)
 
@@ -58,12 +65,12 @@ def test_clone_has_the_likelihood_of_its_model(name):
     assert {k: cloned.likelihood.get_config()[k] for k in config} == config
 
 
-def test_clone_with_the_weights_predicts_alike():
-    model = fitted(members=2)
+def test_clone_with_the_weights_predicts_alike(ensemble):
+    model, predictions = ensemble
     cloned = keras.models.clone_model(model)
     assert len(cloned.members) == 2
     cloned.set_weights(model.get_weights())
-    assert_same_predictions(cloned, model)
+    assert_same_predictions(cloned, model, predictions)
 
 
 def test_clone_trains_alone():
@@ -112,9 +119,9 @@ def test_clone_function_may_change_layers():
     [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
     ids=["copy", "deepcopy", "pickle"],
 )
-def test_copies_predict_alike(copied):
-    model = fitted(members=2)
-    assert_same_predictions(copied(model), model)
+def test_copies_predict_alike(copied, ensemble):
+    model, predictions = ensemble
+    assert_same_predictions(copied(model), model, predictions)
 
 
 def test_deep_copy_trains_on_without_its_model():
@@ -166,17 +173,18 @@ def test_layer_of_its_config_computes_the_same():
 
 def test_scikit_learn_wrapper_of_a_classifier():
     model = bayesian(LIKELIHOODS["classes"](), 3)
-    wrapped = keras.wrappers.SKLearnClassifier(
-        model, fit_kwargs={"epochs": 30, "batch_size": 45, "verbose": 0}
-    ).fit(X, CLASSES)
+    model.compile(keras.optimizers.Adam(0.1))
+    options = {"epochs": 40, "batch_size": 45, "verbose": 0}
+    wrapped = keras.wrappers.SKLearnClassifier(model, fit_kwargs=options)
+    wrapped.fit(X, CLASSES)
     assert type(wrapped.model_.likelihood) is tfbbb.likelihoods.Categorical
     assert wrapped.score(X, CLASSES) > 0.8
 
 
 def test_scikit_learn_wrapper_of_a_regression_is_cross_validated():
     model = bayesian(LIKELIHOODS["given scale"]())
-    model.compile(keras.optimizers.Adam(0.1), run_eagerly=True)
-    options = {"epochs": 25, "batch_size": 30, "verbose": 0}
+    model.compile(keras.optimizers.Adam(0.1))
+    options = {"epochs": 40, "batch_size": 45, "verbose": 0}
     wrapped = keras.wrappers.SKLearnRegressor(lambda X, y: copy.deepcopy(model))
     scores = cross_val_score(wrapped, X, Y[:, 0], cv=2, params=options)
     assert scores.min() > 0.5
@@ -193,13 +201,13 @@ def test_build_function_is_tried_with_several_settings():
         model.compile(keras.optimizers.Adam(0.05), run_eagerly=True)
         return model
 
-    trials = [(2, 0.01), (2, 10.0), (4, 10.0), (2, 0.01)]
+    trials = [(2, 0.01), (2, 10.0), (2, 0.01)]
     figures = [
         build(*trial).fit(X[:30], Y[:30], validation_data=(X[30:], Y[30:]), verbose=0)
         for trial in trials
     ]
     nll = [history.history["val_nll"][0] for history in figures]
-    assert nll[0] == nll[3]
+    assert nll[0] == nll[2]
     assert nll[0] > 10 * nll[1]
 
 

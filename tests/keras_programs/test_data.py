@@ -303,7 +303,7 @@ def test_inputs_of_other_types(dtype, unchanged):
 
 
 def test_predictive_takes_the_dataset_that_fit_takes(unchanged):
-    model, twin = unchanged
+    model, _ = unchanged
     copy_of = model.predictive(X).mean
     for data in (ROWS.batch(16), ROWS.batch(16).map(lambda x, y: x)):
         np.testing.assert_allclose(

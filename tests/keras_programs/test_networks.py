@@ -1,4 +1,4 @@
-"""Networks of many shapes: wrappers, branches, shared and nested parts, frozen layers."""
+"""Networks of many shapes: wrappers, branches, shared and nested parts, freezing."""
 
 import keras
 import numpy as np

@@ -259,7 +259,7 @@ def test_train_on_batch_takes_both_kinds_of_weights():
 
 
 def test_members_use_the_weights_of_rows_each(regressions):
-    single, twin = regressions
+    single, _ = regressions
     model, _ = twins(regression, rate=0.0, members=2)
     copy_weights(single, model)
     model.fit(X, Y, verbose=0)

@@ -58,7 +58,8 @@ class Arrays:
 
     def __getattr__(self, name):
         value = getattr(self._step, name)
-        return value if callable(value) or name == "discrete" else np.asarray(value)
+        as_it_is = callable(value) or name in ("discrete", "mask")
+        return value if as_it_is else np.asarray(value)
 
 
 def evaluated(model, chosen, y, weights=None, **options):

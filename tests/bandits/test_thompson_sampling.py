@@ -193,8 +193,13 @@ def test_arguments_that_do_not_fit_are_refused():
         agent.observe(np.eye(2), [1.0])
     with pytest.raises(ValueError, match="shape"):
         agent.choose(np.eye(3))
+    inputs = keras.Input((2,))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+    model.compile("adam")
     with pytest.raises(ValueError, match="adapt"):
-        agent.play(lambda i: tf.eye(2), lambda i, a: tf.constant(0.0), 2)
+        ThompsonSampling(model).play(
+            lambda i: tf.eye(2), lambda i, a: tf.constant(0.0), 2
+        )
     kernel.variables["mean"].assign([[np.nan], [0.0]])
     with pytest.raises(ValueError, match="finite"):
         agent.choose(np.eye(2))

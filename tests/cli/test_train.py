@@ -236,7 +236,8 @@ def test_training_that_diverges_gets_one_sentence_and_writes_nothing(
     assert result.exit_code == 1
     assert result.stderr.endswith(
         "Error: Training diverged: its loss or held-out figures are not finite; lower "
-        "--learning-rate. Received: --learning-rate 1e+06\n"
+        "--learning-rate, or look for numbers that are far too large. "
+        "Received: --learning-rate 1e+06\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -126,7 +126,7 @@ def test_noise_is_no_better_than_the_mean():
     model = PredictedRows(mean.predict(None, targets).log_prob, noise, 0.9)
     judged = judge({"model": model, "mean": mean.predict(None, targets)}, targets)
     assert judged["warnings"] == ["The model is no better than the mean."]
-    worse = PredictedRows(model.log_prob, 6.0 * noise, 0.9)
+    worse = PredictedRows(model.log_prob, -0.3 * targets, 0.9)
     judged = judge({"model": worse, "mean": mean.predict(None, targets)}, targets)
     assert "more error than the mean" in judged["warnings"][0]
     assert not judged["learned"]

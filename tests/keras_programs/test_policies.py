@@ -94,7 +94,7 @@ def test_half_precision_agrees_with_single(policy):
         each.evaluate(X, Y, verbose=0, return_dict=True)["nll"]
         for each in (model, single)
     )
-    # bfloat16 has 8 bits: outputs are right to 0.4 %, squares of size 1 to 2 %.
+    # bfloat16 has 8 bits: outputs are right to 0.4 %, squared errors of size 1 to 2 %.
     assert abs(nll - expected) < 0.02
     mean = np.asarray(model.predictive(X).mean, float)
     np.testing.assert_allclose(mean, single.predictive(X).mean, rtol=0.02, atol=0.02)

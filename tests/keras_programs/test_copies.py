@@ -173,18 +173,18 @@ def test_layer_of_its_config_computes_the_same():
 
 def test_scikit_learn_wrapper_of_a_classifier():
     model = bayesian(LIKELIHOODS["classes"](), 3)
-    model.compile(keras.optimizers.Adam(0.1))
-    options = {"epochs": 40, "batch_size": 45, "verbose": 0}
+    model.compile(keras.optimizers.Adam(0.3), run_eagerly=True)
+    options = {"epochs": 8, "batch_size": 45, "verbose": 0}
     wrapped = keras.wrappers.SKLearnClassifier(model, fit_kwargs=options)
     wrapped.fit(X, CLASSES)
     assert type(wrapped.model_.likelihood) is tfbbb.likelihoods.Categorical
-    assert wrapped.score(X, CLASSES) > 0.8
+    assert wrapped.score(X, CLASSES) > 0.6  # by chance 1/3, +- 0.07
 
 
 def test_scikit_learn_wrapper_of_a_regression_is_cross_validated():
     model = bayesian(LIKELIHOODS["given scale"]())
-    model.compile(keras.optimizers.Adam(0.1))
-    options = {"epochs": 40, "batch_size": 45, "verbose": 0}
+    model.compile(keras.optimizers.Adam(0.2), run_eagerly=True)
+    options = {"epochs": 12, "batch_size": 45, "verbose": 0}
     wrapped = keras.wrappers.SKLearnRegressor(lambda X, y: copy.deepcopy(model))
     scores = cross_val_score(wrapped, X, Y[:, 0], cv=2, params=options)
     assert scores.min() > 0.5

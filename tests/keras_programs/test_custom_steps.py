@@ -255,7 +255,10 @@ def test_options_of_the_optimizer_act_as_on_the_twin(options):
     assert_same_weights(model, twin)
 
 
-@pytest.mark.parametrize("name", ["adam", "rmsprop", "AdamW", "Nadam"])
+@pytest.mark.parametrize(
+    "name",
+    ["adam", *(pytest.param(n, marks=pytest.mark.slow) for n in ("rmsprop", "AdamW"))],
+)
 def test_optimizers_by_name_step_as_on_the_twin(name):
     model, twin = twins(regression, optimizer=lambda: name)
     for each in (model, twin):

@@ -216,10 +216,10 @@ def test_warm_up_ends_at_the_full_divergence():
     np.testing.assert_allclose(history["loss"][-1], last, rtol=1e-4)
 
 
-def test_schedule_of_the_data_leaves_a_given_kl_weight():
+def test_schedule_beside_a_given_kl_weight_is_refused():
     model = bayesian(kl_weight=0.01, kl_schedule=tfbbb.kl_schedules.Tempered(0.3))
-    model.fit(X, Y, verbose=0)
-    np.testing.assert_allclose(model.layers[1].kl_weight, 0.01, rtol=1e-6)
+    with pytest.raises(ValueError, match="kl_schedule"):
+        model.fit(X, Y, verbose=0)
 
 
 @pytest.mark.parametrize(

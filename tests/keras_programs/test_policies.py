@@ -22,7 +22,14 @@ from tests.keras_programs.twins import (
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(41, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(41, 1)).astype("float32")
-KINDS = ("normal", "student_t", "gamma", "bernoulli", "categorical")
+KINDS = (
+    "normal",
+    "bernoulli",
+    *(
+        pytest.param(k, marks=pytest.mark.slow)
+        for k in ("student_t", "gamma", "categorical")
+    ),
+)
 
 
 def regression(layers):
@@ -71,7 +78,11 @@ def test_double_precision_equals_the_keras_twin(policy):
     assert_same_weights(model, twin)
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"], indirect=True)
+@pytest.mark.parametrize(
+    "policy",
+    ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)],
+    indirect=True,
+)
 def test_half_precision_agrees_with_single(policy):
     model, _ = twins(regression, rate=0.01)
     model.fit(X, Y, epochs=2, shuffle=False, verbose=0)
@@ -170,6 +181,7 @@ def test_strategy_of_one_device_changes_nothing():
     assert_same_weights(model, twin)
 
 
+@pytest.mark.slow
 def test_two_replicas_train_as_one_device():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         figures, rows = process.submit(two_replicas).result()

@@ -132,6 +132,7 @@ def test_keras_export_is_the_predictive(tmp_path):
     assert_same_predictions(tfbbb.load(tmp_path / "exported"), model)
 
 
+@pytest.mark.slow
 def test_exported_predictive_answers_as_the_model(tmp_path):
     model = fitted(members=2)
     model.export_predictive(tmp_path / "numbers" / "1")
@@ -151,6 +152,7 @@ def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
         np.testing.assert_allclose(mean, model.predictive(TOKENS).mean, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_exported_model_of_images_answers_as_the_model(tmp_path):
     inputs = keras.Input((4, 4, 1))
     hidden = keras.layers.Flatten()(tfbbb.layers.Conv2DVariational(2, 3)(inputs))

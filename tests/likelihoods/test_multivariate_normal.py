@@ -119,7 +119,7 @@ def test_means_of_any_number_of_targets_are_integrated(num_targets, tmp_path):
     x = GENERATOR.normal(size=(5, 2)).astype("float32")
     kernel, bias = layer.kernel, layer.bias
     mean = (x @ kernel.mean + bias.mean)[:, :num_targets]
-    variance = (x**2 @ kernel.variance + bias.variance)[:, :num_targets]
+    variance = (x**2 @ kernel.variance + bias.variance).numpy()[:, :num_targets]
     model.export_predictive(tmp_path / "model")
     for found in (
         model.predictive(x, method="local"),

@@ -46,6 +46,7 @@ def test_early_stopping_restores_the_best_weights():
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_early_stopping_stops_where_the_keras_twin_stops():
     def stopped(model, monitor):
         stop = callbacks.EarlyStopping(monitor, mode="min", patience=2)
@@ -69,6 +70,7 @@ def test_learning_rate_schedules_take_effect():
     assert_same_weights(model, twin)
 
 
+@pytest.mark.slow
 def test_learning_rate_callbacks_take_effect():
     def schedule(epoch, rate):
         return rate * 0.5
@@ -123,6 +125,7 @@ def test_best_checkpoint_is_the_model_of_its_epoch(tmp_path):
     np.testing.assert_allclose(held_out_nll(loaded), min(history["val_nll"]), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_checkpoint_of_weights_alone(tmp_path):
     model = bayesian()
     path = tmp_path / "{epoch}.weights.h5"
@@ -201,6 +204,7 @@ def test_callback_may_anneal_the_given_kl_weight():
     )
 
 
+@pytest.mark.slow
 def test_averaged_weights_are_swapped_in_for_validation():
     def averaged():
         return keras.optimizers.SGD(0.3, use_ema=True, ema_momentum=0.5)
@@ -227,6 +231,7 @@ def test_training_stops_when_a_callback_says_so():
     assert len(history["loss"]) == 2
 
 
+@pytest.mark.slow
 def test_second_fit_goes_on_from_initial_epoch():
     seen = []
     watch = callbacks.LambdaCallback(

@@ -73,6 +73,7 @@ def test_clone_with_the_weights_predicts_alike(ensemble):
     assert_same_predictions(cloned, model, predictions)
 
 
+@pytest.mark.slow
 def test_clone_trains_alone():
     model = fitted()
     before = model.get_weights()
@@ -134,6 +135,7 @@ def test_deep_copy_trains_on_without_its_model():
     assert not np.array_equal(copied.layers[1].kernel.mean, model.layers[1].kernel.mean)
 
 
+@pytest.mark.slow
 def test_copies_keep_the_recalibration():
     model = fitted()
     tfbbb.recalibrate(model, X, Y)
@@ -148,6 +150,7 @@ def test_model_of_its_config_is_the_same_model():
     assert_same_predictions(copied, model)
 
 
+@pytest.mark.slow
 def test_model_of_json_is_the_same_model():
     model = fitted(likelihood=LIKELIHOODS["given scale"]())
     copied = keras.models.model_from_json(model.to_json())
@@ -181,6 +184,7 @@ def test_scikit_learn_wrapper_of_a_classifier():
     assert wrapped.score(X, CLASSES) > 0.6  # by chance 1/3, +- 0.07
 
 
+@pytest.mark.slow
 def test_scikit_learn_wrapper_of_a_regression_is_cross_validated():
     model = bayesian(LIKELIHOODS["given scale"]())
     model.compile(keras.optimizers.Adam(0.2), run_eagerly=True)

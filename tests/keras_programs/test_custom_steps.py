@@ -69,6 +69,7 @@ def test_losses_of_a_loop_are_the_divergence_once_per_step():
         np.testing.assert_allclose(loss - nll, expected, rtol=1e-4)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_losses_of_a_compiled_loop_are_counted_once():
     model, optimizer = plain(), keras.optimizers.SGD(0.01)
     optimizer.build(model.trainable_variables)
@@ -244,7 +245,12 @@ def test_accumulated_divergence_keeps_its_weight():
 
 
 @pytest.mark.parametrize(
-    "options", [{"clipnorm": 0.05}, {"clipvalue": 0.01}, {"weight_decay": 0.1}]
+    "options",
+    [
+        {"clipnorm": 0.05},
+        pytest.param({"clipvalue": 0.01}, marks=pytest.mark.slow),
+        pytest.param({"weight_decay": 0.1}, marks=pytest.mark.slow),
+    ],
 )
 def test_options_of_the_optimizer_act_as_on_the_twin(options):
     model, twin = twins(

@@ -67,13 +67,13 @@ def stream(rows=50, size=10):
 @pytest.mark.parametrize(
     ("form", "n"),
     [
-        ("batched dataset", 50),
+        pytest.param("batched dataset", 50, marks=pytest.mark.slow),
         ("cached, shuffled, prefetched", 50),
         ("last partial batch dropped", 50),
         ("repeated", 50),
         ("filtered of known size", 50),
         ("sequence", 50),
-        ("sequence with workers", 50),
+        pytest.param("sequence with workers", 50, marks=pytest.mark.slow),
     ],
 )
 def test_each_form_of_data_trains_on_n_rows(form, n):
@@ -202,7 +202,9 @@ def test_unknown_size_is_refused_and_trains_nothing():
         np.testing.assert_array_equal(before, after)
 
 
-@pytest.mark.parametrize("form", ["arrays", "dataset", "sequence"])
+@pytest.mark.parametrize(
+    "form", [pytest.param("arrays", marks=pytest.mark.slow), "dataset", "sequence"]
+)
 def test_validation_data_in_each_form_have_one_figure(form, unchanged):
     data = {"arrays": (X, Y), "dataset": ROWS.batch(8), "sequence": Batches()}[form]
     model, twin = unchanged
@@ -255,7 +257,10 @@ def named_columns(layers):
     return inputs, layers.Dense(1)(layers.Dense(3, "tanh")(joined))
 
 
-@pytest.mark.parametrize("form", ["dictionary", "other order", "dataset"])
+@pytest.mark.parametrize(
+    "form",
+    ["dictionary", "other order", pytest.param("dataset", marks=pytest.mark.slow)],
+)
 def test_columns_by_name(form):
     columns = {"a": X[:, :1], "b": X[:, 1:2]}
     data = {
@@ -311,6 +316,7 @@ def test_predictive_takes_the_dataset_that_fit_takes(unchanged):
         )
 
 
+@pytest.mark.slow
 def test_keras_predict_takes_every_form(unchanged):
     model, twin = unchanged
     expected = twin.predict(X, verbose=0)

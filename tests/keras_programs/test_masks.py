@@ -64,6 +64,7 @@ def test_labels_of_padding_do_not_move_training():
     assert_same_weights(trained(0), trained(2), rtol=1e-6, atol=0)
 
 
+@pytest.mark.slow
 def test_padded_rows_count_as_each_row_alone(taggers):
     model, _ = taggers
     alone = [

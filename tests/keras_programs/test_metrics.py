@@ -42,7 +42,11 @@ def same_metrics(network, kind, made, x, y, theirs_y=None):
     return model
 
 
-@pytest.mark.parametrize("shape", [(60,), (60, 1)], ids=["vector", "column"])
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param((60,), marks=pytest.mark.slow), (60, 1)],
+    ids=["vector", "column"],
+)
 def test_binary_metrics_equal_those_of_a_sigmoid(shape):
     def made():
         return [
@@ -69,6 +73,7 @@ def test_f1_score_of_two_classes():
     )
 
 
+@pytest.mark.slow
 def test_boolean_labels_are_classes():
     y = BINARY[:, None] > 0
     same_metrics(
@@ -76,7 +81,11 @@ def test_boolean_labels_are_classes():
     )
 
 
-@pytest.mark.parametrize("shape", [(60,), (60, 1)], ids=["vector", "column"])
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param((60,), marks=pytest.mark.slow), (60, 1)],
+    ids=["vector", "column"],
+)
 def test_metrics_of_class_indices_equal_those_of_a_softmax(shape):
     def made():
         return [
@@ -106,7 +115,9 @@ def test_metrics_of_one_hot_classes_equal_those_of_a_softmax():
     same_metrics(dense(3), "one-hot", made, X, keras.utils.to_categorical(CLASSES, 3))
 
 
-@pytest.mark.parametrize("targets", ["vector", "column", "two targets"])
+@pytest.mark.parametrize(
+    "targets", [pytest.param("vector", marks=pytest.mark.slow), "column", "two targets"]
+)
 def test_metrics_of_numbers_are_in_raw_units(targets):
     y = {"vector": NUMBERS[:, 0], "column": NUMBERS[:, :1], "two targets": NUMBERS}[
         targets
@@ -177,7 +188,9 @@ def test_labels_of_a_row_have_their_metrics():
         np.testing.assert_allclose(history[metric.name][0], metric.result(), rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["categorical", "one-hot"])
+@pytest.mark.parametrize(
+    "kind", ["categorical", pytest.param("one-hot", marks=pytest.mark.slow)]
+)
 def test_pixels_have_their_metrics(kind):
     images = RANDOM.normal(size=(4, 5, 5, 2)).astype("float32")
     y = (images[..., 0] > 0).astype("int32")
@@ -209,6 +222,7 @@ def test_steps_of_a_series_have_their_metrics():
     )
 
 
+@pytest.mark.slow
 def test_metrics_of_several_epochs_start_anew():
     model, twin = twins(
         dense(1), "bernoulli", metrics=lambda: ["accuracy", metrics.AUC(name="auc")]
@@ -232,11 +246,13 @@ def test_members_are_averaged_before_a_metric_sees_them():
     np.testing.assert_allclose(mse, np.mean((mean - BINARY) ** 2), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_multi_class_auc_needs_one_hot_targets():
     one_hot = keras.utils.to_categorical(CLASSES, 3)
     same_metrics(dense(3), "one-hot", lambda: [metrics.AUC(name="auc")], X, one_hot)
 
 
+@pytest.mark.slow
 def test_learned_noise_does_not_enter_the_mean():
     inputs = keras.Input((3,))
     outputs = tfbbb.layers.DenseVariational(

@@ -261,6 +261,7 @@ def test_frozen_layer_keeps_its_posterior():
     )
 
 
+@pytest.mark.slow
 def test_freezing_and_unfreezing_train_as_the_twin():
     model, twin = twins(residual)
     for trainable in (False, True):
@@ -438,6 +439,7 @@ def test_sequential_network_becomes_a_bayesian_model():
     np.testing.assert_allclose(nll - CONSTANT, error, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_stateful_recurrence_carries_its_state():
     def network(layers):
         inputs = keras.Input(batch_shape=(8, 5, 2))
@@ -451,6 +453,7 @@ def test_stateful_recurrence_carries_its_state():
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_decoder_starts_at_the_state_of_the_encoder():
     def network(layers):
         inputs = keras.Input((5, 2))

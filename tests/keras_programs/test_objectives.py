@@ -122,6 +122,7 @@ def test_nll_is_that_of_scipy(kind):
     np.testing.assert_allclose(nll, -log_density.mean(), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_nll_of_classes_is_the_cross_entropy():
     def network(layers):
         inputs = keras.Input((3,))
@@ -256,6 +257,7 @@ def test_predictive_of_a_linear_model_is_the_closed_form():
     np.testing.assert_allclose(answer.aleatoric, 0.5, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_point_posteriors_have_no_epistemic_variance():
     model = bayesian(**POINT)
     model.fit(X, Y, verbose=0)
@@ -270,6 +272,7 @@ def test_second_fit_counts_its_own_rows():
         np.testing.assert_allclose(history["loss"][0], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_evaluate_reports_what_fit_reports():
     model = bayesian(**POINT)
     history = model.fit(X, Y, validation_data=(X, Y), batch_size=16, verbose=0).history

@@ -24,10 +24,9 @@ X = RANDOM.normal(size=(41, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(41, 1)).astype("float32")
 KINDS = (
     "normal",
-    "bernoulli",
     *(
         pytest.param(k, marks=pytest.mark.slow)
-        for k in ("student_t", "gamma", "categorical")
+        for k in ("bernoulli", "student_t", "gamma", "categorical")
     ),
 )
 
@@ -125,9 +124,14 @@ def test_one_layer_of_another_type_in_a_plain_network():
 
 @pytest.mark.parametrize(
     "options",
-    [{"run_eagerly": True}, {"jit_compile": True}, {"steps_per_execution": 3}],
+    [
+        {"steps_per_execution": 3},
+        pytest.param({"run_eagerly": True}, marks=pytest.mark.slow),
+        pytest.param({"jit_compile": True}, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:The model that calls")
+@pytest.mark.usefixtures("compiled_functions")
 def test_compilation_does_not_change_the_figures(options):
     model, twin = twins(
         regression, **{"run_eagerly": False, "jit_compile": False} | options
@@ -173,6 +177,8 @@ def test_seed_of_a_layer_fixes_its_noise():
     assert not np.allclose(outputs(5), outputs(6))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_functions")
 def test_strategy_of_one_device_changes_nothing():
     with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
         model, twin = twins(regression, run_eagerly=False, jit_compile=False)

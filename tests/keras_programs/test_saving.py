@@ -61,6 +61,7 @@ def test_loaded_model_trains_on_as_if_never_saved(tmp_path):
     assert_same_weights(loaded, model, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_model_loads_without_its_compilation(tmp_path):
     model = fitted(metrics=["mae"])
     model.save(tmp_path / "model.keras")
@@ -77,6 +78,7 @@ def test_weights_load_into_a_new_model(tmp_path):
     assert other.num_rows == 40
 
 
+@pytest.mark.slow
 def test_checkpoint_of_tensorflow_restores_everything(tmp_path):
     model, other = fitted(), bayesian()
     path = tf.train.Checkpoint(model=model).save(tmp_path / "checkpoint")
@@ -84,6 +86,7 @@ def test_checkpoint_of_tensorflow_restores_everything(tmp_path):
     assert_same_predictions(other, model)
 
 
+@pytest.mark.slow
 def test_list_of_arrays_is_all_of_a_model():
     model, other = fitted(), bayesian()
     other.set_weights(model.get_weights())
@@ -115,6 +118,7 @@ def test_former_format_is_refused_with_a_remedy(tmp_path):
         bayesian().save(tmp_path / "model.h5")
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_tensorflow_saves_a_network_with_our_layers(tmp_path):
     layer = tfbbb.layers.DenseVariational(1, kl_weight=1 / 40, **POINT)
     network = keras.Sequential([keras.Input((3,)), layer])
@@ -126,6 +130,8 @@ def test_tensorflow_saves_a_network_with_our_layers(tmp_path):
     np.testing.assert_allclose(next(iter(served.values())), network(X), rtol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_functions")
 def test_keras_export_is_the_predictive(tmp_path):
     model = fitted()
     model.export(tmp_path / "exported" / "1", verbose=False)
@@ -133,12 +139,14 @@ def test_keras_export_is_the_predictive(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_functions")
 def test_exported_predictive_answers_as_the_model(tmp_path):
     model = fitted(members=2)
     model.export_predictive(tmp_path / "numbers" / "1")
     assert_same_predictions(tfbbb.load(tmp_path / "numbers"), model)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
     inputs = keras.Input((4,), dtype="int32")
     hidden = keras.layers.Flatten()(tfbbb.layers.EmbeddingVariational(6, 2)(inputs))
@@ -153,6 +161,7 @@ def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_functions")
 def test_exported_model_of_images_answers_as_the_model(tmp_path):
     inputs = keras.Input((4, 4, 1))
     hidden = keras.layers.Flatten()(tfbbb.layers.Conv2DVariational(2, 3)(inputs))

@@ -92,6 +92,7 @@ def test_rows_of_weight_zero_train_as_if_left_out():
     assert_same_weights(weighted, trained(regression, "normal", X[kept], Y[kept]))
 
 
+@pytest.mark.slow
 def test_scale_of_the_weights_does_not_move_the_nll():
     figures = [
         trained(regression, "normal", X, Y, sample_weight=scale * WEIGHTS)
@@ -145,6 +146,7 @@ def test_validation_data_bring_their_weights(regressions):
     np.testing.assert_allclose(history["val_rmse"][0], theirs["rmse"], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_class_weights_of_one_change_nothing():
     plain = trained(classifier, "categorical", X, LABELS)
     weighted = trained(
@@ -154,7 +156,14 @@ def test_class_weights_of_one_change_nothing():
     assert weighted.num_rows == plain.num_rows == 40
 
 
-@pytest.mark.parametrize("labels", ["indices", "column", "one-hot"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param("indices", marks=pytest.mark.slow),
+        pytest.param("column", marks=pytest.mark.slow),
+        "one-hot",
+    ],
+)
 def test_class_weight_is_a_sample_weight(labels):
     y = {
         "indices": LABELS,
@@ -187,6 +196,7 @@ def test_balanced_class_weights_keep_the_number_of_rows():
     np.testing.assert_allclose(model.num_rows, 40, rtol=1e-5)
 
 
+@pytest.mark.usefixtures("compiled_functions")
 def test_tiny_class_weights_do_not_drown_the_data():
     inputs = keras.Input((3,))
     hidden = tfbbb.layers.DenseVariational(8, "tanh")(inputs)

@@ -415,7 +415,7 @@ def test_arguments_that_do_not_fit_are_refused(
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (np.zeros((12, 3)), r"shape \['rows', 2\]. Received: .*\(12, 3\)"),
+        (np.zeros((12, 3)), r"shape \[rows, 2\], .*Received: .*\(12, 3\)"),
         (
             np.full((12, 2), np.nan),
             r"finite numbers, 1e\+18 .* Received: \[nan, nan\] in row 0",
@@ -435,10 +435,13 @@ def test_classes_are_indices_or_one_hot_rows(classes: SimpleNamespace) -> None:
     expected = prediction.log_prob(LABELS)
     for given in (LABELS[:, np.newaxis], np.eye(3)[LABELS], LABELS.astype(float)):
         np.testing.assert_array_equal(prediction.log_prob(given), expected)
-    wrong = (LABELS + 1, np.eye(3)[LABELS] * 0.5, LABELS.reshape(6, 2))
-    for given in wrong:
+    for wrong in (LABELS + 1, np.eye(3)[LABELS] * 0.5):
         with pytest.raises(ValueError, match="must be class indices 0 to 2"):
-            prediction.log_prob(given)
+            prediction.log_prob(wrong)
+    with pytest.raises(
+        ValueError, match=r"shape \[rows\] or \[rows, 1\] or \[rows, 3\]"
+    ):
+        prediction.log_prob(LABELS.reshape(6, 2))
 
 
 @pytest.fixture(scope="module")

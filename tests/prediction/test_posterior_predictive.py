@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import tfbbb
 from tfbbb.layers import DenseVariational
@@ -187,14 +186,6 @@ def test_single_column_may_come_without_its_dimension():
     x = np.linspace(-1.0, 1.0, 5)
     flat, column = model.predictive(x), model.predictive(x[:, np.newaxis])
     np.testing.assert_allclose(flat.mean, column.mean, rtol=1e-6)
-
-
-def test_datasets_are_refused_with_what_to_do():
-    inputs = keras.Input((4,))
-    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
-    data = tf.data.Dataset.from_tensor_slices(np.ones((8, 4))).batch(4)
-    with pytest.raises(ValueError, match=r"takes arrays, not a dataset"):
-        model.predictive(data)
 
 
 def test_rows_without_a_finite_answer_are_refused_by_number():

@@ -362,3 +362,21 @@ def test_timeseries_windows_of_keras():
 def test_targets_of_one_row_are_refused_where_inputs_have_more():
     with pytest.raises(ValueError, match=r"(?i)cardinality|rows"):
         bayesian().fit(X, Y[:20], verbose=0)
+
+
+@pytest.mark.parametrize("form", ["arrays", "generator", "validation dataset"])
+def test_soft_labels_are_refused_not_rounded(form):
+    labels = keras.utils.to_categorical(X.argmax(axis=1), 3)
+    soft = (0.9 * labels + 0.1 / 3).astype("float32")
+    inputs = keras.Input((3,))
+    outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    model.compile("sgd", run_eagerly=True)
+    held_out = tf.data.Dataset.from_tensor_slices((X, soft)).batch(10)
+    data, options = {
+        "arrays": ((X, soft), {}),
+        "generator": ((((X, soft) for _ in range(1)),), {"dataset_size": 50}),
+        "validation dataset": ((X, labels), {"validation_data": held_out}),
+    }[form]
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="single 1"):
+        model.fit(*data, verbose=0, **options)

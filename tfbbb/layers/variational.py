@@ -378,7 +378,10 @@ class VariationalLayer(keras.Layer):
         if self._step.identity != identity:
             if getattr(outermost_layer(self), "jit_compile", False):
                 _warn_of_xla_on_cpu(self)
-            if exports_call():
+            if exports_call() and any(
+                not weight.posterior.deterministic
+                for weight in self.variational_weights
+            ):
                 _warn_of_exported_draw(self)
             self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1

@@ -22,7 +22,8 @@ KINDS = {
     "kl_schedule": (kl_schedules, families.kl_schedules),
 }
 # What the model or the data say, or Keras.
-NOT_ASKED = {"kwargs", "members", "num_classes"}
+# A table has no void class.
+NOT_ASKED = {"kwargs", "members", "num_classes", "ignore_class"}
 
 
 def registered(module):

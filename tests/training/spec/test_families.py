@@ -21,8 +21,7 @@ KINDS = {
     "likelihood": (likelihoods, families.likelihoods),
     "kl_schedule": (kl_schedules, families.kl_schedules),
 }
-# What the model or the data say, or Keras.
-# A table has no void class.
+# What the model or the data say, or Keras; a table has no void class.
 NOT_ASKED = {"kwargs", "members", "num_classes", "ignore_class"}
 
 

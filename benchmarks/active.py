@@ -134,7 +134,7 @@ def network(num_inputs: int, task: str) -> "BayesianModel":
 
 def scores(prediction: "Predictive", method: str, seed: int) -> np.ndarray:
     """Returns rows of the pool in the order of a method, [PER_ROUND]."""
-    from tfbbb import acquisition
+    from tfbbb.lab import acquisition
 
     if method == "bald, batch":
         return acquisition.select_batch(prediction, PER_ROUND, seed=seed)
@@ -257,7 +257,7 @@ def draw(measured: RecordFile) -> dict[str, "Figure"]:
     """Returns the learning curves: means over repeats and their standard errors."""
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import CYCLE, DARK
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
     names = [name for name in SETS if measured.select(set=name)]
     figure = Figure(figsize=(4.2 * len(names), 3.6), layout="constrained")

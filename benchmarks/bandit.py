@@ -140,7 +140,7 @@ def regret(
     import keras
     import tensorflow as tf
 
-    from tfbbb.bandits import ThompsonSampling
+    from tfbbb.lab.bandits import ThompsonSampling
 
     keras.utils.set_random_seed(seed)
     random = np.random.default_rng(seed)
@@ -247,7 +247,7 @@ def draw(measured: RecordFile) -> dict[str, "Figure"]:
     """Returns the curves of cumulative regret."""
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import CYCLE, DARK
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()

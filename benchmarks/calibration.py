@@ -154,7 +154,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
 
 def score(case: Case, split: int, method: str, epochs: int | None) -> dict[str, Any]:
     """Trains a job on the training rows of a split and scores the test rows."""
-    from tfbbb.data import TableError
+    from tfbbb.tables import TableError
     from tfbbb.training import SpecError, TrainingDivergedError, train_table
 
     train, test = case.splits[split]

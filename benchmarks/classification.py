@@ -37,7 +37,7 @@ from program import (
 from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
 
-from tfbbb.executor import Executor
+from tfbbb.training.executor import Executor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,7 +185,7 @@ def default_probabilities(
     """
     import pyarrow as pa
 
-    from tfbbb.data import TableError
+    from tfbbb.tables import TableError
     from tfbbb.training import SpecError, TrainingDivergedError, train_table
 
     columns = {f"x{i}": table.x[:, i] for i in range(table.x.shape[1])}
@@ -306,7 +306,12 @@ def draw(measured: RecordFile) -> "dict[str, Figure]":
     """Draws log-likelihood and calibration error of each set and method."""
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import BLUE, GREEN, VERMILION, drawn_axes
+    from tfbbb.scores.plots.style import (
+        BLUE,
+        GREEN,
+        VERMILION,
+        drawn_axes,
+    )
 
     records = measured.records
     sets = sets_of(records)

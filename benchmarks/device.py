@@ -11,7 +11,7 @@ from typing import Any
 def describe_device() -> dict[str, Any]:
     """Returns kind, name and number of the devices that this process sees."""
     # Another tree's processes, which `against.py` starts, import this module too.
-    from tfbbb.tensorflow_startup import import_tensorflow
+    from tfbbb.base.tensorflow_startup import import_tensorflow
 
     import_tensorflow()
     import tensorflow as tf

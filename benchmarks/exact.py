@@ -88,7 +88,7 @@ def design(task: str, table: int, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def exact_evidence(columns: np.ndarray, targets: np.ndarray) -> float:
     """Returns log N(y; 0, NOISE^2 I + PRIOR_SCALE^2 X X^T), in nats."""
-    from tfbbb.evidence import linear_log_evidence
+    from tfbbb.lab.evidence import linear_log_evidence
 
     return linear_log_evidence(
         columns, targets, noise_scale=NOISE, prior_covariance=PRIOR_SCALE**2
@@ -130,7 +130,7 @@ def trained_elbo(
     import tensorflow as tf
 
     import tfbbb
-    from tfbbb.divergences import kl_divergence
+    from tfbbb.bayes.divergences import kl_divergence
 
     keras.utils.set_random_seed(seed)
     layer = tfbbb.layers.DenseVariational(

@@ -15,7 +15,7 @@ from timing import machine, print_table, spread, write_json
 
 from tfbbb.cli.running_service import running_service
 from tfbbb.client import Client
-from tfbbb.data import samples
+from tfbbb.tables import samples
 
 JOBS = ("first job", "second job", "third job")
 MOMENTS = ("first epoch", "succeeded", "answers")

@@ -14,13 +14,13 @@ import numpy as np
 from images import PIXELS
 
 from tfbbb import BayesianModel
-from tfbbb.kl_schedules import Tempered
+from tfbbb.bayes.kl_schedules import Tempered
+from tfbbb.bayes.posteriors import MeanFieldNormal
+from tfbbb.bayes.priors import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.metrics import expected_calibration_error
-from tfbbb.optimizers import Adam
-from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.model.optimizers import Adam
 from tfbbb.prediction import Predictive
-from tfbbb.priors import Normal
+from tfbbb.scores.metrics import expected_calibration_error
 
 NUM_CLASSES = 10
 

@@ -86,7 +86,7 @@ def _by_fit(posterior: str) -> Callable[..., Any]:
         import keras
 
         import tfbbb
-        from tfbbb.conversion import with_posterior
+        from tfbbb.model.conversion import with_posterior
 
         variational = with_posterior(model, posterior)
         epochs = _epochs(len(x), steps)
@@ -122,7 +122,7 @@ def _cyclical(name: str) -> Callable[..., Any]:
 
 
 def _pbp(model: Any, x: Any, y: Any, steps: int) -> Any:
-    from tfbbb import inference
+    from tfbbb.lab import inference
 
     method = inference.PBP(epochs=40 if steps == _STEPS else 2)
     return method.fit(model, x, y, verbose=0)

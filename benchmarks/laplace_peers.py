@@ -31,10 +31,10 @@ from records import SkippedError
 from timing import machine, print_table, write_json
 
 import tfbbb
-from tfbbb.conversion import with_posterior
 from tfbbb.inference import Laplace
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.row_derivatives import RowPass
+from tfbbb.model.conversion import with_posterior
 
 PEER = Peer("fit_laplace_torch", ("laplace-torch==0.3",))
 PRECISION = 2.0

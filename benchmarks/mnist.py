@@ -122,8 +122,8 @@ def figures(
     """Trains one network; returns its figures, errors in percent."""
     from image_networks import make_network, score_classes, train
 
-    from tfbbb.compression import GradualPruning, pruning_curve
-    from tfbbb.likelihoods import Categorical
+    from tfbbb.bayes.likelihoods import Categorical
+    from tfbbb.lab.compression import GradualPruning, pruning_curve
 
     def predict(model: Any, images: Any, draws: int, masks: bool = False) -> Any:
         return model.predictive(
@@ -316,7 +316,11 @@ def draw(measured: RecordFile) -> "Mapping[str, Figure]":
     """Draws the errors against epochs, and against the share of removed weights."""
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import CYCLE, DARK, drawn_axes
+    from tfbbb.scores.plots.style import (
+        CYCLE,
+        DARK,
+        drawn_axes,
+    )
 
     paper = published("mnist")
     figure = Figure(figsize=(11.0, 4.5), layout="constrained")

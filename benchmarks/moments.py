@@ -18,8 +18,8 @@ import numpy as np
 from timing import machine, print_table, write_json
 
 from tfbbb import BayesianModel
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
 from tfbbb.prediction.moments import operations, output_moments
 
 SETS = ("yacht", "bostonHousing", "energy")

@@ -10,8 +10,8 @@ from network_settings import SETTINGS
 from scores import MixtureOfNormals
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
 
 # Training may end after these shares of the steps.
 _STAGES = (0.125, 0.25, 0.5, 1.0)

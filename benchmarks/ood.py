@@ -136,7 +136,7 @@ def image_figures(
     """Returns what the uncertainty of a network knows about images."""
     from image_networks import score_classes
 
-    from tfbbb.metrics import out_of_distribution_auroc, risk_coverage_curve
+    from tfbbb.scores.metrics import out_of_distribution_auroc, risk_coverage_curve
 
     def predict(images: np.ndarray) -> Any:
         return model.predictive(
@@ -214,7 +214,7 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Trains a job outside the gap; returns figures of rows outside and inside."""
     import pyarrow as pa
 
-    from tfbbb.metrics import out_of_distribution_auroc
+    from tfbbb.scores.metrics import out_of_distribution_auroc
     from tfbbb.training import train_table
     from tfbbb.training.held_out import held_out_figures
 
@@ -368,7 +368,7 @@ def draw(measured: RecordFile) -> "Mapping[str, Figure]":
 def _draw_images(records: list[dict[str, Any]]) -> "Figure":
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import CYCLE, drawn_axes
+    from tfbbb.scores.plots.style import CYCLE, drawn_axes
 
     figure = Figure(figsize=(11.0, 4.5), layout="constrained")
     left, right = map(drawn_axes, figure.subplots(1, 2))
@@ -405,7 +405,11 @@ def _draw_images(records: list[dict[str, Any]]) -> "Figure":
 def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import CYCLE, DARK, drawn_axes
+    from tfbbb.scores.plots.style import (
+        CYCLE,
+        DARK,
+        drawn_axes,
+    )
 
     figure = Figure(figsize=(11.0, 4.5), layout="constrained")
     left, right = map(drawn_axes, figure.subplots(1, 2))
@@ -438,7 +442,11 @@ def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
 def _draw_gaps(records: list[dict[str, Any]]) -> "Figure":
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import CYCLE, DARK, drawn_axes
+    from tfbbb.scores.plots.style import (
+        CYCLE,
+        DARK,
+        drawn_axes,
+    )
 
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
     axes = drawn_axes(figure.subplots())

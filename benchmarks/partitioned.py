@@ -136,7 +136,7 @@ def score(
     """Trains a network on the training rows of a split and scores the test rows."""
     import keras
 
-    from tfbbb.distributed import PartitionedVI
+    from tfbbb.lab.distributed import PartitionedVI
 
     keras.utils.set_random_seed(split.table.num_splits)
     x, y = split.x_train, split.y_train
@@ -266,13 +266,13 @@ def cost_of_rows(model: str, size: int) -> dict[str, float]:
     random = np.random.default_rng(0)
     x = random.standard_normal((size, COLUMNS), dtype=np.float32)
     y = x[:, 0] + 0.1 * random.standard_normal(size, dtype=np.float32)
-    from tfbbb.distributed.linear_rows import LinearRows
-    from tfbbb.inference.natural_normal import NaturalNormal
+    from tfbbb.lab.distributed.linear_rows import LinearRows
+    from tfbbb.lab.inference.natural_normal import NaturalNormal
 
     if model == "linear regression":
         prior = NaturalNormal.from_moments(np.zeros(COLUMNS), np.ones(COLUMNS))
         return {"seconds": least_time(lambda: LinearRows(x, y, 0.1, prior))}
-    from tfbbb.distributed.network_rows import (
+    from tfbbb.lab.distributed.network_rows import (
         LocalTraining,
         NetworkRows,
         NetworkWeights,
@@ -303,8 +303,8 @@ def least_time(function: Callable[[], Any]) -> float:
 
 def cost_of_an_update(weights: int) -> dict[str, float]:
     """Returns the seconds of the server for a task and its update, and their bytes."""
-    from tfbbb.distributed.factor_server import FactorServer, Update
-    from tfbbb.inference.natural_normal import NaturalNormal
+    from tfbbb.lab.distributed.factor_server import FactorServer, Update
+    from tfbbb.lab.inference.natural_normal import NaturalNormal
 
     prior = NaturalNormal.from_moments(np.zeros(weights), np.ones(weights))
     server = FactorServer(prior, 10)

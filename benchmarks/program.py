@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from records import RecordFile
 
-from tfbbb.executor import Executor, TaskError, make_executor
+from tfbbb.training.executor import (
+    Executor,
+    TaskError,
+    make_executor,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 from timing import interleaved, machine, print_table, ratio, spread, write_json
 
-from tfbbb.data import TableScan, read_table
+from tfbbb.tables import TableScan, read_table
 
 ARROW = "pyarrow.csv.read_csv"
 WORDS = ("mill lane", "park road", "high street", "church close", "station square")

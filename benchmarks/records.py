@@ -20,8 +20,12 @@ from device import describe_device
 from timing import rounded
 
 import tfbbb
-from tfbbb.executor import Executor, InProcessExecutor, Task
-from tfbbb.tensorflow_startup import import_tensorflow
+from tfbbb.base.tensorflow_startup import import_tensorflow
+from tfbbb.training.executor import (
+    Executor,
+    InProcessExecutor,
+    Task,
+)
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6

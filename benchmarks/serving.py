@@ -31,7 +31,7 @@ from load_generator import send_load
 from program import argument_parser, markdown_table, run
 from records import RecordFile, SkippedError
 
-from tfbbb.tensorflow_startup import import_tensorflow
+from tfbbb.base.tensorflow_startup import import_tensorflow
 
 _FOLDER = Path(__file__).resolve().parent
 _PORT = 8393

@@ -1,7 +1,7 @@
 """A simulated cluster: workers that are slow or die, and messages that are lost.
 
 Time is simulated, the mathematics is not: the server and the partitions are those of
-`tfbbb.distributed`, with linear regression, whose best factorised q is known.
+`tfbbb.lab.distributed`, with linear regression, whose best factorised q is known.
 """
 
 import heapq
@@ -10,10 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfbbb.distributed.factor_server import FactorServer, Task, Update
-from tfbbb.distributed.linear_rows import LinearRows
-from tfbbb.distributed.partition import Partition
-from tfbbb.inference.natural_normal import NaturalNormal
+from tfbbb.lab.distributed.factor_server import (
+    FactorServer,
+    Task,
+    Update,
+)
+from tfbbb.lab.distributed.linear_rows import LinearRows
+from tfbbb.lab.distributed.partition import Partition
+from tfbbb.lab.inference.natural_normal import NaturalNormal
 
 NOISE = 0.5
 

@@ -33,7 +33,7 @@ from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, class_scores, mixture_scores, prediction_scores
 from table_sources import FOLDS, SourceTable, find_sources
 
-from tfbbb.executor import Executor
+from tfbbb.training.executor import Executor
 
 if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
@@ -140,7 +140,11 @@ def score_default(
     table: SourceTable, test: np.ndarray, files: Mapping[str, Path], *, smoke: bool
 ) -> dict[str, Any]:
     """Scores `train_table` with the name of the target; `smoke` takes fewer steps."""
-    from tfbbb.data import TableError, TableScan, read_table
+    from tfbbb.tables import (
+        TableError,
+        TableScan,
+        read_table,
+    )
     from tfbbb.training import SpecError, TrainingDivergedError, train_table
 
     spec = {"target": table.target} | ({"training": {"steps": 200}} if smoke else {})
@@ -181,9 +185,9 @@ def beside_baselines(
         baseline) and in `log_likelihood` (nats per row) on the test rows, and of which
         of the two its training said that the model is better.
     """
-    from tfbbb.data import read_table
-    from tfbbb.evaluation import PredictedRows, judge
-    from tfbbb.evaluation.judgement import STANDARD_ERRORS
+    from tfbbb.judging.evaluation import PredictedRows, judge
+    from tfbbb.judging.evaluation.judgement import STANDARD_ERRORS
+    from tfbbb.tables import read_table
 
     assert trained.baselines is not None
     test = read_table(file)

@@ -373,7 +373,11 @@ def draw(measured: RecordFile) -> dict[str, "Figure"]:
     """Returns the bands of 90 %: a row of panels for each curve."""
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import BLUE, DARK, LIGHT
+    from tfbbb.scores.plots.style import (
+        BLUE,
+        DARK,
+        LIGHT,
+    )
 
     names = [name for name in FUNCTIONS if measured.select(curve=name)]
     methods = [m for m in METHODS if m not in (METHODS[1], "noise alone")]

@@ -31,7 +31,7 @@ from scores import MixtureOfNormals, mixture_scores, prediction_scores
 from standard_splits import Split, Table, find_tables
 from uci_report import compare, draw, report
 
-from tfbbb.executor import Executor
+from tfbbb.training.executor import Executor
 
 __all__ = ["compare", "draw", "main", "report"]
 
@@ -163,7 +163,7 @@ def score_default(split: Split, *, smoke: bool) -> dict[str, Any]:
     """Scores `train_table` with the name of the target; `smoke` takes fewer steps."""
     import pyarrow as pa
 
-    from tfbbb.data import TableError
+    from tfbbb.tables import TableError
     from tfbbb.training import SpecError, TrainingDivergedError, train_table
 
     def table(x: np.ndarray, y: np.ndarray) -> pa.Table:

@@ -237,7 +237,12 @@ def draw(measured: RecordFile) -> "dict[str, Figure]":
     """Draws the log-likelihoods of each set, measured and published."""
     from matplotlib.figure import Figure
 
-    from tfbbb.plots.style import BLUE, DARK, VERMILION, drawn_axes
+    from tfbbb.scores.plots.style import (
+        BLUE,
+        DARK,
+        VERMILION,
+        drawn_axes,
+    )
 
     means = Means(measured.records)
     columns = min(3, len(means.sets))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.data.writing import write_table
+from tfbbb.tables.writing import write_table
 
 ROOT = Path(__file__).parent.parent
 PAGES = {

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb import layers
-from tfbbb.estimators import Local, Weight
+from tfbbb.bayes.estimators import Local, Weight
 
 # Positional arguments, options, and what the layer sees of a row of 24 numbers.
 KINDS = {

@@ -5,8 +5,8 @@ import inspect
 import keras
 import numpy as np
 
+from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import VariationalLayer
-from tfbbb.private_apis import sublayers
 
 
 def weights_of(layer):

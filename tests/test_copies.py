@@ -12,8 +12,8 @@ from sklearn.base import clone as sklearn_clone
 
 import tfbbb
 from tfbbb import likelihoods, recalibration
-from tfbbb.inference_result import InferenceResult
 from tfbbb.layers import DenseVariational
+from tfbbb.model.inference_result import InferenceResult
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(24, 3)).astype("float32")

@@ -27,8 +27,8 @@ def two_devices():
     import tensorflow as tf
 
     from tests.ensembles import ALMOST_A_POINT, X, Y, network
-    from tests.metrics import test_in_keras as metrics
-    from tests.test_members import exact_gradient, linear
+    from tests.model.test_members import exact_gradient, linear
+    from tests.scores.metrics import test_in_keras as metrics
     from tfbbb import BayesianModel
     from tfbbb.layers import DenseVariational, LSTMVariational
 

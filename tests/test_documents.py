@@ -23,7 +23,7 @@ from tests.documents import (
 )
 from tfbbb.cli import app
 from tfbbb.cli.running_service import running_service
-from tfbbb.data import read_table
+from tfbbb.tables import read_table
 
 NUM_PROGRAMS = {
     "README.md": 2,

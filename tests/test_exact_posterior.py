@@ -17,7 +17,7 @@ from scipy import optimize, stats
 from tests.repeated_calls import repeated
 from tests.variational_weights import variational_weight
 from tfbbb import BayesianModel, estimators, likelihoods, optimizers, posteriors, priors
-from tfbbb.divergences import kl_divergence
+from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
 
 NOISE, PRIOR_SCALE, ROWS, SIZE = 0.5, 0.7, 40, 5

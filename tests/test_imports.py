@@ -9,48 +9,44 @@ import tfbbb
 
 ROOT = Path(tfbbb.__file__).parent.parent
 
-# The parts of `tfbbb`, from the top. A part may import the parts of its own line and of
-# the lines below, but not of a line above. No single module imports in a circle, not
-# even the modules of two parts in one line.
-LAYERS = """
-__main__
-cli
-tfbbb client
-sklearn tuning
-training plots explain
-evaluation
-callbacks
-evidence
-distributed
-inference
-bandits compression conversion compat
-model model_average predictive_model class_weights
-acquisition export metrics members finite_inputs
-prediction recalibration
-likelihood_model losses
-layers
-estimators
-divergences
-variational_weight
-likelihoods priors
-posteriors kl_schedules optimizers
-families layer_state probability_outputs clones
-training_rows dataset_rows
-call_context data batch_layout executor noise private_apis strategy support
-place_weights target_shape validation_errors
-abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
-drift drift_reference elementwise_activations exact_numbers extras flushing
-inference_result
-known_fields model_name private_tensorflow ray_connection shown_number snake_case
-stacking tensorflow_startup types version
-"""
-RANKS = {
-    part: rank
-    for rank, line in enumerate(reversed(LAYERS.strip().splitlines()))
-    for part in line.split()
+# Three rings on common ground. A ring may import the rings that it names, and itself.
+RINGS = {
+    "ground": ({"base", "tables", "version"}, ()),
+    "kit": (
+        {"bayes", "layers", "prediction", "export", "scores", "model", "inference"},
+        ("ground",),
+    ),
+    "tables": (
+        {"judging", "training", "sklearn", "client", "cli", "tfbbb", "__main__"},
+        ("ground", "kit"),
+    ),
+    "lab": ({"lab"}, ("ground", "kit", "tables")),
 }
+RING_OF = {folder: ring for ring, (folders, _) in RINGS.items() for folder in folders}
+# The folders of `tfbbb`, from the top: none imports a folder to its left.
+ORDER = (
+    *("__main__", "cli", "tfbbb", "lab", "client", "sklearn", "training", "judging"),
+    *("inference", "model", "scores", "export", "prediction", "layers", "bayes"),
+    *("tables", "base", "version"),
+)
+# The folders that the service may import.
+SERVICE = {"base", "tables", "prediction", "export", "judging", "training"}
 # Folders that import no TensorFlow, with their modules that do.
 WITHOUT_TENSORFLOW = {
+    "tfbbb.bayes.families": set(),
+    "tfbbb.cli": {"prediction_table"},
+    "tfbbb.client": set(),
+    "tfbbb.sklearn": set(),
+    "tfbbb.tables": {
+        # Layers and tensors of columns.
+        *("calendar_features", "column_input", "features", "hashed_text"),
+        *("memory_rows", "one_hot"),
+        *("once_per_row", "piecewise_linear_encoding", "row_layout", "standardize"),
+        "stored_rows",
+    },
+    "tfbbb.training.spec": set(),
+}
+TENSORFLOW = {
     "tfbbb.cli": {"prediction_table"},
     "tfbbb.client": set(),
     "tfbbb.data": {
@@ -166,18 +162,29 @@ def test_packages_do_not_import_in_a_circle():
     assert not found, f"these modules import each other on the way: {found}"
 
 
-def test_layers_name_every_part():
-    assert {part(name) for name in PATHS} == set(RANKS)
+def test_every_folder_is_in_a_ring():
+    assert {part(name) for name in PATHS} == set(RING_OF) == set(ORDER)
 
 
-def test_parts_import_no_part_above():
+def test_no_ring_imports_a_ring_around_it():
+    crossing = [
+        f"{name} imports {other}"
+        for name, found in imports().items()
+        for other in found
+        if (outer := RING_OF[part(other)]) != (ring := RING_OF[part(name)])
+        and outer not in RINGS[ring][1]
+    ]
+    assert not crossing, f"see RINGS in {Path(__file__).name}: {crossing}"
+
+
+def test_no_folder_imports_a_folder_above():
     upwards = [
         f"{name} imports {other}"
         for name, found in imports().items()
         for other in found
-        if RANKS[part(other)] > RANKS[part(name)]
+        if ORDER.index(part(other)) < ORDER.index(part(name))
     ]
-    assert not upwards, f"see LAYERS in {Path(__file__).name}: {upwards}"
+    assert not upwards, f"see ORDER in {Path(__file__).name}: {upwards}"
 
 
 @pytest.mark.parametrize("folder", WITHOUT_TENSORFLOW)
@@ -193,10 +200,17 @@ def test_folder_imports_no_tensorflow(folder):
 
 
 def test_declarations_import_nothing_else():
-    allowed = ("tfbbb.families", "tfbbb.data.task", "tfbbb.support")
+    allowed = ("tfbbb.bayes.families", "tfbbb.base.task")
     for name, found in imports().items():
-        if name.startswith("tfbbb.families"):
+        if name.startswith("tfbbb.bayes.families"):
             assert all(other.startswith(allowed) for other in found), name
+
+
+def test_the_service_imports_exports_predictions_and_tables_alone():
+    for path in (ROOT / "service").rglob("*.py"):
+        names = list(imported(ast.walk(ast.parse(path.read_text()))))
+        found = {part(e[0]) for e in names if e[0].startswith("tfbbb.")}
+        assert found - {"__version__"} <= SERVICE, f"{path} imports {found - SERVICE}"
 
 
 def test_only_commands_import_the_service():

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from tests.repeated_calls import repeated
 from tfbbb import losses
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
 
 N = 50
 ESTIMATORS = ("local", "weight", "flipout")

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Categorical, Normal
 from tfbbb.prediction.output_mask import OutputMask
 
 POINT = {"posterior": "point", "bias_posterior": "point"}

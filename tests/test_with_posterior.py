@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tfbbb.conversion import with_posterior
+from tfbbb.model.conversion import with_posterior
 
 POINT = {"posterior": "point", "bias_posterior": "point"}
 X = np.random.default_rng(5).normal(size=(6, 3)).astype("float32")

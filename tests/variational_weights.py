@@ -4,8 +4,8 @@ import keras
 import numpy as np
 
 from tfbbb import posteriors, priors
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.member_initializer import MemberInitializer
-from tfbbb.variational_weight import VariationalWeight
 
 
 def variational_weight(

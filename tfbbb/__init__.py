@@ -11,60 +11,55 @@ from typing import TYPE_CHECKING, Any
 from tfbbb.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from tfbbb.conversion import convert, to_deterministic
     from tfbbb.export import load
-    from tfbbb.model import BayesianModel
-    from tfbbb.model_average import ModelAverage, average
+    from tfbbb.model.bayesian_model import BayesianModel
+    from tfbbb.model.conversion import convert, to_deterministic
+    from tfbbb.model.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive
-    from tfbbb.recalibration import recalibrate
-    from tfbbb.tuning import tune
+    from tfbbb.prediction.recalibration import recalibrate
+    from tfbbb.training.tuning import tune
 
-_SUBPACKAGES = frozenset(
-    {
-        "acquisition",
-        "bandits",
-        "callbacks",
-        "client",
-        "compat",
-        "compression",
-        "data",
-        "distributed",
-        "divergences",
-        "estimators",
-        "evaluation",
-        "evidence",
-        "executor",
-        "explain",
-        "export",
-        "families",
-        "inference",
-        "kl_schedules",
-        "layers",
-        "likelihoods",
-        "losses",
-        "metrics",
-        "optimizers",
-        "plots",
-        "posteriors",
-        "prediction",
-        "priors",
-        "recalibration",
-        "sklearn",
-        "training",
-        "tuning",
-    }
-)
+# The modules and folders that programs use by these names, and where they are.
+_MODULES = {
+    "callbacks": "tfbbb.model.callbacks",
+    "client": "tfbbb.client",
+    "compression": "tfbbb.model.compression",
+    "divergences": "tfbbb.bayes.divergences",
+    "estimators": "tfbbb.bayes.estimators",
+    "evaluation": "tfbbb.judging.evaluation",
+    "executor": "tfbbb.training.executor",
+    "explain": "tfbbb.judging.explain",
+    "export": "tfbbb.export",
+    "families": "tfbbb.bayes.families",
+    "inference": "tfbbb.inference",
+    "kl_schedules": "tfbbb.bayes.kl_schedules",
+    "lab": "tfbbb.lab",
+    "layers": "tfbbb.layers",
+    "likelihoods": "tfbbb.bayes.likelihoods",
+    "losses": "tfbbb.model.losses",
+    "metrics": "tfbbb.scores.metrics",
+    "optimizers": "tfbbb.model.optimizers",
+    "plots": "tfbbb.scores.plots",
+    "posteriors": "tfbbb.bayes.posteriors",
+    "prediction": "tfbbb.prediction",
+    "priors": "tfbbb.bayes.priors",
+    "recalibration": "tfbbb.prediction.recalibration",
+    "sklearn": "tfbbb.sklearn",
+    "tables": "tfbbb.tables",
+    "training": "tfbbb.training",
+    "tuning": "tfbbb.training.tuning",
+}
 _HOMES = {
-    "BayesianModel": "tfbbb.model",
-    "ModelAverage": "tfbbb.model_average",
-    "average": "tfbbb.model_average",
-    "convert": "tfbbb.conversion",
-    "to_deterministic": "tfbbb.conversion",
+    "BayesianModel": "tfbbb.model.bayesian_model",
+    "ModelAverage": "tfbbb.model.model_average",
+    "average": "tfbbb.model.model_average",
+    "convert": "tfbbb.model.conversion",
+    "to_deterministic": "tfbbb.model.conversion",
     "load": "tfbbb.export",
     "Predictive": "tfbbb.prediction",
     "predictive": "tfbbb.prediction",
-    "recalibrate": "tfbbb.recalibration",
-    "tune": "tfbbb.tuning",
+    "recalibrate": "tfbbb.prediction.recalibration",
+    "tune": "tfbbb.training.tuning",
 }
 
 __all__ = [
@@ -82,8 +77,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBPACKAGES:
-        return importlib.import_module(f"tfbbb.{name}")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -91,10 +86,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     special = (name for name in globals() if name.startswith("__"))
-    return sorted({*special, *_SUBPACKAGES, *_HOMES})
+    return sorted({*special, *_MODULES, *_HOMES})
 
 
 if sys.modules.get("keras") is not None:
     # A program that has imported Keras may load a saved model next, for which Keras
     # must know our classes.
-    importlib.import_module("tfbbb.model_average")
+    importlib.import_module("tfbbb.model.model_average")

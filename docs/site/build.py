@@ -21,7 +21,7 @@ from docs.site.links import page_of_site, with_site_links
 from docs.site.programs import run_page
 from docs.site.reference import write_reference
 from tests.documents import GALLERY, PAGES, ROOT, blocks
-from tfbbb.extras import import_extra
+from tfbbb.base.extras import import_extra
 
 BUILD = ROOT / "build" / "docs"
 SITE = ROOT / "service" / "guide"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.inspection_process.histogram import Histogram, histogram_of
-from tfbbb.data.notations import Notation, infer_notation
-from tfbbb.data.notations.missing_marks import are_missing
+from tfbbb.tables.notations import Notation, infer_notation
+from tfbbb.tables.notations.missing_marks import are_missing
 
 _MOST_DISTINCT = 1000
 _LONGEST_COUNTED = 256

@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tfbbb.data.feature_inference import infer_features
-from tfbbb.data.relations import Relations
+from tfbbb.tables.feature_inference import infer_features
+from tfbbb.tables.relations import Relations
 
 _MOST_ROWS, _FEWEST_ROWS = 20_000, 500
 _MOST_CELLS = 1_000_000

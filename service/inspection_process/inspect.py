@@ -25,8 +25,8 @@ from service.shared.inspection import (
     Limits,
     Preview,
 )
-from tfbbb.data import TableError
-from tfbbb.data.scan import TableScan
+from tfbbb.tables import TableError
+from tfbbb.tables.scan import TableScan
 
 _SETTINGS = {
     "columns": "TFBBB_MAX_UPLOAD_COLUMNS",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from service.inspection_process.column_statistics import ColumnStatistics
-from tfbbb.data.task import MAX_CATEGORIES, MIN_ROWS
+from tfbbb.base.task import MAX_CATEGORIES, MIN_ROWS
 
 _MOSTLY = 0.9
 _MOST_LEVELS = 20

@@ -7,7 +7,7 @@ from service.shared.files import JobFiles, jobs_with_scratch
 from service.shared.job_state import ENDED
 from service.shared.queue import Lease, Queue
 from service.shared.store import STAGING
-from tfbbb.export.atomic import staged_for
+from tfbbb.base.files import staged_for
 
 
 def remove_scratch(queue: Queue, job_id: str) -> None:

@@ -13,7 +13,7 @@ from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
 from service.shared.store import Store, open_store
-from tfbbb.tensorflow_startup import import_tensorflow
+from tfbbb.base.tensorflow_startup import import_tensorflow
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 
@@ -58,7 +58,7 @@ class TableTrainer:
     ) -> TrainedJob:
         """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
         import_tensorflow()
-        from tfbbb.data.scan import TableScan
+        from tfbbb.tables.scan import TableScan
         from tfbbb.training import CheckpointError, train_table
 
         settings, spec = self.settings, JobSpec.model_validate(job.spec)

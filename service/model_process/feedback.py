@@ -18,7 +18,7 @@ from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.prediction_parameters import SIGNATURES, Parameters
 from service.shared.route import Route
 from service.shared.settings import Settings
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 from tfbbb.export.manifest import InputError
 
 logger = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ from service.shared.prediction_parameters import (
     DrawParameters,
     Parameters,
 )
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
+from tfbbb.base.validation_errors import describe_validation_error
 from tfbbb.export.manifest import Feature
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
-from tfbbb.validation_errors import describe_validation_error
 
 # Inputs of the signatures other than the table, and the parameters that set them.
 _TENSORS = {"num_samples": "num_samples", "seed": "seed"}

@@ -14,8 +14,8 @@ from service.model_process.copies import VersionCopies
 from service.model_process.version import ServedVersion, fingerprint, import_tensorflow
 from service.shared.errors import Unavailable, UnknownModel
 from service.shared.store import Store
+from tfbbb.base.texts import MOST_VERSIONS, is_model_name
 from tfbbb.export.versions import version_number
-from tfbbb.model_name import MOST_VERSIONS, is_model_name
 
 logger = logging.getLogger(__name__)
 

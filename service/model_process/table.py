@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from service.model_process.nested import flattened
-from tfbbb.abbreviation import abbreviate
-from tfbbb.data.table_error import TableError
+from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
+from tfbbb.tables.table_error import TableError
 
 
 def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.export.targets import class_name
 

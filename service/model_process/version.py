@@ -15,7 +15,7 @@ from service.model_process.speed import Speed
 from service.model_process.warm_up import warm_up
 from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
-from tfbbb import tensorflow_startup
+from tfbbb.base import tensorflow_startup
 from tfbbb.export.manifest import Manifest
 
 if TYPE_CHECKING:

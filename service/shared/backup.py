@@ -14,7 +14,7 @@ from service.shared.database import Database, new_id
 from service.shared.database.tables import ModelVersion
 from service.shared.database.upgrade import copy_sqlite
 from service.shared.settings import Settings
-from tfbbb.flushing import flush
+from tfbbb.base.files import flush
 
 logger = logging.getLogger(__name__)
 

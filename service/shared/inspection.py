@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from service.shared.settings import Settings
-from tfbbb.data.format import Format
+from tfbbb.tables.format import Format
 
 
 class Limits(BaseModel):

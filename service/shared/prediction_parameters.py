@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
-from tfbbb.known_fields import KnownFields
+from tfbbb.base.known_fields import KnownFields
 from tfbbb.prediction.levels import single_precision_level
 from tfbbb.prediction.questions import Question, served_questions
 

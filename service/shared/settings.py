@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from tfbbb.validation_errors import describe_rule
+from tfbbb.base.validation_errors import describe_rule
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from service.shared.database import Database, upgrade
 from service.shared.settings import Settings
 from tfbbb.cli import app
-from tfbbb.data.writing import write_table
+from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, train_table
 
 ROWS = 60

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.data import TableError
+from tfbbb.tables import TableError
 
 
 @pytest.mark.parametrize(

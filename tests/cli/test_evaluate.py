@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data.writing import write_table
 from tfbbb.export import load
+from tfbbb.tables.writing import write_table
 
 
 def test_a_model_is_judged_beside_the_baselines_of_its_training(

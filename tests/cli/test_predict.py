@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tfbbb.cli import app
-from tfbbb.data import read_table
-from tfbbb.data.writing import write_table
 from tfbbb.export import load
+from tfbbb.tables import read_table
+from tfbbb.tables.writing import write_table
 
 
 def parsed(text):

@@ -9,7 +9,7 @@ import pytest
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.model import Model
 from tfbbb.client.prediction import Prediction
-from tfbbb.data import TableScan, read_table
+from tfbbb.tables import TableScan, read_table
 
 BLOCK, BLOCKS = 100, 30
 # The first row of a block that the service refuses.

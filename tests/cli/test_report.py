@@ -2,7 +2,7 @@ import numpy as np
 
 from tfbbb.cli.column_report import column_entries, echo_columns
 from tfbbb.cli.report import echo_metrics, echo_recipe, echo_schema
-from tfbbb.data import Schema
+from tfbbb.tables import Schema
 
 GENERATOR = np.random.default_rng(0)
 

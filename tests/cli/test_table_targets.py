@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.cli.table_targets import read_labels_or_numbers
-from tfbbb.data import TableError
-from tfbbb.data.notations import infer_notation
+from tfbbb.tables import TableError
+from tfbbb.tables.notations import infer_notation
 
 TABLE = pa.table({"price": ["$1,200.50", "$80"], "fast": ["yes", "no"]})
 

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from tests.small_disk import small_disk
 from tfbbb.cli import app
-from tfbbb.data.writing import write_table
-from tfbbb.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.export.manifest import Manifest
+from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
+from tfbbb.tables.writing import write_table
 from tfbbb.training.record import TrainingRecord
 
 FIT = ("--ignore", "day", "--text", "code", "--epochs", "2")
@@ -218,7 +218,9 @@ def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):
 def test_a_model_that_learned_nothing_ends_with_exit_code_3(
     tfbbb, data, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("tfbbb.evaluation.judgement._has_learned", lambda *_: False)
+    monkeypatch.setattr(
+        "tfbbb.judging.evaluation.judgement._has_learned", lambda *_: False
+    )
     result = tfbbb(*("train", data, "--target", "effect", *FIT, "--output", "effect"))
     assert result.exit_code == 3
     assert f"Warning: {LEARNED_NOTHING}\n" in result.stdout

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tests.cli.test_interruption import interrupt, running
-from tfbbb.data.writing import write_table
 from tfbbb.export.manifest import Manifest
+from tfbbb.tables.writing import write_table
 from tfbbb.training.record import TrainingRecord
 
 TUNE = ("--target", "effect", "--ignore", "cured", "--ignore", "day", "--epochs", "2")

@@ -13,13 +13,18 @@ from hypothesis import strategies as st
 
 import tfbbb
 from service.model_process.table import from_columns, from_rows
-from tests.data.test_any_table import text_column
 from tests.exported_models import write_regression
 from tests.served_answer import served_answer
-from tfbbb.data import Schema, TableError, preprocessing, read_table
+from tests.tables.test_any_table import text_column
 from tfbbb.export.inputs import InputError, find_warnings, to_tensors
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.layers import DenseVariational
+from tfbbb.tables import (
+    Schema,
+    TableError,
+    preprocessing,
+    read_table,
+)
 
 ROWS = 60
 
@@ -124,7 +129,7 @@ def test_files_tables_and_requests_give_the_same_tensors(exported, tmp_path):
         alone = from_rows([rows[place]], manifest, "instances")
         one = {name: values[place : place + 1] for name, values in expected.items()}
         assert_same(to_tensors(alone, manifest), one)
-    from tfbbb.data.writing import write_table
+    from tfbbb.tables.writing import write_table
 
     write_table(table, tmp_path / "table.csv")
     read = read_table(tmp_path / "table.csv", text_columns=manifest.read_as_text)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tfbbb.bayes.families.likelihoods import likelihood_support
+from tfbbb.bayes.families.support import Support
 from tfbbb.export import Manifest
 from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
-from tfbbb.families.likelihoods import likelihood_support
-from tfbbb.support import Support
 
 
 @pytest.fixture

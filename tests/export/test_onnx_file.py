@@ -15,9 +15,9 @@ import pytest
 import tfbbb
 from tests.export.test_columns import exported  # noqa: F401  (a fixture)
 from tests.export.test_predictive import CASES, X, network
-from tfbbb.data.hashed_text import HashedText
 from tfbbb.export.inputs import to_tensors
 from tfbbb.layers import Conv2DVariational, DenseVariational
+from tfbbb.tables.hashed_text import HashedText
 
 # One of each kind of outputs in short.
 SHORT = {"Normal, heteroscedastic", "StudentT", "Categorical"}

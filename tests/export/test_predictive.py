@@ -16,10 +16,10 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb import likelihoods
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.export.description import describe_targets
 from tfbbb.export.targets import checked_targets
 from tfbbb.layers import DenseVariational
-from tfbbb.posteriors import MeanFieldNormal
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(12, 3)).astype("float32")

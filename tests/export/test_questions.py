@@ -18,7 +18,7 @@ from tests.served_answer import served_answer
 from tfbbb.prediction import live_answers, questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.questions import QUESTIONS, Question
-from tfbbb.recalibration import Recalibration
+from tfbbb.prediction.recalibration import Recalibration
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 DENSITY = Question(

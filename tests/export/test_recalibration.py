@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.posteriors import MeanFieldNormal
-from tfbbb.recalibration import (
+from tfbbb.prediction.recalibration import (
     ConformalIntervals,
     ConformalSets,
     IsotonicPIT,

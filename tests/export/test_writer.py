@@ -19,12 +19,12 @@ from scipy import stats
 
 import tfbbb
 from tests.small_disk import small_disk, small_files
-from tfbbb.data import Schema, preprocessing
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.export import Manifest, load, write_saved_model
 from tfbbb.export.versions import next_version
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.tables import Schema, preprocessing
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(20, 3)).astype("float32")

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 import tfbbb
-from tfbbb.data import Schema, preprocessing
 from tfbbb.layers import DenseVariational
+from tfbbb.tables import Schema, preprocessing
 
 NUM_ROWS = 24
 

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 
 from tfbbb import layers, priors
+from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import VariationalLayer
-from tfbbb.private_apis import sublayers
 
 # Written when layers without an option had the prior `Normal("fan_in")`.
 STORED = Path(__file__).parent / "fan_in_priors.keras"

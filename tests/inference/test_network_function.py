@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tfbbb.conversion import with_posterior
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.network_function import NetworkFunction
-from tfbbb.inference_result import InferenceResult
+from tfbbb.model.conversion import with_posterior
+from tfbbb.model.inference_result import InferenceResult
 
 X = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
 Y = 2.0 * X[:, :1] + 1.0

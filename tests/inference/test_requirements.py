@@ -8,8 +8,8 @@ import pytest
 
 import tfbbb
 from tfbbb import inference, layers
-from tfbbb.conversion import with_posterior
 from tfbbb.inference.batches import Batches
+from tfbbb.model.conversion import with_posterior
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(12, 3)).astype("float32")
@@ -19,7 +19,7 @@ CLASSES = (X[:, 0] > 0).astype(int)
 SAMPLERS = {
     "NUTS": inference.NUTS(),
     "HMC": inference.HMC(),
-    "ParallelTempering": inference.ParallelTempering(),
+    "ParallelTempering": tfbbb.lab.inference.ParallelTempering(),
     "SGLD": inference.SGLD(),
     "SGHMC": inference.SGHMC(),
 }
@@ -31,13 +31,13 @@ TRAINED = {
     "IVON": inference.IVON(),
 }
 REGRESSIONS = {
-    "ExpectationPropagation": inference.ExpectationPropagation(),
-    "CAVI": inference.CAVI(),
-    "SVI": inference.SVI(),
+    "ExpectationPropagation": tfbbb.lab.inference.ExpectationPropagation(),
+    "CAVI": tfbbb.lab.inference.CAVI(),
+    "SVI": tfbbb.lab.inference.SVI(),
 }
 DENSE = REGRESSIONS | {
-    "PBP": inference.PBP(),
-    "JaakkolaJordan": inference.JaakkolaJordan(),
+    "PBP": tfbbb.lab.inference.PBP(),
+    "JaakkolaJordan": tfbbb.lab.inference.JaakkolaJordan(),
 }
 LAPLACE = {"Laplace": inference.Laplace("kron")}
 DROPOUT = {"MCDropout": inference.MCDropout()}

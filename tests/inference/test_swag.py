@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tfbbb.conversion import with_posterior
 from tfbbb.inference import SWAG
 from tfbbb.inference.network_function import NetworkFunction
+from tfbbb.model.conversion import with_posterior
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")

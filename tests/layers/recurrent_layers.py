@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import GRUVariational, LSTMVariational, SimpleRNNVariational
-from tfbbb.posteriors import MeanFieldNormal
 
 GENERATOR = np.random.default_rng(0)
 SEQUENCES = GENERATOR.normal(size=(3, 4, 2)).astype("float32")

@@ -5,8 +5,12 @@ import tensorflow as tf
 from keras.src import testing
 
 from tfbbb import posteriors, priors
-from tfbbb.divergences import kl_divergence
-from tfbbb.estimators import Flipout, Local, Weight
+from tfbbb.bayes.divergences import kl_divergence
+from tfbbb.bayes.estimators import (
+    Flipout,
+    Local,
+    Weight,
+)
 from tfbbb.layers import DenseVariational
 
 

@@ -12,7 +12,7 @@ from tests.keras_twins import (
     with_weights,
 )
 from tfbbb import posteriors
-from tfbbb.estimators.local import pre_activation_moments, weight_moments
+from tfbbb.bayes.estimators.local import pre_activation_moments, weight_moments
 from tfbbb.layers import EinsumDenseVariational
 from tfbbb.layers.einsum_equation import EinsumEquation
 

@@ -20,9 +20,15 @@ from tests.every_layer import (
     loss_and_gradients,
 )
 from tests.keras_twins import weights_of
-from tfbbb import estimators, layers, noise, posteriors, priors
+from tfbbb import (
+    estimators,
+    layers,
+    posteriors,
+    priors,
+)
+from tfbbb.base import noise
+from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import DenseVariational, VariationalLayer
-from tfbbb.private_apis import sublayers
 
 # Arguments of Keras' layers that have no meaning where the kernel is not a number: what
 # quantizes it, what adds to it, and the kernels of cuDNN.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfbbb.call_context import call_with
+from tfbbb.base.call_context import call_with
 from tfbbb.layers import Conv1DVariational, Conv2DVariational
 
 LAYERS = [

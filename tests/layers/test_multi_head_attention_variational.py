@@ -11,10 +11,10 @@ from keras.src import testing
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tests.repeated_calls import repeated
-from tfbbb.call_context import call_with
+from tfbbb.base.call_context import call_with
+from tfbbb.base.private_apis import sublayers
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import MultiHeadAttentionVariational, VariationalLayer
-from tfbbb.posteriors import MeanFieldNormal
-from tfbbb.private_apis import sublayers
 
 ESTIMATORS = ("weight", "flipout")
 GENERATOR = np.random.default_rng(0)

@@ -22,10 +22,10 @@ from tests.posterior_draws import (
     engine_draws,
 )
 from tests.repeated_calls import repeated
-from tfbbb.call_context import call_with
-from tfbbb.estimators import Weight
+from tfbbb.base.call_context import call_with
+from tfbbb.bayes.estimators import Weight
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import GRUVariational, LSTMVariational, SimpleRNNVariational
-from tfbbb.posteriors import MeanFieldNormal
 
 ESTIMATORS = ("weight", "flipout")
 every_kind = pytest.mark.parametrize("kind", KINDS)

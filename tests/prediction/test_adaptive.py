@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction import adaptive
 
 X = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")

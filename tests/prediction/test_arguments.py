@@ -6,8 +6,12 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
+from tfbbb.bayes.likelihoods import (
+    Categorical,
+    Normal,
+    Poisson,
+)
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Categorical, Normal, Poisson
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 NORMAL = Normal(scale=1.0)

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.posteriors import MeanFieldNormal
 
 
 @pytest.mark.parametrize("members", [1, 2])

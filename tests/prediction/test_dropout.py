@@ -7,9 +7,9 @@ import pytest
 import tfbbb
 from tests.posterior_draws import assert_same_moments
 from tests.repeated_calls import repeated
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
 IMAGES = np.random.default_rng(1).normal(size=(3, 5, 4, 2)).astype("float32")

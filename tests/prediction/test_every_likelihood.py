@@ -5,9 +5,14 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tests.likelihoods.test_contract import EVERY, made, size_of, targets_of
+from tests.bayes.likelihoods.test_contract import (
+    EVERY,
+    made,
+    size_of,
+    targets_of,
+)
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.posteriors import MeanFieldNormal
 
 ROWS = 4
 X = np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")

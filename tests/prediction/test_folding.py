@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.posterior_draws import engine_draws
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import (
     Conv1DVariational,
     Conv2DVariational,
@@ -12,7 +13,6 @@ from tfbbb.layers import (
     SeparableConv2DVariational,
 )
 from tfbbb.layers.conv_variational import ConvVariational
-from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction import engine, folding
 
 WIDE = {

@@ -7,9 +7,9 @@ import tensorflow as tf
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 
 METHODS = ("local", "weight")
 GENERATOR = np.random.default_rng(0)

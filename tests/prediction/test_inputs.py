@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
 
 GENERATOR = np.random.default_rng(0)
 NUM = GENERATOR.normal(size=(120, 4)).astype("float32")
@@ -81,7 +81,7 @@ def test_every_prediction_finds_inputs_by_name(of_two_widths):
     assert joint.shape == (2, 120, 1)
     adaptive = of_two_widths.predictive(x, max_standard_error=10.0)
     assert adaptive.mean.shape == (120, 1)
-    curve = tfbbb.compression.pruning_curve(of_two_widths, x, Y, shares=(0.0, 0.5))
+    curve = tfbbb.lab.compression.pruning_curve(of_two_widths, x, Y, shares=(0.0, 0.5))
     assert len(curve.figures) == 2
     tfbbb.recalibrate(of_two_widths, x, Y)
     of_two_widths.recalibration = None

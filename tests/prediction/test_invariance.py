@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import tfbbb
 from tests.posterior_draws import engine_draws
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.posteriors import MeanFieldNormal
 
 METHODS = ("local", "weight")
 X = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")

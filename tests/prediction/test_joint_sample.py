@@ -6,9 +6,9 @@ import pytest
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
 WIDE = {

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
 from tfbbb.prediction import computation
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")

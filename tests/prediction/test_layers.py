@@ -6,6 +6,7 @@ import pytest
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.export import load
 from tfbbb.layers import (
     Conv1DTransposeVariational,
@@ -20,7 +21,6 @@ from tfbbb.layers import (
     EmbeddingVariational,
     SeparableConv2DVariational,
 )
-from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction.structure import widest_output
 
 WIDE = {

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 

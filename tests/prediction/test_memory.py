@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import Conv1DVariational, DenseVariational
-from tfbbb.likelihoods import Normal
 
 X = np.random.default_rng(0).normal(size=(7, 6)).astype("float32")
 

@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.bayes.likelihoods import (
+    Categorical,
+    Normal,
+    Poisson,
+)
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Categorical, Normal, Poisson
-from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction.moments import MomentsError
 
 X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tfbbb.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Categorical, Normal
 from tfbbb.prediction.mixture import Mixture
 
 GENERATOR = np.random.default_rng(0)

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import Conv1DVariational, DenseVariational
-from tfbbb.likelihoods import Normal
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.plan import check_method, plan_for
 from tfbbb.prediction.structure import Structure

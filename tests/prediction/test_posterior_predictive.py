@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.bayes.likelihoods import Categorical, Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Categorical, Normal
 from tfbbb.prediction.structure import Structure
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")

@@ -17,8 +17,8 @@ import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tests.repeated_calls import repeated
 from tfbbb import posteriors
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
 from tfbbb.prediction.structure import Structure
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")

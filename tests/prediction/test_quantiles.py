@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from tfbbb.likelihoods import (
+from tfbbb.bayes.likelihoods import (
     LogNormal,
     NegativeBinomial,
     Normal,

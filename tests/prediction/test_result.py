@@ -7,9 +7,9 @@ from scipy import special, stats
 
 import tfbbb
 from tests.posterior_draws import engine_draws
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction import sampling
 
 GENERATOR = np.random.default_rng(0)

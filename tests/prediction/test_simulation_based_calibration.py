@@ -13,9 +13,9 @@ from scipy import stats
 
 import tfbbb
 from tests.posterior_draws import engine_draws
+from tfbbb.bayes.likelihoods import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Normal
-from tfbbb.posteriors import MeanFieldNormal
 
 METHODS = ("local", "weight", "moments")
 PRIOR_SCALE, NOISE_SCALE = 1.5, 0.7

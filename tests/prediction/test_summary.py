@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from tfbbb.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Categorical, Normal
 from tfbbb.prediction.summary import merged, summary, sums
 
 GENERATOR = np.random.default_rng(0)

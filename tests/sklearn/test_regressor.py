@@ -15,8 +15,8 @@ from tests.sklearn.estimators import (
     regressor,
     regressor_of_line,
 )
-from tfbbb.data import TableError
 from tfbbb.sklearn import BayesianRegressor
+from tfbbb.tables import TableError
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.model.training_rows import TrainingRows
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training_rows import TrainingRows
 
 ROWS = 30
 

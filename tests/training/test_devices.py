@@ -7,7 +7,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from tfbbb.data import samples
+from tfbbb.tables import samples
 
 SPEC = {
     "target": "progression",
@@ -55,7 +55,7 @@ def two_devices(folder):
     )
     import tfbbb
     from tests.ensembles import X, Y, network
-    from tfbbb.optimizers import Adam
+    from tfbbb.model.optimizers import Adam
     from tfbbb.training.devices import run_on_replicas, training_strategy
     from tfbbb.training.loop import fit
     from tfbbb.training.progress import Interrupted

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import RidgeCV
 
 from tests.training import trainings
-from tfbbb.data.row_layout import RowLayout
-from tfbbb.evaluation import Baselines, PredictedRows
+from tfbbb.judging.evaluation import Baselines, PredictedRows
+from tfbbb.tables.row_layout import RowLayout
 from tfbbb.training.judging import _sample, judge_training
 
 ROWS = trainings.ROWS

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec.families import likelihoods

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from tests.training import trainings
-from tfbbb.diverged_training import TrainingDivergedError
-from tfbbb.kl_schedules import LinearWarmup
+from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.bayes.kl_schedules import LinearWarmup
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
 from tfbbb.training.steps import Steps

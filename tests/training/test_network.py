@@ -4,11 +4,11 @@ import pytest
 import tensorflow as tf
 
 from tfbbb import layers
-from tfbbb.data import Schema
+from tfbbb.model.training_rows import TrainingRows
+from tfbbb.tables import Schema
 from tfbbb.training import JobSpec, ModelSpec, SpecError, train_table
 from tfbbb.training.network import make_network
 from tfbbb.training.preparation import prepare
-from tfbbb.training_rows import TrainingRows
 
 ROWS = 40
 X = np.linspace(0, 1, ROWS)

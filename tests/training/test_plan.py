@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tfbbb.data import Schema
+from tfbbb.tables import Schema
 from tfbbb.training.plan import TrainingPlan, cross_fitting_repeats, kl_schedule_at
 from tfbbb.training.spec import JobSpec, SpecError
 

@@ -5,10 +5,16 @@ import pyarrow as pa
 import pytest
 
 import tfbbb
-from tests.recalibration.known_models import DRAWS, X, drawn, network, spread_out
-from tfbbb.data import Schema
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    X,
+    drawn,
+    network,
+    spread_out,
+)
 from tfbbb.export.manifest import Manifest
-from tfbbb.recalibration import ConformalIntervals
+from tfbbb.prediction.recalibration import ConformalIntervals
+from tfbbb.tables import Schema
 from tfbbb.training import JobSpec, train_table
 from tfbbb.training.recalibration import calibrate
 from tfbbb.training.spec import SpecError

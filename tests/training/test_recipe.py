@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.export.manifest import Manifest
+from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.training import train_table
 from tfbbb.training.temperature_choice import _gain
 

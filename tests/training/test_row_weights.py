@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.metrics import calibration_curve
+from tfbbb.model.training_rows import TrainingRows
+from tfbbb.scores.metrics import calibration_curve
 from tfbbb.training import train_table
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.held_out import prediction_figures
-from tfbbb.training_rows import TrainingRows
 
 ROWS, MEMBERS = 24, 6
 

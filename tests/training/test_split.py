@@ -2,8 +2,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import Schema, TableError, TableScan
-from tfbbb.data.writing import write_table
+from tfbbb.tables import (
+    Schema,
+    TableError,
+    TableScan,
+)
+from tfbbb.tables.writing import write_table
 from tfbbb.training.preparation import prepare
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import split_rows

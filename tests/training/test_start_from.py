@@ -6,11 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import Schema, TableError, TableScan
-from tfbbb.data.writing import write_table
 from tfbbb.export.description import describe_recalibration
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
-from tfbbb.recalibration import ConformalIntervals, VarianceScaling
+from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
+from tfbbb.tables import (
+    Schema,
+    TableError,
+    TableScan,
+)
+from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import (

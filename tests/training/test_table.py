@@ -4,15 +4,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import TableError, samples
-from tfbbb.data.given_table import as_source
-from tfbbb.data.scan import TableScan
-from tfbbb.data.writing import write_table
-from tfbbb.diverged_training import TrainingDivergedError
-from tfbbb.drift_reference import DriftReference
+from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.versions import next_version
-from tfbbb.metrics import calibration_error
+from tfbbb.judging.drift_reference import DriftReference
+from tfbbb.scores.metrics import calibration_error
+from tfbbb.tables import TableError, samples
+from tfbbb.tables.given_table import as_source
+from tfbbb.tables.scan import TableScan
+from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, train_table
 from tfbbb.training.held_out import held_out_figures
 from tfbbb.training.preparation import prepare

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.explain import effect
 from tfbbb.export.manifest import REPORT_FILE, Manifest
+from tfbbb.judging.explain import effect
 from tfbbb.training import train_table
 from tfbbb.training.time_limit import TimeLimit
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.ensembles import X, Y, network
 from tests.training import trainings
-from tfbbb.optimizers import Adam
+from tfbbb.model.optimizers import Adam
 from tfbbb.training import xla
 from tfbbb.training.loop import fit
 from tfbbb.training.progress import Interrupted

@@ -4,14 +4,14 @@ import keras
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.data import Schema, preprocessing
-from tfbbb.data.block_order import BlockOrder
-from tfbbb.data.memory_rows import MemoryRows
-from tfbbb.data.row_layout import RowLayout
-from tfbbb.data.stored_rows import StoredRows
 from tfbbb.layers import DenseVariational
-from tfbbb.model import BayesianModel
-from tfbbb.optimizers import Adam
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.optimizers import Adam
+from tfbbb.tables import Schema, preprocessing
+from tfbbb.tables.block_order import BlockOrder
+from tfbbb.tables.memory_rows import MemoryRows
+from tfbbb.tables.row_layout import RowLayout
+from tfbbb.tables.stored_rows import StoredRows
 from tfbbb.training.loop import fit
 
 ROWS = 50

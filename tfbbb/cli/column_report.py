@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tfbbb.shown_number import shown_number
+from tfbbb.base.texts import shown_number
 
 if TYPE_CHECKING:
-    from tfbbb.data import Column, Schema
+    from tfbbb.tables import Column, Schema
 
 _MOST_COLUMNS = 60
 _MOST_CATEGORIES = 4

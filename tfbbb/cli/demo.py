@@ -61,7 +61,7 @@ def demo(
 
 
 def _split_table() -> "tuple[pa.Table, pa.Table]":
-    from tfbbb.data import samples, split
+    from tfbbb.tables import samples, split
 
     table = samples.diabetes()
     known, new = split(table.num_rows, _NEW, seed=0)
@@ -121,7 +121,7 @@ def _plot(
 ) -> None:
     from matplotlib.figure import Figure
 
-    from tfbbb.plots import intervals
+    from tfbbb.scores.plots import intervals
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = intervals(

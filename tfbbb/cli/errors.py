@@ -53,8 +53,8 @@ def _can_user_fix(error: Exception) -> bool:
     if _lacks_service(error) or _refuses_system(error):
         return True
     from tfbbb.client.errors import ClientError
-    from tfbbb.data.table_error import TableError
     from tfbbb.export.manifest import InputError, ManifestError
+    from tfbbb.tables.table_error import TableError
     from tfbbb.training.spec import SpecError
 
     files = TableError | InputError | ManifestError

@@ -29,7 +29,7 @@ def evaluate(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable
-        from tfbbb.evaluation.baselines import Baselines
+        from tfbbb.judging.evaluation.baselines import Baselines
 
         given, targets = ModelTable.read(model, data, sheet).with_targets()
         baselines = Baselines.read(given.path)
@@ -39,8 +39,8 @@ def evaluate(
         import_tensorflow()
         from tfbbb.cli.judgement_table import echo_judgement
         from tfbbb.cli.prediction_table import track_blocks
-        from tfbbb.evaluation.evaluate import evaluate as judged
         from tfbbb.export import load
+        from tfbbb.judging.evaluation.evaluate import evaluate as judged
 
         try:
             judgement = judged(

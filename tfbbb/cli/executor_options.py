@@ -7,7 +7,7 @@ import typer
 from tfbbb.cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from tfbbb.executor import Executor
+    from tfbbb.training.executor import Executor
 
 Processes = Annotated[
     int | None,
@@ -35,7 +35,7 @@ def open_executor(processes: int | None, ray_address: str | None) -> "Executor":
         CommandError: Both options are given, Ray is not installed, or no cluster
             answers.
     """
-    from tfbbb.executor import make_executor
+    from tfbbb.training.executor import make_executor
 
     if processes is None and ray_address is None:
         processes = 1

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
-from tfbbb.shown_number import shown_number
 
 if TYPE_CHECKING:
     from tfbbb.cli.model_table import ModelTable
-    from tfbbb.evaluation.baselines import Baselines
-    from tfbbb.explain import Explanation
+    from tfbbb.judging.evaluation.baselines import Baselines
+    from tfbbb.judging.explain import Explanation
 
 _MOST_COLUMNS_SHOWN = 20
 _PICTURES = (".pdf", ".png", ".svg")
@@ -48,7 +48,7 @@ def explain(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable
-        from tfbbb.evaluation.baselines import Baselines
+        from tfbbb.judging.evaluation.baselines import Baselines
 
         if picture is not None:
             _check_picture(picture)
@@ -77,7 +77,7 @@ def explain(
             raise CommandError(str(error)) from None
         found = found.in_table(given.places)
         if picture is not None:
-            from tfbbb.explain.picture import picture as drawn
+            from tfbbb.judging.explain.picture import picture as drawn
 
             drawn(found).savefig(picture, dpi=150)
         if as_json:
@@ -108,7 +108,7 @@ def explain_rows(
         ValueError: The model is a file of a version that draws no functions.
     """
     from tfbbb.cli.prediction_table import track_names
-    from tfbbb.explain.explanation import explain as explained
+    from tfbbb.judging.explain.explanation import explain as explained
 
     return explained(
         model,

@@ -66,8 +66,8 @@ def _page(
     from tfbbb.cli.explain import explain_rows
     from tfbbb.cli.prediction_table import track_blocks
     from tfbbb.cli.report_page import Report
-    from tfbbb.evaluation.baselines import Baselines
-    from tfbbb.evaluation.evaluate import evaluate
+    from tfbbb.judging.evaluation.baselines import Baselines
+    from tfbbb.judging.evaluation.evaluate import evaluate
 
     baselines = Baselines.read(given.path)
     judgement = evaluate(

@@ -2,8 +2,8 @@
 
 import os
 
+from tfbbb.base.tensorflow_startup import import_tensorflow as import_quietly
 from tfbbb.cli.errors import CommandError
-from tfbbb.tensorflow_startup import import_tensorflow as import_quietly
 
 
 def import_tensorflow() -> None:

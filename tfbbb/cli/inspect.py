@@ -36,9 +36,9 @@ def inspect(
         )
         from tfbbb.cli.job_fields import parse_columns, validate_fields
         from tfbbb.cli.report import echo_schema
-        from tfbbb.data import read_table
-        from tfbbb.data.feature_inference import infer_features, parse_overrides
-        from tfbbb.data.relations import Relations
+        from tfbbb.tables import read_table
+        from tfbbb.tables.feature_inference import infer_features, parse_overrides
+        from tfbbb.tables.relations import Relations
         from tfbbb.training.rows_with_target import (
             find_rows_with_target,
             infer_schema,

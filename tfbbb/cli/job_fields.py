@@ -104,8 +104,8 @@ def validate_fields(fields: dict[str, Any]) -> "JobSpec":
     """
     from pydantic import ValidationError
 
+    from tfbbb.base.validation_errors import describe_validation_error
     from tfbbb.training.spec import JobSpec
-    from tfbbb.validation_errors import describe_validation_error
 
     try:
         return JobSpec.model_validate(fields)
@@ -133,7 +133,7 @@ def leave_out(
         CommandError: The table has no column of an ignored name, or no feature is
             left.
     """
-    from tfbbb.data.column_names import describe_missing_column, list_names
+    from tfbbb.tables.column_names import describe_missing_column, list_names
 
     for name in ignored:
         if name not in names:

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from tfbbb.shown_number import shown_number
+from tfbbb.base.texts import shown_number
 
 _HEADINGS = {
     "r_squared": "R²",

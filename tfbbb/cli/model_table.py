@@ -14,8 +14,8 @@ from tfbbb.cli.table_targets import (
     target_column,
     targets_missing,
 )
-from tfbbb.data import TableError, read_table
 from tfbbb.export.manifest import Manifest
+from tfbbb.tables import TableError, read_table
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ def predict(
         from tfbbb.cli.model_table import ModelTable, resolve_model
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.cli.table_targets import empty_log_prob
-        from tfbbb.data.writing import check_writable
         from tfbbb.export.manifest import Manifest
+        from tfbbb.tables.writing import check_writable
 
         if output is not None:
             check_writable(output)

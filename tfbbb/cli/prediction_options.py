@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.data.format import SUFFIX_LIST
+from tfbbb.tables.format import SUFFIX_LIST
 
 Model = Annotated[
     Path,

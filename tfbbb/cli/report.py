@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tfbbb.base.texts import shown_number
 from tfbbb.cli.judgement_table import echo_judgement
-from tfbbb.shown_number import shown_number
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
+    from tfbbb.tables import Schema
     from tfbbb.training import TrainedTable
 
 _LABELS = {

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfbbb.base.texts import shown_number
 from tfbbb.cli.explain import describe_outside, describe_unusual
 from tfbbb.cli.judgement_table import judgement_rows
 from tfbbb.cli.report import describe_trial
-from tfbbb.data.row_warnings import show_date
-from tfbbb.evaluation.input_encoding import as_numbers
-from tfbbb.shown_number import shown_number
+from tfbbb.judging.evaluation.input_encoding import as_numbers
+from tfbbb.tables.row_warnings import show_date
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tfbbb.evaluation import InputEncoding
-    from tfbbb.explain import Effect, Explanation
     from tfbbb.export.manifest import Manifest
+    from tfbbb.judging.evaluation import InputEncoding
+    from tfbbb.judging.explain import Effect, Explanation
 
 _MOST_COLUMNS = 200
 _MOST_INTERVALS = 300
@@ -174,7 +174,7 @@ class Report:
         return "\n".join(lines)
 
     def _calibration(self) -> str:
-        from tfbbb import plots
+        from tfbbb.scores import plots
 
         classes = bool(self.manifest.classes)
         text = (
@@ -196,7 +196,7 @@ class Report:
     def _truth(self) -> str:
         if self.manifest.classes:
             return self._confusion()
-        from tfbbb import plots
+        from tfbbb.scores import plots
 
         chosen = _spread(len(self.targets), _MOST_INTERVALS)
         prediction = self.prediction.take(chosen)
@@ -230,7 +230,7 @@ class Report:
         return f"<h2>True and predicted classes</h2>{_table(rows)}"
 
     def _importance(self) -> str:
-        from tfbbb.explain.picture import draw_importance
+        from tfbbb.judging.explain.picture import draw_importance
 
         importance = self.explanation.importance
         if not importance:
@@ -256,7 +256,7 @@ class Report:
         )
 
     def _effects(self) -> str:
-        from tfbbb.explain.picture import common_limits, draw_effect
+        from tfbbb.judging.explain.picture import common_limits, draw_effect
 
         effects = self.explanation.effects
         if not effects:
@@ -282,7 +282,7 @@ class Report:
         )
 
     def _uncertainty(self) -> str:
-        from tfbbb.explain.picture import draw_split
+        from tfbbb.judging.explain.picture import draw_split
 
         split = self.explanation.split
         share = 100.0 * float(split.epistemic_share.mean())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfbbb.shown_number import shown_number
+from tfbbb.base.texts import shown_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +33,7 @@ def output_table(
         complete: Adds the columns that stand before the predictions.
         rounded: Whether `with_digits_for` has been called.
     """
-    from tfbbb.data.writing import write_csv, write_table
+    from tfbbb.tables.writing import write_csv, write_table
 
     if not rounded:
         predictions = with_digits_for(output, predictions)
@@ -50,7 +50,7 @@ def output_table(
 def with_digits_for(output: Path | None, predictions: "pa.Table") -> "pa.Table":
     """Rounds predictions to sensible digits, unless the output keeps all digits."""
     from tfbbb.cli.answer_digits import with_sensible_digits
-    from tfbbb.data.writing import keeps_all_digits
+    from tfbbb.tables.writing import keeps_all_digits
 
     if output is not None and keeps_all_digits(output):
         return predictions

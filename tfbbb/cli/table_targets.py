@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from tfbbb.data import TableError
-from tfbbb.data.column_names import check_column_exists
-from tfbbb.data.notations import Notation
-from tfbbb.data.target import class_targets, regression_targets
-from tfbbb.data.values import missing_values
 from tfbbb.export.manifest import Manifest
+from tfbbb.tables import TableError
+from tfbbb.tables.column_names import check_column_exists
+from tfbbb.tables.notations import Notation
+from tfbbb.tables.target import class_targets, regression_targets
+from tfbbb.tables.values import missing_values
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:

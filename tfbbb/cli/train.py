@@ -116,8 +116,8 @@ def train(
         loading = time.monotonic() - began
         from rich.console import Console
 
+        from tfbbb.base.diverged_training import TrainingDivergedError
         from tfbbb.cli.epoch_bar import EpochBar
-        from tfbbb.diverged_training import TrainingDivergedError
         from tfbbb.training import train_table
 
         try:

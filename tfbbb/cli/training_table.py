@@ -13,8 +13,8 @@ from tfbbb.cli.errors import CommandError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tfbbb.data import Schema
-    from tfbbb.data.table_error import ColumnError
+    from tfbbb.tables import Schema
+    from tfbbb.tables.table_error import ColumnError
     from tfbbb.training import JobSpec
     from tfbbb.training.record import TrainingRecord
 
@@ -47,8 +47,8 @@ def read_training_table(
         TableError: The file cannot be read as a table.
     """
     from tfbbb.cli.job_fields import leave_out, validate_fields
-    from tfbbb.data import read_table
-    from tfbbb.data.column_names import check_column_exists
+    from tfbbb.tables import read_table
+    from tfbbb.tables.column_names import check_column_exists
 
     job = validate_fields(fields)
     texts = (*job.read_as_text, *text_columns)
@@ -69,7 +69,7 @@ def find_schema(
         return record.schema
     import pyarrow as pa
 
-    from tfbbb.data.table_error import ColumnError
+    from tfbbb.tables.table_error import ColumnError
     from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 
     known = find_rows_with_target(table, job)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from tfbbb.tuning import Trial, TunedTable
+    from tfbbb.training.tuning import Trial, TunedTable
 
 _HEAD = ("trial", "log-likelihood", "than the default", "tried")
 

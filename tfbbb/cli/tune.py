@@ -32,7 +32,7 @@ from tfbbb.cli.training_table import check_output, find_schema, read_training_ta
 
 if TYPE_CHECKING:
     from tfbbb.training.progress import Progress
-    from tfbbb.tuning import Trial
+    from tfbbb.training.tuning import Trial
 
 
 def tune(
@@ -88,8 +88,8 @@ def tune(
     Example: tfbbb tune houses.csv --target price --output saved_models/houses
     """
     with errors_in_one_sentence():
+        from tfbbb.base.extras import import_extra
         from tfbbb.cli.job_fields import job_fields
-        from tfbbb.extras import import_extra
 
         check_output(output)
         try:
@@ -126,11 +126,11 @@ def tune(
         import_tensorflow()
         from rich.console import Console
 
-        from tfbbb import tuning
+        from tfbbb.base.diverged_training import TrainingDivergedError
         from tfbbb.cli.epoch_bar import EpochBar
         from tfbbb.cli.trial_table import describe_trial, echo_comparison, echo_trials
-        from tfbbb.diverged_training import TrainingDivergedError
-        from tfbbb.executor import TaskError
+        from tfbbb.training import tuning
+        from tfbbb.training.executor import TaskError
 
         found: list[Trial] = []
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from tfbbb.base.types import TableLike
 from tfbbb.client.connection import Connection
 from tfbbb.client.dataset import Dataset
 from tfbbb.client.job import Job
 from tfbbb.client.upload import Progress, open_upload
-from tfbbb.types import TableLike
 
 if TYPE_CHECKING:
     from tfbbb.client.model import Model

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from tfbbb.data.given_table import as_arrow, is_table
+from tfbbb.tables.given_table import as_arrow, is_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

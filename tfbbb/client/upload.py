@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from tfbbb.base.types import TableLike
 from tfbbb.client.errors import ClientError
-from tfbbb.data.given_table import as_arrow, is_table
-from tfbbb.types import TableLike
+from tfbbb.tables.given_table import as_arrow, is_table
 
 # Called with the number of bytes sent and the total.
 Progress = Callable[[int, int], object]

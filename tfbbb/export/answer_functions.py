@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.export.manifest import Targets
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.compiled import traced
-from tfbbb.types import Tensor
 
 
 def trace_answers(

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from tfbbb import likelihoods, recalibration
+from tfbbb.base.texts import snake_case
+from tfbbb.bayes import likelihoods
 from tfbbb.export.manifest import LayerSummary, Targets
 from tfbbb.layers import VariationalLayer
-from tfbbb.recalibration import Recalibration
-from tfbbb.snake_case import snake_case
+from tfbbb.prediction import recalibration
+from tfbbb.prediction.recalibration import Recalibration
 from tfbbb.version import __version__
 
 

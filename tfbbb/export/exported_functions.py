@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.private_apis import sublayers
 from tfbbb.export.answer_functions import trace_answers, use_functions
 from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
@@ -12,17 +13,16 @@ from tfbbb.export.manifest import DrawingMethod, Feature
 from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.shared_variables import share_variables, variables_by_contents
 from tfbbb.export.signatures import all_signatures, default_signature
-from tfbbb.likelihood_model import LikelihoodModel
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.properties import Operation
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
-from tfbbb.private_apis import sublayers
-from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 
 def trace_functions(

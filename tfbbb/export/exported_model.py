@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.checked_numbers import int32
+from tfbbb.base.numbers import int32
+from tfbbb.base.types import ArrayLike
 from tfbbb.export.exported_passes import load_passes
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
 from tfbbb.export.manifest import Manifest
@@ -22,7 +23,6 @@ from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.prediction.sampling import Sampling
-from tfbbb.types import ArrayLike
 
 # As much as a signature needs.
 _MEMORY_MB = MAX_FLOATS / 2**18

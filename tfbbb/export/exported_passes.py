@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
@@ -12,7 +13,6 @@ from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.compiled import fast_call
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.passes import Passes
-from tfbbb.types import Tensor
 
 
 def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:

@@ -12,12 +12,12 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.data.values import MISSING_DATE
+from tfbbb.base.private_apis import input_structure
 from tfbbb.export.manifest import Feature
-from tfbbb.private_apis import input_structure
+from tfbbb.tables.values import MISSING_DATE
 
 if TYPE_CHECKING:
-    from tfbbb.data import Column, Schema
+    from tfbbb.tables import Column, Schema
 
 # Arguments of the signatures, and of the method that TensorFlow binds them with.
 _RESERVED = ("num_samples", "seed", "levels", "targets", "self")

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tfbbb.abbreviation import abbreviate
-from tfbbb.data.column import Column
-from tfbbb.data.notations.text import TextNotation
-from tfbbb.data.table_error import TableError
-from tfbbb.data.values import MISSING_DATE
-from tfbbb.exact_numbers import in_dtype
+from tfbbb.base.numbers import in_dtype
+from tfbbb.base.texts import abbreviate
+from tfbbb.base.types import ArrayLike
 from tfbbb.export.manifest import Feature, InputError, Manifest
-from tfbbb.types import ArrayLike
+from tfbbb.tables.column import Column
+from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import MISSING_DATE
 
 _NUMERIC = "biuf"
 # The most unknown names that are searched for a misspelt one, at 10 us each.

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from tfbbb.base.texts import snake_case
+from tfbbb.base.validation_errors import describe_rule
+from tfbbb.bayes.families.likelihoods import likelihood_support
+from tfbbb.bayes.families.support import Support
 from tfbbb.export.epistemic_reference import EpistemicReference
-from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.questions import Question
-from tfbbb.snake_case import snake_case
-from tfbbb.support import Support
-from tfbbb.validation_errors import describe_rule
 
 if TYPE_CHECKING:
-    from tfbbb.data.column import Column
-    from tfbbb.data.notations import Notation
-    from tfbbb.data.row_warnings import RowWarnings
+    from tfbbb.tables.column import Column
+    from tfbbb.tables.notations import Notation
+    from tfbbb.tables.row_warnings import RowWarnings
 
 SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"
@@ -70,8 +70,8 @@ class Feature:
             least int64.
         tensor: The signature input that carries the column.
         notation: How the cells of the training table were written, and thus the texts
-            of requests are read: the record of a `tfbbb.data.notations.Notation`. None
-            for plain numbers and texts, and if unknown.
+            of requests are read: the record of a `tfbbb.tables.notations.Notation`.
+            None for plain numbers and texts, and if unknown.
         imputed: Whether the graph replaces a missing value although none was missing
             in training.
         low: The least value of the training rows; None if unknown or not a number.
@@ -100,8 +100,8 @@ class Feature:
             ManifestError: The notation is malformed.
         """
         # The service reads manifests before it can afford to import NumPy.
-        from tfbbb.data.column import Column
-        from tfbbb.data.notations import notation_from_dict
+        from tfbbb.tables.column import Column
+        from tfbbb.tables.notations import notation_from_dict
 
         try:
             notation = notation_from_dict(self.notation)
@@ -327,7 +327,7 @@ class Manifest:
     @cached_property
     def row_warnings(self) -> "RowWarnings":
         """Finds values of rows to predict that the training rows did not have."""
-        from tfbbb.data.row_warnings import RowWarnings
+        from tfbbb.tables.row_warnings import RowWarnings
 
         return RowWarnings([feature.column for feature in self.features])
 
@@ -344,7 +344,7 @@ class Manifest:
 
     def read_target_notation(self) -> "Notation | None":
         """Returns how the cells of the target are written."""
-        from tfbbb.data.notations import notation_from_dict
+        from tfbbb.tables.notations import notation_from_dict
 
         return notation_from_dict(self.target_notation)
 

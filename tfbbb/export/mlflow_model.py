@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfbbb.export.atomic import atomic_directory
+from tfbbb.base.extras import import_extra
+from tfbbb.base.files import atomic_directory
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.export.reader import load
 from tfbbb.export.writer import write_saved_model
-from tfbbb.extras import import_extra
-from tfbbb.likelihood_model import LikelihoodModel
+from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.version import __version__
 
 if TYPE_CHECKING:

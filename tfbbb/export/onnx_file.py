@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.checked_numbers import int32
-from tfbbb.export.atomic import check_free
+from tfbbb.base.extras import import_extra
+from tfbbb.base.files import check_free, flush
+from tfbbb.base.numbers import int32
 from tfbbb.export.description import class_names
 from tfbbb.export.feature_tensors import (
     features_of,
@@ -25,19 +26,17 @@ from tfbbb.export.feature_tensors import (
 )
 from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.export.signatures import summary_outputs
-from tfbbb.extras import import_extra
-from tfbbb.flushing import flush
-from tfbbb.likelihood_model import LikelihoodModel
 from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
+from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.sampling import MAIN
-from tfbbb.recalibration.recalibration import IDENTITY
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
+    from tfbbb.tables import Schema
 
 # The methods that need neither new noise for each row nor derivatives.
 OnnxMethod = Literal["weight", "moments"]

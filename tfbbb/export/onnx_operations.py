@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.extras import import_extra
+from tfbbb.base.extras import import_extra
 
 # The first version of ONNX whose `Equal` takes texts, and its file format.
 _OPSET_OF_TEXTS, _FORMAT_OF_TEXTS = 19, 9

@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.blocks import (
     MAX_FLOATS,
     block_sizes,
@@ -16,7 +17,6 @@ from tfbbb.prediction.compiled import to_specs, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import merged
-from tfbbb.types import Tensor
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)

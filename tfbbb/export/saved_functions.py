@@ -14,8 +14,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
+from tfbbb.base.private_tensorflow import add_function, remove_function
 from tfbbb.prediction.compiled import fast_call
-from tfbbb.private_tensorflow import add_function, remove_function
 
 # Functions of two SavedModels may have the same name.
 _loads = itertools.count()

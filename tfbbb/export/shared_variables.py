@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
 
 
 def variables_by_contents(variables: Iterable[keras.Variable]) -> dict[Any, Any]:

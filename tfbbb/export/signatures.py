@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb import noise
+from tfbbb.base import noise
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.sampler import Sampler
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.questions import Question, question_named
-from tfbbb.types import ArrayLike, Tensor
 
 _REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
 _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")

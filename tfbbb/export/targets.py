@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.target_shape import target_width
 from tfbbb.export.manifest import Targets
-from tfbbb.target_shape import target_width
-from tfbbb.types import ArrayLike
 
 
 def checked_targets(

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from tfbbb.checked_numbers import int32
-from tfbbb.disk_faults import disk_faults_named
-from tfbbb.export.atomic import atomic_directory, check_free
+from tfbbb.base.files import atomic_directory, check_free, disk_faults_named
+from tfbbb.base.numbers import int32
 from tfbbb.export.description import (
     class_names,
     describe_likelihood,
@@ -31,10 +30,10 @@ from tfbbb.export.manifest import (
     file_digests,
 )
 from tfbbb.export.warm_up import write_warm_up
-from tfbbb.likelihood_model import LikelihoodModel
+from tfbbb.prediction.likelihood_model import LikelihoodModel
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
+    from tfbbb.tables import Schema
 
 
 def write_saved_model(

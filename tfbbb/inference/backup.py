@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.types import ArrayLike
+from tfbbb.base.types import ArrayLike
 
 _RUN = "run.npz"
 _UNFINISHED = ".unfinished"

@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.finite_inputs import FiniteInputs
+from tfbbb.base.types import ArrayLike
+from tfbbb.model.finite_inputs import FiniteInputs
+from tfbbb.model.training_rows import training_rows
 from tfbbb.prediction.output_mask import OutputMask
-from tfbbb.training_rows import training_rows
-from tfbbb.types import ArrayLike
 
 
 class Batches:

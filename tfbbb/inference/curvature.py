@@ -8,7 +8,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb import likelihoods
+from tfbbb.bayes import likelihoods
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.curvature_blocks import (
     Block,
@@ -20,9 +22,7 @@ from tfbbb.inference.curvature_sums import Structure, curvature_sums, weights_of
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.output_curvature import curvature_roots, gradient
 from tfbbb.inference.row_derivatives import RowPass
-from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import structure as prediction_structure
-from tfbbb.variational_weight import VariationalWeight
 
 Kind = Literal["ggn", "empirical_fisher", "hessian"]
 

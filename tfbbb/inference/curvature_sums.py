@@ -6,8 +6,8 @@ from typing import Literal
 import keras
 import numpy as np
 
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.row_derivatives import Products, RowDerivatives
-from tfbbb.variational_weight import VariationalWeight
 
 Structure = Literal["diagonal", "kron", "layer", "full"]
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import keras
 
-from tfbbb.checked_numbers import positive_integer
-from tfbbb.conversion import with_posterior
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
 from tfbbb.inference.method import as_bayesian_model
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.optimizers import Adam
-from tfbbb.types import ArrayLike
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import with_posterior
+from tfbbb.model.optimizers import Adam
 
 
 class DeepEnsemble(GradientTraining):

@@ -7,12 +7,12 @@ from typing import Any
 import keras
 import numpy as np
 
-from tfbbb.checked_numbers import positive_integer, positive_number
+from tfbbb.base.numbers import positive_integer, positive_number
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.method import InferenceMethod
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.types import ArrayLike
+from tfbbb.model.bayesian_model import BayesianModel
 
 
 class GradientTraining(InferenceMethod):

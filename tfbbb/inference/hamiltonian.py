@@ -11,7 +11,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.checked_numbers import int32, positive_integer, positive_number
+from tfbbb.base.noise import fold
+from tfbbb.base.numbers import (
+    int32,
+    positive_integer,
+    positive_number,
+)
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.backup import Backup
 from tfbbb.inference.chain_diagnostics import compared_chains
 from tfbbb.inference.log_posterior import LogPosterior
@@ -21,11 +28,8 @@ from tfbbb.inference.requirements import (
     refuse_dropout,
     require_priors,
 )
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.noise import fold
-from tfbbb.optimizers import Adam
-from tfbbb.types import ArrayLike, Tensor
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.optimizers import Adam
 
 # Steps after which the adaptation of the step size would end by itself.
 ALWAYS = 2**30

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import optimize
 
+from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.inference.curvature import Curvature
-from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 
 # Natural logarithms of the smallest and the largest precision that is tried.
 _RANGE = (-16.0, 25.0)

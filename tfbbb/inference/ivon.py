@@ -7,17 +7,17 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb import optimizers
-from tfbbb.checked_numbers import int32, positive_number
-from tfbbb.conversion import with_posterior
+from tfbbb.base.numbers import int32, positive_number
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
 from tfbbb.inference.method import as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.requirements import refuse_batch_normalization
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.types import ArrayLike
+from tfbbb.model import optimizers
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import with_posterior
 
 
 class IVON(GradientTraining):

@@ -7,10 +7,21 @@ import keras
 import numpy as np
 from scipy import linalg
 
-from tfbbb import likelihoods, posteriors
-from tfbbb.checked_numbers import positive_number
-from tfbbb.conversion import with_posterior
-from tfbbb.families.posteriors import MAX_COVARIANCE, matrix_sides
+from tfbbb.base.numbers import positive_number
+from tfbbb.base.private_apis import (
+    graph_of,
+    mask_of,
+    producer,
+    sublayers,
+)
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes import likelihoods, posteriors
+from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, matrix_sides
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.likelihoods.regression import SMALLEST_NOISE
+from tfbbb.bayes.posteriors.cholesky_factor import number_of_correlations
+from tfbbb.bayes.priors import Normal
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.curvature import Curvature, Kind, curvature, learns_scale
 from tfbbb.inference.curvature_blocks import (
@@ -27,14 +38,8 @@ from tfbbb.inference.prior_curvature import log_prior, prior_curvature
 from tfbbb.inference.row_derivatives import is_product
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import calls_per_pass
-from tfbbb.likelihoods import Likelihood
-from tfbbb.likelihoods.regression import SMALLEST_NOISE
-from tfbbb.model import BayesianModel
-from tfbbb.posteriors.cholesky_factor import number_of_correlations
-from tfbbb.priors import Normal
-from tfbbb.private_apis import graph_of, mask_of, producer, sublayers
-from tfbbb.types import ArrayLike
-from tfbbb.variational_weight import VariationalWeight
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import with_posterior
 
 _STRUCTURES = ("diagonal", "kron", "layer", "full")
 _KINDS = ("ggn", "empirical_fisher", "hessian")

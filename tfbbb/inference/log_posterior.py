@@ -7,13 +7,13 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.conversion import with_posterior
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.inference.backup import Backup
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.network_function import NetworkFunction
-from tfbbb.model import BayesianModel
-from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.types import ArrayLike
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import with_posterior
 
 
 class LogPosterior:

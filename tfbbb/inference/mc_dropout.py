@@ -6,17 +6,17 @@ from typing import Any
 
 import keras
 
-from tfbbb.conversion import with_posterior
+from tfbbb.base.private_apis import sublayers
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
 from tfbbb.inference.method import as_bayesian_model
 from tfbbb.inference.requirements import dropping_layers
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.optimizers import Adam
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import with_posterior
+from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.dropout import check_dropout
-from tfbbb.private_apis import sublayers
-from tfbbb.types import ArrayLike
 
 
 class MCDropout(GradientTraining):

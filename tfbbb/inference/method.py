@@ -5,11 +5,11 @@ from typing import Any
 
 import keras
 
-from tfbbb.conversion import convert
-from tfbbb.inference_result import InferenceResult
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.strategy import Strategy
+from tfbbb.base.strategy import Strategy
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import convert
+from tfbbb.model.inference_result import InferenceResult
 
 
 class InferenceMethod(Strategy):

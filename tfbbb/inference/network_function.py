@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.place_weights import split_weights
+from tfbbb.base.private_apis import sublayers
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.variational_weight import VariationalWeight
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.place_weights import split_weights
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.output_mask import OutputMask
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
-from tfbbb.private_apis import sublayers
-from tfbbb.types import ArrayLike, Tensor
-from tfbbb.variational_weight import VariationalWeight
 
 
 class NetworkFunction:

@@ -6,9 +6,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.checked_numbers import positive_integer
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import Tensor
 from tfbbb.inference.hamiltonian import HamiltonianMethod
-from tfbbb.types import Tensor
 
 
 @dataclass(eq=False, repr=False)

@@ -4,8 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb import likelihoods
-from tfbbb.likelihoods import Likelihood
+from tfbbb.bayes import likelihoods
+from tfbbb.bayes.likelihoods import Likelihood
 
 
 def curvature_roots(

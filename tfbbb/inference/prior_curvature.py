@@ -5,8 +5,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfbbb import posteriors, priors
-from tfbbb.variational_weight import VariationalWeight
+from tfbbb.bayes import posteriors, priors
+from tfbbb.bayes.variational_weight import VariationalWeight
 
 
 def prior_curvature(weight: VariationalWeight, mean: np.ndarray) -> np.ndarray:

@@ -2,11 +2,11 @@
 
 import keras
 
+from tfbbb.base.private_apis import sublayers
+from tfbbb.bayes.priors import EmpiricalNormal
 from tfbbb.inference.method import InferenceMethod
-from tfbbb.model import BayesianModel
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.dropout import is_dropout
-from tfbbb.priors import EmpiricalNormal
-from tfbbb.private_apis import sublayers
 
 
 def dropping_layers(model: keras.Model) -> list[str]:

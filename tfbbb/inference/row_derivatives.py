@@ -8,7 +8,9 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.call_context import call_with
+from tfbbb.base.call_context import call_with
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.layers import Conv1DVariational, Conv2DVariational, DenseVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -16,8 +18,6 @@ from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.folding import IN_ROWS
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
-from tfbbb.types import ArrayLike, Tensor
-from tfbbb.variational_weight import VariationalWeight
 
 
 class Products(NamedTuple):

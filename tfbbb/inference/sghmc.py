@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from tfbbb.checked_numbers import positive_number
+from tfbbb.base.numbers import positive_number
 from tfbbb.inference.stochastic_gradient_mcmc import StochasticGradientMCMC
 
 

@@ -12,12 +12,15 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.checked_numbers import (
+from tfbbb.base.noise import fold, normal
+from tfbbb.base.numbers import (
     int32,
     is_finite_number,
     positive_integer,
     positive_number,
 )
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.chain_diagnostics import compared_chains
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
@@ -26,10 +29,7 @@ from tfbbb.inference.requirements import (
     refuse_dropout,
     require_priors,
 )
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.noise import fold, normal
-from tfbbb.types import ArrayLike
+from tfbbb.model.bayesian_model import BayesianModel
 
 
 @dataclass(eq=False, repr=False)

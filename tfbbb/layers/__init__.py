@@ -1,6 +1,6 @@
 """Keras layers whose weights have a posterior distribution."""
 
-import tfbbb.backend  # noqa: F401  (refuses other backends first)
+import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.layers.conv1d_transpose_variational import Conv1DTransposeVariational
 from tfbbb.layers.conv1d_variational import Conv1DVariational
 from tfbbb.layers.conv2d_transpose_variational import Conv2DTransposeVariational

@@ -4,9 +4,14 @@ from typing import Any
 
 import keras
 
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+)
 from tfbbb.layers.conv_transpose_variational import ConvTransposeVariational
 from tfbbb.layers.convolution import Size
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

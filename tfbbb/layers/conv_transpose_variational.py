@@ -6,9 +6,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.checked_numbers import positive_integer
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
 from tfbbb.layers.convolution import Convolution, Size
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 class ConvTransposeVariational(Convolution):

@@ -7,9 +7,13 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.batch_layout import dimensions
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.types import (
+    DType,
+    Shape,
+    Tensor,
+)
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.types import DType, Shape, Tensor
 
 Size = int | Sequence[int]
 

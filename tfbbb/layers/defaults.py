@@ -1,7 +1,7 @@
 """The posterior and the priors of a layer that is given none."""
 
-from tfbbb.posteriors import MeanFieldNormal
-from tfbbb.priors import Normal
+from tfbbb.bayes.posteriors import MeanFieldNormal
+from tfbbb.bayes.priors import Normal
 
 # Of kernels and biases, chosen by the study of `benchmarks/layer_defaults.py`. A saved
 # layer states its own, so a change here changes only new layers.

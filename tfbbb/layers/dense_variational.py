@@ -4,11 +4,17 @@ from typing import Any, Unpack
 
 import keras
 
-from tfbbb.checked_numbers import positive_integer
-from tfbbb.estimators.drawn_kernel import matmul
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
+from tfbbb.bayes.estimators.drawn_kernel import matmul
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.variational import VariationalOptions
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

@@ -7,14 +7,20 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.batch_layout import dimensions
-from tfbbb.checked_numbers import positive_integer
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
 from tfbbb.layers.convolution import (
     Convolution,
     Size,
     channels_apart,
 )
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

@@ -7,9 +7,15 @@ from typing import Any
 import keras
 from keras import ops
 
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
 from tfbbb.layers.einsum_equation import EinsumEquation, Shape, split_equation
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

@@ -7,13 +7,18 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.checked_numbers import positive_integer
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import (
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
+from tfbbb.bayes.posteriors import Posterior
+from tfbbb.bayes.priors import Prior
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.posteriors import Posterior
-from tfbbb.priors import Prior
-from tfbbb.types import Constraint, Initializer, Regularizer, Tensor
-from tfbbb.variational_weight import VariationalWeight
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

@@ -5,10 +5,16 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.call_context import current_call
+from tfbbb.base.call_context import current_call
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.variational import VariationalLayer
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
-from tfbbb.variational_weight import VariationalWeight
 
 
 class LinearVariationalLayer(VariationalLayer):

@@ -5,11 +5,7 @@ from typing import Any, Unpack
 import keras
 from keras import ops
 
-from tfbbb.layers.recurrent_variational import (
-    RecurrentVariationalLayer,
-    RecurrentVariationalOptions,
-)
-from tfbbb.types import (
+from tfbbb.base.types import (
     Activation,
     Constraint,
     DType,
@@ -17,6 +13,10 @@ from tfbbb.types import (
     Regularizer,
     Shape,
     Tensor,
+)
+from tfbbb.layers.recurrent_variational import (
+    RecurrentVariationalLayer,
+    RecurrentVariationalOptions,
 )
 
 

@@ -5,7 +5,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.types import DType, Initializer, Shape
+from tfbbb.base.types import (
+    DType,
+    Initializer,
+    Shape,
+)
 
 
 class MemberInitializer(keras.initializers.Initializer):

@@ -6,23 +6,27 @@ from typing import Any
 
 import keras
 
-from tfbbb.estimators import Estimator
-from tfbbb.layers.defaults import (
-    DEFAULT_BIAS_PRIOR,
-    DEFAULT_POSTERIOR,
-    DEFAULT_PRIOR,
-)
-from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
-from tfbbb.posteriors import Posterior
-from tfbbb.priors import Prior
-from tfbbb.private_apis import (
+from tfbbb.base.private_apis import (
     attention_options,
     build_attention,
     gate_projection,
     options_of_projections,
     set_projection,
 )
-from tfbbb.types import Constraint, Initializer, Regularizer
+from tfbbb.base.types import (
+    Constraint,
+    Initializer,
+    Regularizer,
+)
+from tfbbb.bayes.estimators import Estimator
+from tfbbb.bayes.posteriors import Posterior
+from tfbbb.bayes.priors import Prior
+from tfbbb.layers.defaults import (
+    DEFAULT_BIAS_PRIOR,
+    DEFAULT_POSTERIOR,
+    DEFAULT_PRIOR,
+)
+from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

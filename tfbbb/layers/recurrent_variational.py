@@ -8,14 +8,25 @@ import keras
 import tensorflow as tf
 from keras import ops, tree
 
-from tfbbb.batch_layout import merge_leading, split_leading
-from tfbbb.call_context import RecurrentStep, call_with, current_call
-from tfbbb.checked_numbers import is_finite_number, positive_integer
-from tfbbb.estimators import Estimator, Local
-from tfbbb.estimators.drawn_kernel import DrawnKernel, GroupedKernel
-from tfbbb.estimators.weight import grouped_kernels
+from tfbbb.base.batch_layout import merge_leading, split_leading
+from tfbbb.base.call_context import (
+    RecurrentStep,
+    call_with,
+    current_call,
+)
+from tfbbb.base.numbers import is_finite_number, positive_integer
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
+from tfbbb.bayes.estimators import Estimator, Local
+from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel
+from tfbbb.bayes.estimators.weight import grouped_kernels
 from tfbbb.layers.variational import VariationalLayer
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Shape, Tensor
 
 # A loop takes as long as a small step, and its graph is smaller.
 _FEW_STEPS = 32

@@ -5,7 +5,16 @@ from typing import Any
 
 import keras
 
-from tfbbb.estimators import Estimator
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
+from tfbbb.bayes.estimators import Estimator
+from tfbbb.bayes.posteriors import Posterior
+from tfbbb.bayes.priors import Prior
 from tfbbb.layers.conv2d_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
 from tfbbb.layers.defaults import (
@@ -14,9 +23,6 @@ from tfbbb.layers.defaults import (
     DEFAULT_PRIOR,
 )
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
-from tfbbb.posteriors import Posterior
-from tfbbb.priors import Prior
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

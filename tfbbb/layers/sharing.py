@@ -5,7 +5,11 @@ import zlib
 
 import keras
 
-from tfbbb.private_apis import graph_of, nodes_by_depth, sublayers
+from tfbbb.base.private_apis import (
+    graph_of,
+    nodes_by_depth,
+    sublayers,
+)
 
 
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:

@@ -4,11 +4,17 @@ from typing import Any, Unpack
 
 import keras
 
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Tensor,
+)
 from tfbbb.layers.recurrent_variational import (
     RecurrentVariationalLayer,
     RecurrentVariationalOptions,
 )
-from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

@@ -13,22 +13,11 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from tfbbb import estimators, noise, posteriors, priors
-from tfbbb.batch_layout import BatchLayout
-from tfbbb.call_context import current_call
-from tfbbb.checked_numbers import is_finite_number, positive_integer
-from tfbbb.divergences import kl_divergence
-from tfbbb.estimators import Estimator
-from tfbbb.layers.defaults import (
-    DEFAULT_BIAS_PRIOR,
-    DEFAULT_POSTERIOR,
-    DEFAULT_PRIOR,
-)
-from tfbbb.layers.member_initializer import MemberInitializer
-from tfbbb.layers.sharing import calls_per_pass, number_of
-from tfbbb.posteriors import Posterior
-from tfbbb.priors import Prior
-from tfbbb.private_apis import (
+from tfbbb.base import noise
+from tfbbb.base.batch_layout import BatchLayout
+from tfbbb.base.call_context import current_call
+from tfbbb.base.numbers import is_finite_number, positive_integer
+from tfbbb.base.private_apis import (
     exports_call,
     outermost_call,
     outermost_layer,
@@ -36,8 +25,30 @@ from tfbbb.private_apis import (
     unlocked,
     untrack_variables,
 )
-from tfbbb.types import Constraint, Initializer, Regularizer, Shape, Tensor
-from tfbbb.variational_weight import VariationalWeight
+from tfbbb.base.types import (
+    Constraint,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
+from tfbbb.bayes import (
+    estimators,
+    posteriors,
+    priors,
+)
+from tfbbb.bayes.divergences import kl_divergence
+from tfbbb.bayes.estimators import Estimator
+from tfbbb.bayes.posteriors import Posterior
+from tfbbb.bayes.priors import Prior
+from tfbbb.bayes.variational_weight import VariationalWeight
+from tfbbb.layers.defaults import (
+    DEFAULT_BIAS_PRIOR,
+    DEFAULT_POSTERIOR,
+    DEFAULT_PRIOR,
+)
+from tfbbb.layers.member_initializer import MemberInitializer
+from tfbbb.layers.sharing import calls_per_pass, number_of
 
 
 class VariationalOptions(TypedDict, total=False):

@@ -22,7 +22,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name != "Predictive":
         # Refuses other backends of Keras, before it is imported.
-        import_module("tfbbb.backend")
+        import_module("tfbbb.base.backend")
     return getattr(import_module(_MODULES[name]), name)
 
 

@@ -6,11 +6,11 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.checked_numbers import positive_number
+from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.passes import PassesFor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import PILOT, Sampling
-from tfbbb.types import Tensor
 
 # Per row: a draw takes some hundred bytes, a thousand draws a millisecond or more.
 MOST_SAMPLES = 1 << 20

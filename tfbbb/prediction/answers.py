@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
 
 Summary = dict[str, Any]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].

@@ -5,8 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.properties import Sizes
-from tfbbb.types import Tensor
 
 # 256 MB of float32: the most that a prediction holds at a time.
 MAX_FLOATS = 1 << 26

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.types import ArrayLike
+from tfbbb.base.types import ArrayLike
 
 
 def traced(function: Callable[..., Any], *specs: Any) -> Any:

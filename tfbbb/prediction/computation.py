@@ -8,18 +8,22 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.likelihoods import Likelihood
+from tfbbb.base.types import (
+    ArrayLike,
+    Shape,
+    Tensor,
+)
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.snapshot import Snapshot
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import merged
-from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.types import ArrayLike, Shape, Tensor
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)

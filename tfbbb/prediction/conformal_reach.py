@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.types import ArrayLike
+from tfbbb.base.types import ArrayLike
 
 # Levels come in single precision too, in which few of interest are exact.
 _ROUNDING = 1e-7

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
 
 if TYPE_CHECKING:
-    from tfbbb.likelihoods import Likelihood
+    from tfbbb.bayes.likelihoods import Likelihood
 
 
 def average_over_draws(likelihood: "Likelihood", values: Tensor, axis: int) -> Any:

@@ -15,12 +15,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb import noise
-from tfbbb.batch_layout import merge_leading
-from tfbbb.estimators.local import weight_moments
+from tfbbb.base import noise
+from tfbbb.base.batch_layout import merge_leading
+from tfbbb.base.types import Shape, Tensor
+from tfbbb.bayes.estimators.local import weight_moments
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import LayerInfo, Structure
-from tfbbb.types import Shape, Tensor
 
 # The number of noise streams of a layer: its pre-activations, then its weights.
 _PLACES = 64

@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.private_apis import graph_of
-from tfbbb.types import Tensor
+from tfbbb.base.private_apis import graph_of
+from tfbbb.base.types import Tensor
 
 _ELEMENTWISE = (
     keras.layers.Dropout,

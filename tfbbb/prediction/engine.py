@@ -6,9 +6,17 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.batch_layout import merge_leading, split_leading
-from tfbbb.call_context import call_with
-from tfbbb.estimators.local import pre_activation_moments
+from tfbbb.base.batch_layout import merge_leading, split_leading
+from tfbbb.base.call_context import call_with
+from tfbbb.base.private_apis import (
+    graph_of,
+    mask_of,
+    run_through_graph,
+    set_mask,
+    standardize_inputs,
+)
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.estimators.local import pre_activation_moments
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.conv_variational import ConvVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -26,14 +34,6 @@ from tfbbb.prediction.folding import (
 )
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
-from tfbbb.private_apis import (
-    graph_of,
-    mask_of,
-    run_through_graph,
-    set_mask,
-    standardize_inputs,
-)
-from tfbbb.types import Tensor
 
 
 class Engine:

@@ -12,12 +12,16 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.batch_layout import dimensions, merge_leading, split_leading
-from tfbbb.elementwise_activations import ELEMENTWISE_ACTIVATIONS
+from tfbbb.base.batch_layout import (
+    dimensions,
+    merge_leading,
+    split_leading,
+)
+from tfbbb.base.types import Tensor
 from tfbbb.layers.conv_variational import ConvVariational
 from tfbbb.layers.convolution import channels_apart
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.types import Tensor
+from tfbbb.prediction.elementwise_activations import ELEMENTWISE_ACTIVATIONS
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.likelihoods import Likelihood
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.summary import summary, sums
-from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 
 def predictive_from_outputs(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.types import ArrayLike
+from tfbbb.base.types import ArrayLike
 
 
 def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[Any, Any]:

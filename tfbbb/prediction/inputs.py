@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.exact_numbers import in_dtype
+from tfbbb.base.numbers import in_dtype
+from tfbbb.base.private_apis import graph_of
+from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.gathered import gathered
-from tfbbb.private_apis import graph_of
-from tfbbb.types import ArrayLike
 
 
 def input_tensors(model: keras.Model, x: ArrayLike) -> Any:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfbbb.checked_numbers import is_finite_number
+from tfbbb.base.numbers import is_finite_number
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,11 +7,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
-from tfbbb.types import Tensor
 
 _CONTROL_FLOW = {
     f"{prefix}{name}"

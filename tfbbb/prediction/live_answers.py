@@ -8,15 +8,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.likelihoods import Likelihood
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import Question
-from tfbbb.types import Tensor
 
 if TYPE_CHECKING:
-    from tfbbb.recalibration.recalibration import Recalibration
+    from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 State = list[tuple[keras.Variable, Any]]
 

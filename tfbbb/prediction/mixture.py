@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.draw_weights import average_over_draws, log_average_over_draws
 from tfbbb.prediction.quantiles import quantiles
-from tfbbb.types import ArrayLike, Tensor
 
 if TYPE_CHECKING:
-    from tfbbb.likelihoods import Likelihood
+    from tfbbb.bayes.likelihoods import Likelihood
 
 
 class Mixture:

@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.private_apis import mask_of, sublayers
 from tfbbb.prediction.inputs import flat_inputs
-from tfbbb.private_apis import mask_of, sublayers
 
 
 class OutputMask:

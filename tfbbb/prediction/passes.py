@@ -5,9 +5,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.properties import Operation, Sizes
-from tfbbb.types import Tensor
 
 
 class Passes:

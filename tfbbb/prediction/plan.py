@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import keras
 
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.structure import LayerInfo, Structure
 
 METHODS = ("local", "weight", "linearised", "moments")

@@ -8,9 +8,12 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb import likelihoods
-from tfbbb.checked_numbers import int32
-from tfbbb.likelihoods import Likelihood
+from tfbbb.base.numbers import int32
+from tfbbb.base.private_apis import graph_of
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes import likelihoods
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.computation import Computation
 from tfbbb.prediction.dropout import check_dropout, is_dropout
@@ -18,12 +21,9 @@ from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import check_method, plan_for
 from tfbbb.prediction.program import structure_of_outputs
+from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.sampling import Sampling
 from tfbbb.prediction.structure import Structure
-from tfbbb.private_apis import graph_of
-from tfbbb.probability_outputs import check_logits
-from tfbbb.recalibration.recalibration import IDENTITY
-from tfbbb.types import ArrayLike, Tensor
 
 
 class PredictiveOptions(TypedDict, total=False):

@@ -8,8 +8,10 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.batch_layout import dimensions
-from tfbbb.likelihoods import Likelihood
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.private_apis import graph_of, output_structure
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction import propagated
 from tfbbb.prediction.draws import Tensors, draw, local_moments
 from tfbbb.prediction.engine import Engine
@@ -17,11 +19,9 @@ from tfbbb.prediction.linearised import linearised_outputs, weight_means
 from tfbbb.prediction.moments import operations
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.properties import Sizes
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
-from tfbbb.private_apis import graph_of, output_structure
-from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.types import Tensor
 
 
 class Program:

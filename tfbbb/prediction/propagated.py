@@ -16,14 +16,14 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb import noise
-from tfbbb.likelihoods import Likelihood
+from tfbbb.base import noise
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.moments import output_moments, prepared
 from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.structure import Structure
-from tfbbb.types import Tensor
-from tfbbb.variational_weight import VariationalWeight
 
 # Nodes and their mirror images, at which a likelihood is averaged over its outputs.
 _NUM_NODES = 64

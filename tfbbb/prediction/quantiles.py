@@ -8,12 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.likelihoods import Likelihood
-from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
-from tfbbb.likelihoods.inversion import inverted
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.prediction.blocks import map_blocks
 from tfbbb.prediction.draw_weights import average_over_draws
-from tfbbb.types import ArrayLike, Tensor
 
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfbbb.checked_numbers import int32
-from tfbbb.extras import import_extra
+from tfbbb.base.extras import import_extra
+from tfbbb.base.numbers import int32
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.questions import Question, question_named
-from tfbbb.types import ArrayLike, Tensor
 
 if TYPE_CHECKING:
     import pandas

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.blocks import block_sizes
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.result import Predictive
-from tfbbb.types import Tensor
 
 # The streams of draws: of predictions, and of pilots that find the number of draws.
 MAIN, PILOT = 0, 1

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from tfbbb.private_apis import version_read
+from tfbbb.base.private_apis import version_read
 
 
 class Snapshot:

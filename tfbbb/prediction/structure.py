@@ -9,13 +9,7 @@ from typing import Any
 import keras
 from keras import tree
 
-from tfbbb.estimators import Local
-from tfbbb.layers import VariationalLayer
-from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.sharing import calls_per_pass
-from tfbbb.prediction.lru_cache import LRUCache
-from tfbbb.prediction.output_mask import OutputMask
-from tfbbb.private_apis import (
+from tfbbb.base.private_apis import (
     graph_of,
     nodes_by_depth,
     own_variables,
@@ -23,7 +17,13 @@ from tfbbb.private_apis import (
     run_through_graph,
     sublayers,
 )
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.estimators import Local
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.sharing import calls_per_pass
+from tfbbb.prediction.lru_cache import LRUCache
+from tfbbb.prediction.output_mask import OutputMask
 
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()

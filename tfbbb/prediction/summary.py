@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from tfbbb.batch_layout import dimensions
-from tfbbb.likelihoods import Likelihood
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.draw_weights import weighted_sum
-from tfbbb.types import Tensor
 
 Sums = dict[str, tf.Tensor]
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.result import Predictive
-from tfbbb.types import ArrayLike
 
 # Percentiles, and beyond them a level at every quarter of a standard deviation to 4.5.
 _TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]

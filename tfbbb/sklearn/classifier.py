@@ -8,12 +8,12 @@ import pyarrow as pa
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from tfbbb.data.task import Task
+from tfbbb.base.task import Task
+from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator
-from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
+    from tfbbb.tables import Schema
 
 
 class BayesianClassifier(ClassifierMixin, BayesianEstimator):

@@ -13,18 +13,18 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tfbbb.checked_numbers import int32
-from tfbbb.data.task import MIN_ROWS, Task
+from tfbbb.base.numbers import int32
+from tfbbb.base.task import MIN_ROWS, Task
+from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.fitted import Fitted
 from tfbbb.sklearn.given_rows import one_target, one_weight, to_table
 from tfbbb.sklearn.job_fields import job_spec
 from tfbbb.sklearn.output import check_container, in_container
-from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
-    from tfbbb.model import BayesianModel
+    from tfbbb.model.bayesian_model import BayesianModel
     from tfbbb.prediction import Predictive
+    from tfbbb.tables import Schema
     from tfbbb.training import TrainedTable
 
 _NUM_SAMPLES = 100

@@ -63,8 +63,8 @@ def _state(trained: "TrainedTable") -> dict[str, Any]:
 def _restored(state: dict[str, Any]) -> "TrainedTable":
     import keras
 
-    import tfbbb.model  # noqa: F401  (registers the classes of the saved model)
-    from tfbbb.data import Schema
+    import tfbbb.model.bayesian_model  # noqa: F401  (registers the classes of the saved model)
+    from tfbbb.tables import Schema
     from tfbbb.training import JobSpec, TrainedTable
 
     with tempfile.TemporaryDirectory() as directory:

@@ -7,10 +7,10 @@ import pyarrow as pa
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from tfbbb.data.given_table import as_source, is_table
-from tfbbb.data.table_error import TableError
-from tfbbb.data.values import without_views
-from tfbbb.types import ArrayLike
+from tfbbb.base.types import ArrayLike
+from tfbbb.tables.given_table import as_source, is_table
+from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import without_views
 
 
 def to_table(estimator: Any, X: ArrayLike, *, reset: bool, fewest: int) -> pa.Table:

@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import ValidationError
 from sklearn.utils import check_random_state
 
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
+from tfbbb.base.validation_errors import describe_rule
 from tfbbb.training.spec import JobSpec, ModelSpec, TrainingSpec
-from tfbbb.validation_errors import describe_rule
 
 _OF_JOB = ("text_columns", "columns", "recalibration")
 # The seed is `random_state`, and the rows of `fit` are in one place.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.extras import import_extra
+from tfbbb.base.extras import import_extra
 
 _CONTAINERS = ("default", "pandas", "polars")
 

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import RegressorMixin
 
-from tfbbb.data.task import Task
+from tfbbb.base.task import Task
+from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator
-from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
+    from tfbbb.tables import Schema
 
 
 class BayesianRegressor(RegressorMixin, BayesianEstimator):

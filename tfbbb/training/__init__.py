@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfbbb.diverged_training import TrainingDivergedError
+    from tfbbb.base.diverged_training import TrainingDivergedError
     from tfbbb.training.checkpoint import CheckpointError
     from tfbbb.training.spec import JobSpec, ModelSpec, SpecError, TrainingSpec
     from tfbbb.training.table import train_table
@@ -28,7 +28,7 @@ _MODULES = {
     "ModelSpec": "tfbbb.training.spec",
     "SpecError": "tfbbb.training.spec",
     "TrainedTable": "tfbbb.training.trained_table",
-    "TrainingDivergedError": "tfbbb.diverged_training",
+    "TrainingDivergedError": "tfbbb.base.diverged_training",
     "TrainingSpec": "tfbbb.training.spec",
     "train_table": "tfbbb.training.table",
 }

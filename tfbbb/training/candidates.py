@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfbbb import kl_schedules
-from tfbbb.data.memory_rows import BatchSource, MemoryRows
-from tfbbb.diverged_training import TrainingDivergedError
-from tfbbb.model import BayesianModel
-from tfbbb.optimizers import Adam
+from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.bayes import kl_schedules
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.result import NotFiniteError
+from tfbbb.tables.memory_rows import BatchSource, MemoryRows
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.devices import describe_devices
 from tfbbb.training.loop import HeldOut, Outcome, fit

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.checked_numbers import positive_number
-from tfbbb.disk_faults import disk_faults_named
-from tfbbb.flushing import flush
+from tfbbb.base.files import disk_faults_named, flush
+from tfbbb.base.numbers import positive_number
 
 # The last digit is the version of the format.
 _MAGIC = b"tfbbb checkpoint 1\n"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfbbb.data.column_names import list_names
+from tfbbb.tables.column_names import list_names
 from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
 from tfbbb.training.spec.layers import DenseLayer
 

@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.call_context import call_with
-from tfbbb.data.splitting import draw_folds
-from tfbbb.model import BayesianModel
+from tfbbb.base.call_context import call_with
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.tables.splitting import draw_folds
 
 # Rows times members times draws that flow through the network at once.
 _MOST_AT_ONCE = 20_000

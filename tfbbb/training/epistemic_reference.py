@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.export.epistemic_reference import EpistemicReference
-from tfbbb.model import BayesianModel
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.training.cross_fitting import MemberRows
 

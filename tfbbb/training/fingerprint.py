@@ -7,8 +7,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from tfbbb import kl_schedules
-from tfbbb.model import BayesianModel
+from tfbbb.bayes import kl_schedules
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.training_state import named_variables
 
 

@@ -4,12 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.drift_reference import DriftReference, drift_scores
-from tfbbb.metrics import brier_score, calibration_error, expected_calibration_error
-from tfbbb.model import BayesianModel
+from tfbbb.judging.drift_reference import DriftReference, drift_scores
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
+from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.target_scores import cdf_step
-from tfbbb.recalibration.cross_fitted import CrossFitted
+from tfbbb.scores.metrics import (
+    brier_score,
+    calibration_error,
+    expected_calibration_error,
+)
 
 LEVELS = (0.5, 0.9, 0.95)
 

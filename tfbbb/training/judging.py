@@ -6,12 +6,16 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.data import Schema
-from tfbbb.data.memory_rows import BatchSource
-from tfbbb.evaluation.baselines import MOST_ROWS, Baselines
-from tfbbb.evaluation.input_encoding import named_columns
-from tfbbb.evaluation.judgement import MODEL, PARENT, judge
-from tfbbb.evaluation.predicted_rows import PredictedRows, joined
+from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines
+from tfbbb.judging.evaluation.input_encoding import named_columns
+from tfbbb.judging.evaluation.judgement import (
+    MODEL,
+    PARENT,
+    judge,
+)
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
+from tfbbb.tables import Schema
+from tfbbb.tables.memory_rows import BatchSource
 
 # Of a sample of the training rows, in numbers.
 _MOST_NUMBERS = 4_000_000

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from tfbbb.likelihoods import Likelihood
-from tfbbb.likelihoods.log_link import LogLink
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 
 # A relative error from which on a candidate is refused.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.left_out_error import WORST_ERROR, most_likely
 from tfbbb.training.progress import Progress

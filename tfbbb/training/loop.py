@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.checked_numbers import positive_integer
-from tfbbb.data.memory_rows import BatchSource
-from tfbbb.diverged_training import TrainingDivergedError
-from tfbbb.kl_schedules.training_temperature import TrainingTemperature
-from tfbbb.model import BayesianModel
+from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.base.numbers import positive_integer
+from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.training_rows import TrainingRows
+from tfbbb.tables.memory_rows import BatchSource
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.early_stopping import BestEpoch
@@ -25,7 +26,6 @@ from tfbbb.training.timetable import Timetable
 from tfbbb.training.training_state import assign, named_arrays
 from tfbbb.training.validation import HeldOutEvaluator
 from tfbbb.training.xla import XLA, XLAChoice, choose_xla, may_use_xla
-from tfbbb.training_rows import TrainingRows
 
 _MOST_VALIDATIONS = 20
 _MOST_VALIDATIONS_TO_STOP = 50

@@ -5,12 +5,17 @@ from typing import Any
 
 import keras
 
-from tfbbb import estimators, likelihoods, posteriors, priors
-from tfbbb.data import Schema, preprocessing
+from tfbbb.bayes import (
+    estimators,
+    likelihoods,
+    posteriors,
+    priors,
+)
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.priors import FromPosterior
 from tfbbb.layers import DenseVariational
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
-from tfbbb.priors import FromPosterior
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.tables import Schema, preprocessing
 from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
 from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
 from tfbbb.training.spec.layers import (
@@ -47,7 +52,7 @@ def make_network(
 
     Example:
 
-    >>> from tfbbb.data import Schema, samples
+    >>> from tfbbb.tables import Schema, samples
     >>> schema = Schema.infer(samples.diabetes(), "progression")
     >>> make_network(schema, ModelSpec(hidden_units=(50,))).output_shape
     (None, 3)

@@ -10,11 +10,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from tfbbb.data import Schema
+from tfbbb.bayes.priors import FromPosterior
 from tfbbb.export.manifest import Manifest, ManifestError
-from tfbbb.model import BayesianModel
-from tfbbb.priors import FromPosterior
-from tfbbb.recalibration import Recalibration, deserialize
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.prediction.recalibration import Recalibration, deserialize
+from tfbbb.tables import Schema
 from tfbbb.training.network import make_network
 from tfbbb.training.record import RECORD_FILE, TrainingRecord, continuation_error
 from tfbbb.training.spec import JobSpec

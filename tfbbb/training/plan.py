@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from tfbbb.data import Schema
+from tfbbb.tables import Schema
 from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,

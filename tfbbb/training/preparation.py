@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.data import Schema, TableError
-from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.memory_rows import BatchSource, MemoryRows
-from tfbbb.data.row_layout import RowLayout
-from tfbbb.data.scan import TableScan
-from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
-from tfbbb.data.stored_table import StoredTable
-from tfbbb.data.values import first_row, without_views
-from tfbbb.disk_faults import disk_faults_named
+from tfbbb.base.files import disk_faults_named
+from tfbbb.tables import Schema, TableError
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.memory_rows import BatchSource, MemoryRows
+from tfbbb.tables.row_layout import RowLayout
+from tfbbb.tables.scan import TableScan
+from tfbbb.tables.stored_rows import BYTES_PER_GROUP, StoredRows
+from tfbbb.tables.stored_table import StoredTable
+from tfbbb.tables.values import first_row, without_views
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.plan import cross_fitting_folds
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema

@@ -6,17 +6,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tfbbb import recalibration as recalibrations
-from tfbbb.data import Schema
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
-from tfbbb.recalibration import ConformalIntervals, ConformalSets, Recalibration
-from tfbbb.recalibration.choice import choose, describe
-from tfbbb.recalibration.conformal import labels_of
-from tfbbb.recalibration.cross_fitted import CrossFitted
-from tfbbb.recalibration.recalibration import IDENTITY
-from tfbbb.recalibration.scaled import scaled
+from tfbbb.prediction import recalibration as recalibrations
+from tfbbb.prediction.recalibration import (
+    ConformalIntervals,
+    ConformalSets,
+    Recalibration,
+)
+from tfbbb.prediction.recalibration.choice import choose, describe
+from tfbbb.prediction.recalibration.conformal import labels_of
+from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
+from tfbbb.prediction.recalibration.recalibration import IDENTITY
+from tfbbb.prediction.recalibration.scaled import scaled
+from tfbbb.tables import Schema
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError
 from tfbbb.training.spec.columns import check_recalibration

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from tfbbb.data.schema import Schema
+from tfbbb.tables.schema import Schema
 from tfbbb.training.spec import JobSpec, SpecError
 
 # In `assets.extra` of a SavedModel, which TensorFlow Serving ignores.

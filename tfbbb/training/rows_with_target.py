@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfbbb.data.column_names import check_column_exists, check_column_names
-from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.override import Override
-from tfbbb.data.schema import Schema
-from tfbbb.data.table_error import TableError
-from tfbbb.data.target import rows_with_target
-from tfbbb.data.task import Task
-from tfbbb.data.values import missing_values
+from tfbbb.base.task import Task
+from tfbbb.tables.column_names import check_column_exists, check_column_names
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.override import Override
+from tfbbb.tables.schema import Schema
+from tfbbb.tables.table_error import TableError
+from tfbbb.tables.target import rows_with_target
+from tfbbb.tables.values import missing_values
 from tfbbb.training.spec import JobSpec
 
 

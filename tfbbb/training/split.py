@@ -6,13 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.data import Schema, TableError, split
-from tfbbb.data.column_names import check_column_exists
-from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.groups import group_repeated_rows, read_groups
-from tfbbb.data.override import Override
-from tfbbb.data.times import read_times
-from tfbbb.data.values import column_kind, first_row, read_numbers
+from tfbbb.tables import (
+    Schema,
+    TableError,
+    split,
+)
+from tfbbb.tables.column_names import check_column_exists
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.groups import group_repeated_rows, read_groups
+from tfbbb.tables.override import Override
+from tfbbb.tables.times import read_times
+from tfbbb.tables.values import (
+    column_kind,
+    first_row,
+    read_numbers,
+)
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
 

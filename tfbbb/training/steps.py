@@ -7,9 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.kl_schedules.training_temperature import TrainingTemperature
-from tfbbb.model import BayesianModel
-from tfbbb.private_apis import free_gradients_with
+from tfbbb.base.private_apis import free_gradients_with
+from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.devices import run_on_replicas
 
 # Calls from Python then cost next to nothing, and a training still stops soon.

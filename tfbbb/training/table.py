@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tfbbb.data import TableError
-from tfbbb.data.given_table import as_source
-from tfbbb.data.scan import TableScan
-from tfbbb.diverged_training import TrainingDivergedError
-from tfbbb.evaluation import PredictedRows
-from tfbbb.evaluation.judgement import (
+from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.base.types import ArrayLike, TableLike
+from tfbbb.judging.evaluation import PredictedRows
+from tfbbb.judging.evaluation.judgement import (
     LEARNED_NOTHING,
     STANDARD_ERRORS,
     beats_constant,
 )
-from tfbbb.evaluation.predicted_rows import tells_rows_apart
-from tfbbb.model import BayesianModel
+from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.training_rows import warn_if_far_from_rows
+from tfbbb.tables import TableError
+from tfbbb.tables.given_table import as_source
+from tfbbb.tables.scan import TableScan
 from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
@@ -31,7 +34,6 @@ from tfbbb.training.left_out_error import most_likely
 from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
-from tfbbb.training.partitions import train_in_partitions
 from tfbbb.training.plan import (
     TrainingPlan,
     cross_fitting_repeats,
@@ -52,8 +54,6 @@ from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
-from tfbbb.training_rows import warn_if_far_from_rows
-from tfbbb.types import ArrayLike, TableLike
 
 
 def train_table(
@@ -91,7 +91,7 @@ def train_table(
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
             column names to values, a list of rows as mappings, or a file as a
-            `tfbbb.data.TableScan`.
+            `tfbbb.tables.TableScan`.
         spec: A `JobSpec`, or its fields as a mapping.
         row_weights: The weight of each row, [rows], positive; None for 1. A row of
             weight 2 counts as two rows: its log likelihood is multiplied by 2, N is the
@@ -105,8 +105,8 @@ def train_table(
             and spec resumes. None for neither.
         checkpoint_seconds: Time between checkpoints.
         ray_address: The Ray cluster on which the partitions of a training with
-            `partitions` live, as for `tfbbb.distributed.PartitionedVI`; None for this
-            process.
+            `partitions` live, as for `tfbbb.lab.distributed.PartitionedVI`; None for
+            this process.
         xla: Whether XLA compiles the steps of a training without `partitions`, as for
             `tfbbb.training.loop.fit`: by default where it is faster on a GPU.
         validate_left_out: Whether the progress has the `val_nll` of rows that members
@@ -133,7 +133,7 @@ def train_table(
 
     Example:
 
-    >>> from tfbbb.data import samples
+    >>> from tfbbb.tables import samples
     >>> from tfbbb.training import train_table
     >>> spec = {"target": "progression", "training": {"epochs": 1}}
     >>> trained = train_table(samples.diabetes(), spec)
@@ -227,7 +227,7 @@ def train_table(
         turns = train_in_turn(choice, train_with, limit)
         candidates, outcomes = turns.candidates, turns.outcomes
     else:
-        candidate, partitions = train_in_partitions(
+        candidate, partitions = _training_in_partitions()(
             models[0],
             plan,
             prepared,
@@ -419,3 +419,10 @@ def _adapt(models: Sequence[BayesianModel], prepared: Prepared) -> None:
     except ValueError as error:
         name = prepared.schema.target.name
         raise TableError(f"The target {name!r} cannot be learned: {error}") from None
+
+
+def _training_in_partitions() -> Callable[..., tuple[Candidate, dict[str, Any]]]:
+    """Returns the training in partitions, which is experimental, by its name."""
+    module = import_module("tfbbb.lab.distributed.table_training")
+    step: Callable[..., tuple[Candidate, dict[str, Any]]] = module.train_in_partitions
+    return step

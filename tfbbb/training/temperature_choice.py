@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.likelihoods import Likelihood
-from tfbbb.model import BayesianModel
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
+from tfbbb.prediction.recalibration import Temperature, VarianceScaling
+from tfbbb.prediction.recalibration.recalibration import IDENTITY
+from tfbbb.prediction.recalibration.scaled import scaling
 from tfbbb.prediction.result import NotFiniteError, Predictive
-from tfbbb.recalibration import Temperature, VarianceScaling
-from tfbbb.recalibration.recalibration import IDENTITY
-from tfbbb.recalibration.scaled import scaling
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import (
     bounded_by,

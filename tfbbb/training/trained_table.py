@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfbbb.data import Schema
-from tfbbb.drift_reference import REFERENCE_FILE, DriftReference
-from tfbbb.evaluation.baselines import BASELINES_FILE, Baselines
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
-from tfbbb.model import BayesianModel
+from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference
+from tfbbb.judging.evaluation.baselines import BASELINES_FILE, Baselines
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.tables import Schema
 from tfbbb.training.parent_version import continuation_files
 from tfbbb.training.spec import JobSpec
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from tfbbb.model import BayesianModel
-from tfbbb.posteriors import MeanFieldNormal
-from tfbbb.priors import Normal
-from tfbbb.variational_weight import VariationalWeight
+from tfbbb.bayes.posteriors import MeanFieldNormal
+from tfbbb.bayes.priors import Normal
+from tfbbb.bayes.variational_weight import VariationalWeight
+from tfbbb.model.bayesian_model import BayesianModel
 
 
 def untemper(model: BayesianModel, temperature: float) -> None:

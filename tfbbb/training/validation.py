@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.model import BayesianModel
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.devices import run_on_replicas
 
 _ROWS_AT_ONCE = 4096

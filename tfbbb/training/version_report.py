@@ -9,15 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb import metrics
-from tfbbb.data import Schema
-from tfbbb.evaluation.baselines import Baselines
-from tfbbb.explain import effect, permutation_importance, variance_split
-from tfbbb.explain.rows import Rows, predicted, sampled
-from tfbbb.model import BayesianModel
-from tfbbb.plots.sampling_band import sampling_band
+from tfbbb.judging.evaluation.baselines import Baselines
+from tfbbb.judging.explain import (
+    effect,
+    permutation_importance,
+    variance_split,
+)
+from tfbbb.judging.explain.rows import (
+    Rows,
+    predicted,
+    sampled,
+)
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
-from tfbbb.recalibration.cross_fitted import CrossFitted
+from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
+from tfbbb.scores import metrics
+from tfbbb.scores.plots.sampling_band import sampling_band
+from tfbbb.tables import Schema
 from tfbbb.training.held_out import LEVELS
 from tfbbb.training.recalibration import Calibrated
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import tensorflow as tf
 
-from tfbbb.model import BayesianModel
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.steps import Steps
 from tfbbb.training.training_state import assign, named_arrays
 

@@ -1,8 +1,8 @@
 """Detects the format of an upload from its first bytes."""
 
 from service.shared.errors import InvalidRequest, UnsupportedMediaType
-from tfbbb.data.content import other_format, table_format
-from tfbbb.data.format import Format
+from tfbbb.tables.content import other_format, table_format
+from tfbbb.tables.format import Format
 
 # With one of these media types, only the content decides: `curl --data-binary` declares
 # a form by default.

@@ -16,7 +16,7 @@ from service.shared.inspection import (
     Limits,
     Preview,
 )
-from tfbbb.data.format import Format
+from tfbbb.tables.format import Format
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from service.api.datasets.formats import MEDIA_TYPES
 from service.api.datasets.multipart import MOST_FILES
 from service.shared.database import tables
-from tfbbb.data.format import FORMATS
+from tfbbb.tables.format import FORMATS
 
 _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
 

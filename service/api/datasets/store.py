@@ -23,7 +23,7 @@ from service.shared.files import dataset_name
 from service.shared.inspection import Inspection
 from service.shared.settings import Settings
 from service.shared.store import Store
-from tfbbb.data.format import FORMATS, Format
+from tfbbb.tables.format import FORMATS, Format
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from service.api.datasets.upload_file import UploadFile
 from service.shared.database import new_id
 from service.shared.files import parts_sha256
-from tfbbb.data.format import Format, part_path
-from tfbbb.flushing import flush
+from tfbbb.base.files import flush
+from tfbbb.tables.format import Format, part_path
 
 
 class UploadDirectory:

@@ -16,7 +16,7 @@ from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
 from service.shared.inspection import Limits
-from tfbbb.data.format import Format
+from tfbbb.tables.format import Format
 
 _BLOCK_BYTES = 2**20
 

@@ -77,7 +77,7 @@ def count(
     """
     # Imported late: NumPy would slow the start of the service.
     from service.api.feedback import running
-    from tfbbb.drift_reference import DriftReference
+    from tfbbb.judging.drift_reference import DriftReference
 
     # Read before the transaction: the disk may be slow, and others wait for the locks.
     counted = find_all(database, name)

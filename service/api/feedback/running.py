@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from service.shared.database.tables import Feedback
 from service.shared.model_messages import ScoredRows
-from tfbbb.drift import FALSE_ALARM_RATE, DriftTest
-from tfbbb.drift_reference import DriftReference, drift_scores
+from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
+from tfbbb.judging.drift_reference import DriftReference, drift_scores
 
 BINS = 10
 

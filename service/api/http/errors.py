@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from service.api.http.request_log import HEADER
 from service.shared.errors import InvalidRequest, ServiceError
-from tfbbb.validation_errors import describe_validation_error
+from tfbbb.base.validation_errors import describe_validation_error
 
 logger = logging.getLogger(__name__)
 

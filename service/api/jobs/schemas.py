@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.database import tables
 from service.shared.job_state import JobState
-from tfbbb.model_name import MODEL_NAME
+from tfbbb.base.texts import MODEL_NAME
 from tfbbb.training.spec import JobSpec
 
 _ID = r"^[0-9a-f]{24}$"

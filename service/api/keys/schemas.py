@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.keys.scope import Scope
 from service.shared.database.tables import Key
-from tfbbb.known_fields import KnownFields
+from tfbbb.base.known_fields import KnownFields
 
 KeyId = Annotated[
     str,

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from tfbbb.known_fields import KnownFields
+from tfbbb.base.known_fields import KnownFields
 
 _NOMINAL = 0.9
 

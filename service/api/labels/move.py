@@ -17,7 +17,7 @@ from service.shared.errors import (
     UnknownLabel,
     UnknownModel,
 )
-from tfbbb.model_name import is_model_name
+from tfbbb.base.texts import is_model_name
 
 
 async def move_label(

@@ -10,7 +10,7 @@ from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
 from service.shared.route import Route
-from tfbbb.model_name import is_model_name
+from tfbbb.base.texts import is_model_name
 
 
 def list_labels(database: Database, name: str | None = None) -> Sequence[Label]:

@@ -18,8 +18,8 @@ from service.api.feedback.schemas import FeedbackSummary
 from service.api.labels.gate import Gate
 from service.shared.database.tables import Feedback, Label
 from service.shared.route import Route
-from tfbbb.known_fields import KnownFields
-from tfbbb.model_name import MOST_VERSIONS
+from tfbbb.base.known_fields import KnownFields
+from tfbbb.base.texts import MOST_VERSIONS
 
 LATEST = "latest"
 

@@ -16,7 +16,7 @@ from service.model_process.query import (
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
 from service.shared.prediction_parameters import SIGNATURES
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 
 # Names that TensorFlow Serving's examples give the signatures of these methods.
 _METHODS = ("tensorflow/serving/classify", "tensorflow/serving/regress")

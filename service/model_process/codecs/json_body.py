@@ -11,7 +11,7 @@ import orjson
 
 from service.model_process.codecs.codec import Body
 from service.shared.errors import InvalidRequest
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 
 # Largest body, in bytes, that is parsed again to locate a mistake.
 _MOST_READ_AGAIN = 2**20

@@ -21,7 +21,7 @@ from service.model_process.codecs.tensors import (
 from service.model_process.query import Query, read_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 
 _KEYS = {"id", "parameters", "inputs", "outputs"}
 _INPUT_KEYS = {"name", "shape", "datatype", "parameters", "data"}

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from service.model_process.query import Query, read_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 
 
 def table_query(table: pa.Table, options: Mapping[str, Any]) -> Query:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from service.model_process.codecs.json_body import NotANumber
 from service.model_process.nested import flattened
 from service.shared.errors import InvalidRequest
-from tfbbb.abbreviation import abbreviate
+from tfbbb.base.texts import abbreviate
 
 # Little-endian, as the protocol has it. Texts are arrays of objects.
 DATATYPES = {

@@ -9,9 +9,9 @@ from pathlib import Path
 from service.shared.files import remove_dataset_files
 from service.shared.settings import Settings
 from service.shared.store.store import STAGING, StoreError
+from tfbbb.base.files import flush
 from tfbbb.export.manifest import MANIFEST_PATH
 from tfbbb.export.versions import next_version, version_number
-from tfbbb.flushing import flush
 
 _HIDDEN = "deleted"
 

@@ -29,10 +29,10 @@ from service.shared.database import new_id
 from service.shared.files import JobFiles, parts_sha256, remove_dataset_files
 from service.shared.settings import Settings
 from service.shared.store.store import StoreError, StoreOutageError
-from tfbbb.data.format import infer_format
-from tfbbb.export.atomic import atomic_directory
+from tfbbb.base.files import atomic_directory
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
 from tfbbb.export.versions import version_number
+from tfbbb.tables.format import infer_format
 
 logger = logging.getLogger(__name__)
 

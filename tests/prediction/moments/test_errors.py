@@ -8,13 +8,18 @@ from keras import layers
 
 import tfbbb
 from tests.uncertain_inputs import model_of
+from tfbbb.bayes.posteriors import (
+    FullCovarianceNormal,
+    LowRankNormal,
+    MatrixNormal,
+    Rank1,
+)
 from tfbbb.layers import (
     DenseVariational,
     EmbeddingVariational,
     LSTMVariational,
     MultiHeadAttentionVariational,
 )
-from tfbbb.posteriors import FullCovarianceNormal, LowRankNormal, MatrixNormal, Rank1
 from tfbbb.prediction.moments import (
     MomentsError,
     operations,

@@ -12,13 +12,13 @@ from tests.uncertain_inputs import (
     differ,
     with_standard_errors,
 )
+from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import (
     Conv2DVariational,
     DenseVariational,
     LSTMVariational,
     MultiHeadAttentionVariational,
 )
-from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction.moments import operations, output_moments, prepared
 
 DRAWS = 40_000

@@ -16,6 +16,7 @@ from tests.uncertain_inputs import (
     some_normals,
     with_standard_errors,
 )
+from tfbbb.bayes.posteriors import FullCovarianceNormal, MeanFieldNormal
 from tfbbb.layers import (
     Conv1DTransposeVariational,
     Conv1DVariational,
@@ -28,7 +29,6 @@ from tfbbb.layers import (
     EmbeddingVariational,
     SeparableConv2DVariational,
 )
-from tfbbb.posteriors import FullCovarianceNormal, MeanFieldNormal
 from tfbbb.prediction.moments import operations, output_moments, prepared
 
 

@@ -14,10 +14,14 @@ from service.api.labels.schemas import LabelTarget
 from service.app import create_app
 from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
-from tfbbb.abbreviation import abbreviate
-from tfbbb.known_fields import KnownFields
+from tfbbb.base.known_fields import KnownFields
+from tfbbb.base.texts import abbreviate
+from tfbbb.base.validation_errors import (
+    PATTERNS,
+    RULES,
+    describe_validation_error,
+)
 from tfbbb.training.spec import JobSpec
-from tfbbb.validation_errors import PATTERNS, RULES, describe_validation_error
 
 
 @pytest.mark.parametrize(

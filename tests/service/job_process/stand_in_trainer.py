@@ -14,6 +14,7 @@ from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
+from tfbbb.bayes.families.likelihoods import likelihood_support
 from tfbbb.export.manifest import (
     MANIFEST_PATH,
     Feature,
@@ -21,7 +22,6 @@ from tfbbb.export.manifest import (
     Targets,
     file_digests,
 )
-from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.training.progress import Interrupted, Progress
 
 _STEPS = 40

@@ -28,7 +28,7 @@ from tests.service.queued import (
     states,
     submitted,
 )
-from tfbbb.data import TableError
+from tfbbb.tables import TableError
 from tfbbb.training.progress import Interrupted, Progress
 
 REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})

@@ -15,8 +15,8 @@ from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service import queued
 from tests.service.job_process import two_device_trainer
-from tfbbb.data import samples
 from tfbbb.export import load
+from tfbbb.tables import samples
 
 
 def test_a_job_trains_the_default_recipe_on_two_devices(tmp_path: Path) -> None:

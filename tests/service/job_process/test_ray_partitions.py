@@ -15,8 +15,8 @@ from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.job_process.ray_nodes import cluster_of, on_ray, step_until_ended
 from tests.service.queued import job, submitted
-from tfbbb.data.format import part_path
 from tfbbb.export import load
+from tfbbb.tables.format import part_path
 
 
 @pytest.mark.slow

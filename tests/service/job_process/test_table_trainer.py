@@ -9,7 +9,7 @@ from service.job_process.table_trainer import TableTrainer
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
-from tfbbb.data.format import part_path
+from tfbbb.tables.format import part_path
 from tfbbb.training.progress import Progress
 
 

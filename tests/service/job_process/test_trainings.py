@@ -15,7 +15,7 @@ from service.shared.files import JobFiles
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving
 from tfbbb.client import Client, Job, JobFailedError, ServiceError
-from tfbbb.data import samples
+from tfbbb.tables import samples
 
 # As many epochs as are all reported, and enough to be stopped between.
 TRAINING = {"epochs": 80, "seed": 7}

@@ -21,7 +21,7 @@ from service.model_process.answer import (
 from service.model_process.codecs import CODECS
 from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
-from tfbbb.recalibration import ConformalSets
+from tfbbb.prediction.recalibration import ConformalSets
 
 ROWS = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
 CLASSES = ("red", "green", "blue")

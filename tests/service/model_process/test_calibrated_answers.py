@@ -11,7 +11,7 @@ import tfbbb
 from service.shared.errors import InvalidRequest
 from tests.served_answer import served_answer
 from tfbbb.export.manifest import InputError
-from tfbbb.recalibration import ConformalIntervals, ConformalSets
+from tfbbb.prediction.recalibration import ConformalIntervals, ConformalSets
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(4, 2)).astype("float32")

@@ -27,8 +27,8 @@ from service.shared.version_deletion import delete_version, finish_deletions
 from tests.service.job_process.stand_in_trainer import CountedModel, CountingTrainer
 from tests.service.queued import job, leased, let_expire, registered, submitted
 from tests.service.stores import S3
-from tfbbb.data.format import part_path
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
+from tfbbb.tables.format import part_path
 
 TABLE = b"x,y\n1,2\n"
 NAME = f"{hashlib.sha256(TABLE).hexdigest()}.csv"

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
 from tests.service.web.conftest import CHROMIUM
-from tfbbb.data import samples
+from tfbbb.tables import samples
 
 DOCS = Path(__file__).parents[3] / "docs"
 NAME = "diabetes"

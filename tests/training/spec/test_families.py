@@ -6,9 +6,9 @@ import keras
 import pytest
 
 from tfbbb import estimators, kl_schedules, likelihoods, posteriors, priors
-from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
+from tfbbb.base.strategy import DeclaredClasses
+from tfbbb.bayes.families.posteriors import POSTERIORS, PosteriorFamily
 from tfbbb.layers import DenseVariational
-from tfbbb.strategy import DeclaredClasses
 from tfbbb.training.spec import families
 from tfbbb.training.spec.families import OneOf, PosteriorPart
 from tfbbb.training.spec.layers import Activation

@@ -41,8 +41,8 @@ def feedback(
         import numpy as np
 
         from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
-        from tfbbb.data import read_table
-        from tfbbb.data.notations import notation_from_dict
+        from tfbbb.tables import read_table
+        from tfbbb.tables.notations import notation_from_dict
 
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]

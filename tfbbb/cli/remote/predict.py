@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tfbbb.client import Model, Prediction
-    from tfbbb.data import TableScan
-    from tfbbb.data.notations import Notation
+    from tfbbb.tables import TableScan
+    from tfbbb.tables.notations import Notation
 
 
 def predict(
@@ -74,10 +74,10 @@ def predict(
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.cli.shown_table import output_table, with_digits_for
         from tfbbb.cli.spooled_table import SpooledTable
-        from tfbbb.data import TableScan
-        from tfbbb.data.notations import notation_from_dict
-        from tfbbb.data.reading import notify_of_reading
-        from tfbbb.data.writing import check_writable
+        from tfbbb.tables import TableScan
+        from tfbbb.tables.notations import notation_from_dict
+        from tfbbb.tables.reading import notify_of_reading
+        from tfbbb.tables.writing import check_writable
 
         if output is not None:
             check_writable(output)
@@ -151,8 +151,8 @@ class _KnownTargets:
         A row without a target gets that of another row, so that all can be asked for.
         """
         from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
-        from tfbbb.data.column_names import check_column_exists
-        from tfbbb.data.values import missing_values
+        from tfbbb.tables.column_names import check_column_exists
+        from tfbbb.tables.values import missing_values
 
         check_column_exists(block, self._target, role="target")
         missing = missing_values(block, self._target, self._notation)
@@ -167,7 +167,7 @@ class _KnownTargets:
 
     def check(self) -> None:
         """Raises `TableError` if no row of any block has a target."""
-        from tfbbb.data import TableError
+        from tfbbb.tables import TableError
 
         if not self.has_one:
             raise TableError(

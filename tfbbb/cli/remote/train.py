@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _check_model_name(text: str) -> str:
-    from tfbbb.model_name import is_model_name
+    from tfbbb.base.texts import is_model_name
 
     if not is_model_name(text):
         raise typer.BadParameter(

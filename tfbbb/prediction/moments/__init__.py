@@ -1,6 +1,6 @@
 """Means and variances propagated through a network in closed form."""
 
-import tfbbb.backend  # noqa: F401  (refuses other backends first)
+import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.prediction.moments import (  # noqa: F401  (they register what they define)
     activation_layers,
     deterministic_layers,

@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.marginals import (
     Marginals,
     are_independent,
@@ -12,7 +13,6 @@ from tfbbb.prediction.moments.marginals import (
     variance_of,
 )
 from tfbbb.prediction.moments.registry import Call
-from tfbbb.types import Tensor
 
 DEPENDENT = "What it joins depends on the same weights, and is taken as independent."
 

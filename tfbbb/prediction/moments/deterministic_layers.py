@@ -6,11 +6,11 @@ import keras
 import tensorflow as tf
 from keras import layers, ops
 
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import through_fixed_kernel
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.types import ArrayLike, Tensor
 
 
 @register_moments(layers.Dense)

@@ -4,8 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.rectified import rectified
-from tfbbb.types import Tensor
 
 # Klambauer et al. 2017.
 _SELU_SCALE = 1.0507009873554805

@@ -7,6 +7,8 @@ import keras
 import tensorflow as tf
 from keras import activations, ops
 
+from tfbbb.base.private_apis import producer
+from tfbbb.base.types import Activation, Tensor
 from tfbbb.prediction.moments.activations import activated, elementwise
 from tfbbb.prediction.moments.arithmetic import (
     concatenated,
@@ -19,8 +21,6 @@ from tfbbb.prediction.moments.exponential import elu
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.rectified import leaky_relu
 from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.private_apis import producer
-from tfbbb.types import Activation, Tensor
 
 
 def _class_of(expression: Callable[[Any], Any]) -> type:

@@ -5,9 +5,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call
-from tfbbb.types import ArrayLike, Tensor
 
 CORRELATED = "Its inputs are taken as independent of each other, and they are not."
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import tensorflow as tf
 
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
 
 
 @dataclasses.dataclass(frozen=True)

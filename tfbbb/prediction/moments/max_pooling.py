@@ -8,13 +8,13 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from tfbbb.batch_layout import dimensions
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.mean_pooling import position_axes, same_padding
 from tfbbb.prediction.moments.rectified import rectified_parts
 from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.types import Tensor
 
 CLARK = "The larger one of two is taken as normal when it is compared with another."
 NOT_NORMAL = "Its inputs are taken as normal, and they are not quite."

@@ -7,11 +7,11 @@ import keras
 import tensorflow as tf
 from keras import layers, ops
 
-from tfbbb.batch_layout import dimensions
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.types import Tensor
 
 
 @register_moments(

@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from tfbbb.batch_layout import dimensions
+from tfbbb.base.batch_layout import dimensions
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.types import ArrayLike, Tensor
 
 DELTA = "It is linearised about the means, and its inputs are taken as independent."
 

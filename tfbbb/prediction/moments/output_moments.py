@@ -7,13 +7,13 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.batch_layout import split_leading
+from tfbbb.base.batch_layout import split_leading
+from tfbbb.base.private_apis import graph_of
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
 from tfbbb.prediction.moments.propagation import Propagation
 from tfbbb.prediction.moments.registry import MomentsError
 from tfbbb.prediction.properties import Operation
-from tfbbb.private_apis import graph_of
-from tfbbb.types import Tensor
 
 
 def output_moments(

@@ -7,20 +7,20 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.call_context import call_with
-from tfbbb.layers import VariationalLayer
-from tfbbb.prediction.moments.marginals import Marginals
-from tfbbb.prediction.moments.registry import Call, MomentsError, find_rule
-from tfbbb.prediction.properties import Operation
-from tfbbb.prediction.structure import num_members
-from tfbbb.private_apis import (
+from tfbbb.base.call_context import call_with
+from tfbbb.base.private_apis import (
     graph_of,
     mask_of,
     run_through_graph,
     standardize_inputs,
     sublayers,
 )
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
+from tfbbb.layers import VariationalLayer
+from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.registry import Call, MomentsError, find_rule
+from tfbbb.prediction.properties import Operation
+from tfbbb.prediction.structure import num_members
 
 
 class Propagation:

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
 
 NODES = 32
 QUADRATURE_ERROR = f"Its activation is integrated by quadrature, with {NODES} nodes."

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.types import Tensor
+from tfbbb.base.types import Tensor
 
 # Far below every variance that matters, and above the smallest numbers of float32.
 _TINY = 1e-36

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 
 import keras
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.marginals import Marginals
-from tfbbb.types import Tensor
 
 
 class MomentsError(ValueError):

@@ -4,16 +4,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.batch_layout import merge_leading, split_leading
+from tfbbb.base.batch_layout import merge_leading, split_leading
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.posteriors import NormalPosterior, TFPDistribution
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import EmbeddingVariational, SeparableConv2DVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.posteriors import NormalPosterior, TFPDistribution
 from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.types import Tensor
-from tfbbb.variational_weight import VariationalWeight
 
 OWN_WEIGHTS = "Its inputs depend on its own weights, and are taken as independent."
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfbbb.data.column_names import describe_missing_column
-from tfbbb.data.task import MAX_CATEGORIES, Task
+from tfbbb.base.task import MAX_CATEGORIES, Task
+from tfbbb.tables.column_names import describe_missing_column
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     LikelihoodPart,

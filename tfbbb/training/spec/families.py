@@ -12,13 +12,13 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from tfbbb.data.task import Task
-from tfbbb.families.estimators import ESTIMATORS, EstimatorFamily
-from tfbbb.families.kl_schedules import KL_SCHEDULES, KLScheduleFamily
-from tfbbb.families.likelihoods import LIKELIHOODS, LikelihoodFamily
-from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
-from tfbbb.families.priors import PRIORS, PriorFamily
-from tfbbb.families.recalibrations import RECALIBRATIONS, RecalibrationFamily
+from tfbbb.base.task import Task
+from tfbbb.bayes.families.estimators import ESTIMATORS, EstimatorFamily
+from tfbbb.bayes.families.kl_schedules import KL_SCHEDULES, KLScheduleFamily
+from tfbbb.bayes.families.likelihoods import LIKELIHOODS, LikelihoodFamily
+from tfbbb.bayes.families.posteriors import POSTERIORS, PosteriorFamily
+from tfbbb.bayes.families.priors import PRIORS, PriorFamily
+from tfbbb.bayes.families.recalibrations import RECALIBRATIONS, RecalibrationFamily
 from tfbbb.training.spec.part import NamedPart
 
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from tfbbb.data.override import Override, OverrideError
-from tfbbb.data.task import Task
-from tfbbb.families.arguments import Integer, Number
-from tfbbb.model_name import MODEL_NAME
+from tfbbb.base.task import Task
+from tfbbb.base.texts import MODEL_NAME
+from tfbbb.bayes.families.arguments import Integer, Number
+from tfbbb.tables.override import Override, OverrideError
 from tfbbb.training.spec.columns import check_columns
 from tfbbb.training.spec.families import Recalibration, recalibrations
 from tfbbb.training.spec.model import ModelSpec
@@ -29,7 +29,7 @@ def _check_overrides(given: object) -> dict[str, str]:
     """Checks what columns are, by name, and stops at the first fault.
 
     Pydantic's own mapping would report each of a hundred thousand. What a column may be
-    is said by `tfbbb.data.override.Override`.
+    is said by `tfbbb.tables.override.Override`.
 
     Raises:
         ValueError: An entry is wrong; the message names its column.

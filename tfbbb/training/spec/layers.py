@@ -4,7 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
+from tfbbb.bayes.families.arguments import (
+    Flag,
+    Integer,
+    Number,
+    PositiveNumber,
+)
 from tfbbb.training.spec.families import Estimator, Posterior, Prior
 from tfbbb.training.spec.part import SpecPart
 

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfbbb.families.arguments import Integer
-from tfbbb.families.posteriors import MAX_COVARIANCE
+from tfbbb.bayes.families.arguments import Integer
+from tfbbb.bayes.families.posteriors import MAX_COVARIANCE
 from tfbbb.training.spec.families import (
     Estimator,
     Likelihood,

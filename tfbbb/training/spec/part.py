@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from tfbbb.known_fields import KnownFields
+from tfbbb.base.known_fields import KnownFields
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 

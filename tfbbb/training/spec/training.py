@@ -4,7 +4,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
+from tfbbb.bayes.families.arguments import (
+    Flag,
+    Integer,
+    Number,
+    PositiveNumber,
+)
 from tfbbb.training.spec.families import KLSchedule
 from tfbbb.training.spec.part import ColumnName, SpecPart
 

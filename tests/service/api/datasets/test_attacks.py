@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.data.workbooks import write_xlsx
+from tests.tables.workbooks import write_xlsx
 
 BOUNDARY = "multipart/form-data; boundary=x"
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.data.workbooks import write_ods, write_xlsx
+from tests.tables.workbooks import write_ods, write_xlsx
 
 PEOPLE = b"name,age,born\nAda,36,1815-12-10\nBob,,1900-01-01\nCyd,41.5,1900-01-01\n"
 

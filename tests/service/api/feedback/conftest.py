@@ -19,7 +19,11 @@ from service.shared.database.tables import (
 )
 from service.shared.settings import Settings
 from tests.service.serving import serving, wait_until_ready
-from tfbbb.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
+from tfbbb.judging.drift_reference import (
+    REFERENCE_FILE,
+    DriftReference,
+    drift_scores,
+)
 
 CLASSES = ("red", "green", "blue")
 

@@ -13,7 +13,7 @@ from service.shared.errors import InvalidRequest
 from tests.service.serving import ADMIN_KEY
 from tfbbb.cli import app
 from tfbbb.client import Client
-from tfbbb.metrics import (
+from tfbbb.scores.metrics import (
     brier_score,
     crps,
     interval_coverage,

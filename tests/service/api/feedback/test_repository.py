@@ -18,7 +18,7 @@ from service.shared.errors import FeedbackConflict, UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
 from tests.service.transactions import calls_in_transactions
-from tfbbb.drift_reference import DriftReference
+from tfbbb.judging.drift_reference import DriftReference
 
 NO_MODELS = Path("/nonexistent")
 

@@ -22,7 +22,7 @@ from service.shared.store.directory_store import DirectoryStore
 from tests.service.queued import leased, registered, states, submitted
 from tests.service.serving import serving
 from tests.service.transactions import calls_in_transactions
-from tfbbb.data import Schema
+from tfbbb.tables import Schema
 from tfbbb.training.record import RECORD_FILE, TrainingRecord
 from tfbbb.training.spec import JobSpec
 

@@ -1,0 +1,174 @@
+"""Where a library of an extra is missing, the error names the extra."""
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import keras
+import pyarrow as pa
+import pytest
+
+import tfbbb
+from docs.site import build
+from service.api.http.tracing import ENDPOINTS, exporting_provider
+from service.shared.settings import Settings, SettingsError
+from service.shared.store import StoreError, open_store
+from tests.cli.test_without_service import run
+from tests.tables.workbooks import write_xlsx
+from tfbbb.base.extras import import_extra
+from tfbbb.lab.distributed import PartitionedVI
+from tfbbb.lab.evidence import Comparison
+from tfbbb.tables import TableError, read_table
+from tfbbb.tables.writing import write_table
+
+ROOT = Path(__file__).parent.parent
+# Of people who work on the package: test tools, and programs that compare speeds. The
+# library of these, `tf-keras`, comes with TensorFlow Probability.
+FOR_DEVELOPERS = {"test", "benchmark"}
+ERRORS = (ImportError, SettingsError, StoreError, TableError)
+
+
+def network(kl_weight: float | None = 1.0) -> Any:
+    inputs = keras.Input((1,))
+    outputs = tfbbb.layers.DenseVariational(2, kl_weight=kl_weight)(inputs)
+    return tfbbb.BayesianModel(inputs, outputs, likelihood=tfbbb.likelihoods.Normal())
+
+
+def read_workbook(directory: Path) -> None:
+    read_table(write_xlsx(directory / "a.xlsx", {"a": [["x"], [1]]}))
+
+
+def write_workbook(directory: Path) -> None:
+    write_table(pa.table({"x": [1]}), directory / "a.xlsx")
+
+
+def export_mlflow(directory: Path) -> None:
+    network().export_predictive(directory / "model", format="mlflow")
+
+
+def export_onnx(directory: Path) -> None:
+    network().export_predictive(directory / "a.onnx", format="onnx")
+
+
+def partition_rows(directory: Path) -> None:
+    estimator = PartitionedVI(ray_address="local")
+    estimator.fit(network(kl_weight=None), [([[1.0]], [[1.0]])])
+
+
+def run_tasks(directory: Path) -> None:
+    tfbbb.executor.RayExecutor("local")
+
+
+def open_object_store(directory: Path) -> None:
+    open_store(Settings(store="s3://bucket/prefix", data_dir=directory))
+
+
+def trace_requests(directory: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENDPOINTS[0], "http://127.0.0.1:4318")
+        exporting_provider()
+
+
+def frame_of_predictions(directory: Path) -> None:
+    network().predictive([[1.0]], num_samples=2).to_pandas()
+
+
+def frame_of_models(directory: Path) -> None:
+    Comparison(()).to_pandas()
+
+
+def estimator_with_frames(directory: Path) -> None:
+    tfbbb.sklearn.BayesianRegressor().set_output(predict="pandas")
+
+
+def list_keys(directory: Path) -> None:
+    """Runs the command in a process of its own, which has no library of the service."""
+    raise ImportError(run(["keys", "list"]).stderr)
+
+
+def tune_table(directory: Path) -> None:
+    tfbbb.tune({"x": [1.0], "y": [1.0]}, {"target": "y"})
+
+
+def build_documentation(directory: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["build"])
+        build.main()
+
+
+CALLS = [
+    ("docs", "furo", build_documentation),
+    ("docs", "myst_parser", build_documentation),
+    ("docs", "sphinx", build_documentation),
+    ("excel", "python_calamine", read_workbook),
+    ("excel", "xlsxwriter", write_workbook),
+    ("mlflow", "mlflow", export_mlflow),
+    ("mlflow", "pandas", export_mlflow),
+    ("onnx", "onnx", export_onnx),
+    ("onnx", "onnxruntime", export_onnx),
+    ("onnx", "requests", export_onnx),
+    ("onnx", "tf2onnx", export_onnx),
+    ("opentelemetry", "opentelemetry.exporter", trace_requests),
+    ("opentelemetry", "opentelemetry.sdk", trace_requests),
+    ("pandas", "pandas", estimator_with_frames),
+    ("pandas", "pandas", frame_of_models),
+    ("pandas", "pandas", frame_of_predictions),
+    ("ray", "ray", partition_rows),
+    ("ray", "ray", run_tasks),
+    ("s3", "s3fs", open_object_store),
+    ("service", "sqlalchemy", list_keys),
+    ("tune", "optuna", tune_table),
+]
+
+
+def extras() -> dict[str, list[str]]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found: dict[str, list[str]] = project["optional-dependencies"]
+    return found
+
+
+def test_every_extra_of_users_has_a_call() -> None:
+    assert {extra for extra, *_ in CALLS} == extras().keys() - FOR_DEVELOPERS
+
+
+@pytest.mark.parametrize(
+    "extra", sorted(extras().keys() - FOR_DEVELOPERS - {"service"})
+)
+def test_every_package_of_an_extra_is_hidden_once(extra: str) -> None:
+    """Those of `service` have tests of their own in `tests/cli`."""
+    packages = [line.split(">=")[0].replace("-", "_") for line in extras()[extra]]
+    hidden = {library for name, library, _ in CALLS if name == extra}
+    # The names of modules, where they are not those of packages.
+    modules = {
+        "mlflow_skinny": "mlflow",
+        "opentelemetry_exporter_otlp_proto_http": "opentelemetry.exporter",
+        "opentelemetry_sdk": "opentelemetry.sdk",
+        "ray[default]": "ray",
+    }
+    assert {modules.get(package, package) for package in packages} == hidden
+
+
+@pytest.mark.parametrize(
+    ("extra", "library", "call"),
+    CALLS,
+    ids=[f"{call.__name__}-{library}" for _, library, call in CALLS],
+)
+def test_a_missing_library_names_its_extra(
+    extra: str, library: str, call: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    loaded = [name for name in sys.modules if name.startswith(f"{library}.")]
+    for name in (library, *loaded):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ERRORS, match=rf"pip install 'tfbbb\[{extra}\]'"):
+        call(tmp_path)
+
+
+def test_what_a_library_of_an_extra_needs_is_named_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_installed.py").write_text("import not_installed.part")
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = r"This needs not_installed: `pip install 'tfbbb\[excel\]'`"
+    with pytest.raises(ImportError, match=expected):
+        import_extra("excel", "half_installed")

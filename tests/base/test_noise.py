@@ -1,0 +1,226 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from tfbbb.base import noise
+
+SEED = tf.constant([3, 4])
+MANY = 400_000
+SHAPES = [(), (0,), (1,), (2,), (7,), (0, 3), (3, 5), (31,), (33,), (2, 1, 17)]
+
+
+def correlation(a, b):
+    """Returns the correlation of two samples in units of its standard error."""
+    return np.corrcoef(np.ravel(a), np.ravel(b))[0, 1] * math.sqrt(np.size(a))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (7,), (3, 5)])
+@settings(max_examples=10, deadline=None, derandomize=True)
+@given(cuts=st.sets(st.integers(1, 22)))
+def test_entries_do_not_depend_on_the_blocks(shape, cuts):
+    whole = noise.normal_block(SEED, 0, 23, shape)
+    edges = [0, *sorted(cuts), 23]
+    parts = [
+        noise.normal_block(SEED, first, last - first, shape)
+        for first, last in itertools.pairwise(edges)
+    ]
+    assert whole.shape == (23, *shape)
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_block_is_the_same_with_dynamic_place_and_size():
+    block = tf.function(
+        lambda first, count, width: noise.normal_block(SEED, first, count, [width, 2])
+    )
+    arguments = [tf.constant(5), tf.constant(3), tf.constant(7)]
+    np.testing.assert_array_equal(
+        block(*arguments), noise.normal_block(SEED, 0, 8, (7, 2))[5:]
+    )
+
+
+def test_entries_beyond_four_billion_numbers_do_not_start_over():
+    # Entry 2^20 of 2^14 numbers owns the counts from 2^32 on.
+    far = noise.normal_block(SEED, 1 << 20, 1, (1 << 14,))
+    near = noise.normal_block(SEED, 0, 1, (1 << 14,))
+    assert abs(correlation(far, near)) < 4.0
+
+
+def test_noise_is_standard_normal():
+    values = noise.normal_block(SEED, 0, 1000, (7,)).numpy()
+    assert stats.kstest(values.ravel(), "norm").pvalue > 1e-3
+    # Four standard errors: of a mean, a variance and a fourth moment.
+    size = values.size
+    assert abs(values.mean()) < 4.0 / math.sqrt(size)
+    assert abs(values.var() - 1.0) < 4.0 * math.sqrt(2.0 / size)
+    assert abs((values**4).mean() - 3.0) < 4.0 * math.sqrt(96.0 / size)
+
+
+def test_entries_places_and_seeds_are_uncorrelated():
+    values = noise.normal_block(SEED, 0, 3000, (5,)).numpy()
+    others = [
+        np.roll(values, 1, axis=0),
+        np.roll(values, 1, axis=1),
+        noise.normal_block(noise.fold(SEED, 0), 0, 3000, (5,)),
+        noise.normal_block(noise.fold(SEED, 1), 0, 3000, (5,)),
+        noise.normal_block(tf.constant([3, 5]), 0, 3000, (5,)),
+        noise.normal_block(tf.constant([4, 4]), 0, 3000, (5,)),
+    ]
+    for i, first in enumerate([values, *others]):
+        for second in others[i:]:
+            assert abs(correlation(first, second)) < 4.0
+
+
+def test_folding_in_several_places_folds_in_each_in_turn():
+    np.testing.assert_array_equal(
+        noise.fold(SEED, 1, 2), noise.fold(noise.fold(SEED, 1), 2)
+    )
+    assert not np.array_equal(noise.fold(SEED, 1, 2), noise.fold(SEED, 2, 1))
+
+
+def assert_standard_normal(values):
+    """Asserts the distribution, and moments to the sixth within 4.5 errors."""
+    values = np.asarray(values, np.float64).ravel()
+    assert stats.kstest(values, "norm").pvalue > 1e-3
+    for order in range(1, 7):
+        # E[z^k] = (k - 1)!! for an even k, and 0 for an odd one.
+        expected = special.factorial2(order - 1) if order % 2 == 0 else 0.0
+        variance = special.factorial2(2 * order - 1) - expected**2
+        error = math.sqrt(variance / values.size)
+        assert abs((values**order).mean() - expected) < 4.5 * error
+
+
+def assert_independent(first, second):
+    """Asserts it of sizes, squares and signs of two samples of standard normals."""
+    first, second = (np.asarray(sample, np.float64) for sample in (first, second))
+    for of_first, of_second in itertools.product(
+        (lambda z: z, np.square, np.abs, np.sign), repeat=2
+    ):
+        assert abs(correlation(of_first(first), of_second(second))) < 4.5
+
+
+def test_noise_of_a_step_is_standard_normal():
+    values = noise.normal(SEED, (MANY,)).numpy()
+    assert_standard_normal(values)
+    # Each half alone: the cosines and the sines.
+    for half in np.split(values, 2):
+        assert_standard_normal(half)
+
+
+def test_two_numbers_of_one_word_are_independent():
+    x, y = np.split(noise.normal(SEED, (MANY,)).numpy(), 2)
+    assert_independent(x, y)
+    # Radius and angle are what the word is made of: 12 of its bits, and 20.
+    radius, angle = x**2 + y**2, np.arctan2(y, x)
+    assert stats.kstest(radius, "chi2", args=(2,)).pvalue > 1e-3
+    # A lattice of 4096 angles is within 1 / 4096 of the uniform distribution.
+    distance = stats.kstest(angle, "uniform", args=(-np.pi, 2 * np.pi)).statistic
+    assert distance < 1 / 4096 + stats.kstwobign.isf(1e-3) / math.sqrt(len(angle))
+    assert abs(correlation(radius, np.cos(angle) ** 2)) < 4.5
+
+
+def test_neighbours_seeds_and_places_have_noise_of_their_own():
+    values = noise.normal(SEED, (MANY,)).numpy()
+    for step in (1, 2, 4, MANY // 2 + 1):
+        assert_independent(values, np.roll(values, step))
+    for seed in ([3, 5], [4, 4], [4, 3], noise.fold(SEED, 0), noise.fold(SEED, 1)):
+        assert_independent(values, noise.normal(tf.constant(seed), (MANY,)))
+
+
+def test_lattice_behind_the_noise_has_the_moments_that_are_promised(monkeypatch):
+    def of_words(words):
+        monkeypatch.setattr(noise, "_words", lambda number, seed: tf.constant(words))
+        values = noise.normal(SEED, (2 * len(words),)).numpy().astype(np.float64)
+        return np.split(values, 2)
+
+    # Every radius once, at the angle 0.
+    radius, zero = of_words(np.arange(-(2**19), 2**19, dtype=np.int32) << 12)
+    np.testing.assert_array_equal(zero, 0.0)
+    assert (radius > 0).all()
+    assert 5.3 < radius.max() < 5.5
+    # E[r^2] = 2, and E[r^4] = 8, E[r^6] = 48 with less in the tails.
+    np.testing.assert_allclose((radius**2).mean(), 2.0, rtol=5e-7)
+    np.testing.assert_allclose((radius**4).mean(), 8.0, rtol=1e-5)
+    np.testing.assert_allclose((radius**6).mean(), 48.0, rtol=1e-4)
+    # Every angle once, at one radius: rounding of single precision is left.
+    x, y = of_words(np.arange(4096, dtype=np.int32))
+    angle = np.arctan2(y, x)
+    for order in (1, 2, 3, 4, 100, 2047):
+        assert abs(np.exp(1j * order * angle).mean()) < 1e-6 * order
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("generator", [noise.normal, noise.signs])
+def test_noise_of_any_shape_is_the_beginning_of_one_list(generator, shape):
+    values = generator(SEED, shape).numpy()
+    assert values.shape == shape
+    assert np.isfinite(values).all()
+    np.testing.assert_array_equal(values, generator(SEED, shape))
+    traced = tf.function(lambda sizes: generator(SEED, tf.unstack(sizes)))
+    if shape:
+        np.testing.assert_array_equal(traced(tf.constant(shape)), values)
+    size = math.prod(shape)
+    # Pairs of cosine and sine, or words of signs: the odd ones at the end are unused.
+    whole = generator(SEED, (size + size % 2 if generator is noise.normal else 64,))
+    np.testing.assert_array_equal(values.ravel(), whole[:size])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_noise_comes_in_the_type_that_is_asked_for(dtype):
+    values = noise.normal(SEED, (1000,), dtype)
+    assert values.dtype == dtype
+    np.testing.assert_array_equal(
+        values, tf.cast(noise.normal(SEED, (1000,)), values.dtype)
+    )
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_signs_are_exactly_one_or_minus_one(dtype):
+    signs = noise.signs(SEED, (100, 100), dtype)
+    assert signs.dtype == dtype
+    assert set(np.unique(signs)) == {-1.0, 1.0}
+
+
+def test_signs_are_fair_and_independent():
+    signs = noise.signs(SEED, (200, 100)).numpy()
+    # A sign has variance 1, and so has the product of two: four standard errors.
+    assert abs(signs.mean()) < 4.0 / math.sqrt(signs.size)
+    for other in (
+        np.roll(signs, 1, axis=0),
+        np.roll(signs, 1, axis=1),
+        noise.signs(noise.fold(SEED, 1), (200, 100)).numpy(),
+    ):
+        assert abs((signs * other).mean()) < 4.0 / math.sqrt(signs.size)
+    # Rows and columns: the mean of 100 or 200 signs, over its standard error.
+    for axis in (0, 1):
+        sums = signs.sum(axis=axis) / math.sqrt(signs.shape[axis])
+        assert abs(sums.var() - 1.0) < 4.0 * math.sqrt(2.0 / sums.size)
+
+
+def test_signs_of_a_word_are_fair_and_pairwise_independent():
+    words = noise.signs(SEED, (20_000, 32)).numpy()
+    products = words.T @ words / len(words)
+    np.testing.assert_array_equal(np.diag(products), 1.0)
+    # 32 means, and 496 products of two: 5 standard errors.
+    assert np.abs(words.mean(axis=0)).max() < 5.0 / math.sqrt(len(words))
+    pairs = products[np.triu_indices(32, 1)]
+    assert np.abs(pairs).max() < 5.0 / math.sqrt(len(words))
+    # And of three neighbours, and of all 32.
+    threes = words[:, :-2] * words[:, 1:-1] * words[:, 2:]
+    assert np.abs(threes.mean(axis=0)).max() < 5.0 / math.sqrt(len(words))
+    assert abs(words.prod(axis=1).mean()) < 5.0 / math.sqrt(len(words))
+
+
+def test_signs_are_independent_of_another_seeds_signs_and_noise():
+    signs = noise.signs(SEED, (MANY,)).numpy()
+    for seed in ([3, 5], [4, 4], noise.fold(SEED, 0), noise.fold(SEED, 1)):
+        seed = tf.constant(seed)
+        assert abs(correlation(signs, noise.signs(seed, (MANY,)))) < 4.5
+        values = noise.normal(seed, (MANY,)).numpy()
+        for other in (values, values**2):
+            assert abs(correlation(signs, other)) < 4.5

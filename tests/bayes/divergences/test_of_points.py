@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tests.variational_weights import member_of, variational_weight
+from tfbbb import posteriors, priors
+from tfbbb.bayes.divergences import closed_form_of, kl_divergence
+
+PRIORS = [
+    priors.Normal(0.3),
+    priors.Laplace(),
+    priors.StudentT(),
+    priors.ScaleMixtureNormal(),
+    priors.GammaNormal(),
+    priors.TFPDistribution(tfp.distributions.Cauchy(0.0, 1.0)),
+]
+each_prior = pytest.mark.parametrize("prior", PRIORS, ids=repr)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_point_without_a_prior_has_no_divergence(members):
+    weight = variational_weight("point", None, members=members)
+    divergence = kl_divergence(weight, None)
+    expected = np.zeros((members,) if members > 1 else ())
+    np.testing.assert_array_equal(divergence, expected)
+
+
+@each_prior
+def test_the_term_of_a_point_is_its_negative_log_prior(prior):
+    weight = variational_weight("point", prior)
+    expected = -prior.log_prob({}, weight.mean, weight.shape, weight.fan_in)
+    np.testing.assert_allclose(kl_divergence(weight, None), expected)
+
+
+@each_prior
+def test_the_term_of_rank_1_sums_factors_and_matrix(prior):
+    weight = variational_weight(posteriors.Rank1(factor_scale=0.4), prior)
+    values = weight.parameters
+    factor_prior = tfp.distributions.Normal(1.0, 0.4)
+    expected = -prior.log_prob({}, values["weights"], weight.shape, weight.fan_in)
+    for side in ("input", "output"):
+        factor = tfp.distributions.Normal(
+            values[f"{side}_mean"], tf.exp(values[f"{side}_log_scale"])
+        )
+        expected += np.sum(tfp.distributions.kl_divergence(factor, factor_prior))
+    np.testing.assert_allclose(kl_divergence(weight, None), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["point", "rank_1"])
+@each_prior
+def test_members_are_a_loop_over_single_weights(family, prior):
+    weight = variational_weight(family, prior, members=3)
+    divergences = kl_divergence(weight, None)
+    for k, divergence in enumerate(divergences):
+        alone = kl_divergence(member_of(weight, k), None)
+        np.testing.assert_allclose(divergence, alone, rtol=1e-5)
+
+
+def test_weights_of_points_need_no_draw_of_the_divergence():
+    for family in ("point", "rank_1"):
+        assert closed_form_of(variational_weight(family)) is not None

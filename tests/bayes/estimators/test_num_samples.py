@@ -1,0 +1,157 @@
+"""Several draws in a training step, and the score function's gradient."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.repeated_calls import repeated
+from tfbbb.bayes.estimators import (
+    Flipout,
+    Local,
+    ScoreFunction,
+    Weight,
+)
+from tfbbb.layers import DenseVariational
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(12, 3)).astype("float32")
+Y = GENERATOR.normal(size=(12, 1)).astype("float32")
+
+
+def model_of(estimator, prior="normal"):
+    keras.utils.set_random_seed(1)
+    posterior = tfbbb.posteriors.MeanFieldNormal(initial_scale=0.7)
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(
+        4, "tanh", estimator=estimator, posterior=posterior, prior=prior
+    )(inputs)
+    outputs = DenseVariational(1, estimator=estimator, posterior=posterior)(hidden)
+    model = tfbbb.BayesianModel(
+        inputs, outputs, likelihood=tfbbb.likelihoods.Normal(scale=1.0)
+    )
+    for layer in model.variational_layers:
+        layer.kl_weight.assign(1 / 12)
+    return model
+
+
+def loss_and_gradient_draws(model, number):
+    variables = [variable.value for variable in model.trainable_variables]
+
+    def draw():
+        with tf.GradientTape() as tape:
+            loss = model.compute_loss(X, Y, model(X, training=True))
+        gradients = tape.gradient(loss, variables)
+        return tf.concat([[loss], *(tf.reshape(g, [-1]) for g in gradients)], 0)
+
+    return repeated(draw, number)
+
+
+def assert_same_mean(draws, others):
+    error = np.hypot(
+        draws.std(axis=0) / np.sqrt(len(draws)),
+        others.std(axis=0) / np.sqrt(len(others)),
+    )
+    np.testing.assert_array_less(
+        np.abs(draws.mean(axis=0) - others.mean(axis=0)), 5.0 * error + 1e-6
+    )
+
+
+@pytest.fixture(scope="module")
+def brute_force():
+    return {
+        prior: loss_and_gradient_draws(model_of("weight", prior), 3000)
+        for prior in ("normal", "scale_mixture_normal")
+    }
+
+
+# A KL divergence in closed form knows neither draws nor estimators.
+@pytest.mark.parametrize(
+    ("prior", "estimator"),
+    [
+        ("scale_mixture_normal", Local(4)),
+        ("scale_mixture_normal", Weight(4)),
+        ("scale_mixture_normal", Flipout(4)),
+        ("scale_mixture_normal", ScoreFunction(16)),
+        ("normal", Weight(4)),
+        ("normal", ScoreFunction(16)),
+        pytest.param("normal", Local(4), marks=pytest.mark.slow),
+        pytest.param("normal", Flipout(4), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_loss_and_gradient_have_the_mean_of_single_draws(prior, estimator, brute_force):
+    draws = loss_and_gradient_draws(model_of(estimator, prior), 1000)
+    assert_same_mean(draws, brute_force[prior])
+
+
+def test_gradient_variance_falls_with_the_number_of_draws():
+    one, four = (
+        loss_and_gradient_draws(model_of(Weight(n)), 1500)[:, 1:].var(axis=0).sum()
+        for n in (1, 4)
+    )
+    # The KL has no noise here; a ratio of sample variances of 1500 draws each.
+    assert 3.0 < one / four < 5.3
+
+
+def test_score_function_varies_more_than_a_reparameterisation():
+    score, weight = (
+        loss_and_gradient_draws(model_of(estimator), 1000)[:, 1:].var(axis=0).sum()
+        for estimator in (ScoreFunction(8), Weight(8))
+    )
+    assert score > 2.0 * weight
+
+
+def test_rows_of_a_plain_model_are_dealt_to_the_draws():
+    layer = DenseVariational(
+        2, estimator=Weight(num_samples=3), use_bias=False, kl_weight=0.1
+    )
+    rows = np.ones((8, 4), "float32")
+    outputs = np.asarray(layer(rows))
+    assert outputs.shape == (8, 2)
+    # 8 rows for 3 draws: 3, 3 and 2.
+    for part in (outputs[:3], outputs[3:6], outputs[6:]):
+        np.testing.assert_allclose(part, part[:1].repeat(len(part), axis=0))
+    assert len({row[0] for row in outputs.tolist()}) == 3
+    assert len(layer.losses) == 1
+
+
+def test_evaluation_passes_each_row_once():
+    model = model_of(Weight(num_samples=5))
+    assert model(X, training=True).shape == (60, 1)
+    assert model(X).shape == (12, 1)
+
+
+def test_fit_evaluate_and_predict_with_several_draws():
+    model = model_of(ScoreFunction(4))
+    model.compile("adam", metrics=["mae"])
+    history = model.fit(X, Y, verbose=0, validation_split=0.25, epochs=2).history
+    assert np.isfinite([history[name] for name in ("loss", "mae", "val_mae")]).all()
+    assert model.predict(X, verbose=0).shape == (12, 1)
+
+
+def test_score_function_is_refused_outside_of_a_bayesian_model():
+    layer = DenseVariational(2, estimator="score_function", kl_weight=0.1)
+    with pytest.raises(ValueError, match=r"only.*BayesianModel.*Received"):
+        layer(X)
+
+
+def test_numbers_of_samples_that_differ_are_refused():
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(2, estimator=Weight(2))(inputs)
+    outputs = DenseVariational(1, estimator=Weight(3))(hidden)
+    with pytest.raises(ValueError, match=r"same number.*num_samples=\[2, 3\]"):
+        tfbbb.BayesianModel(inputs, outputs)
+
+
+@pytest.mark.parametrize("estimator", [Local, Weight, Flipout, ScoreFunction])
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
+def test_bad_numbers_of_samples_are_refused(estimator, number):
+    with pytest.raises(ValueError, match=r"`num_samples` must be an integer.*Received"):
+        estimator(num_samples=number)
+
+
+def test_number_of_samples_survives_serialisation():
+    config = tfbbb.estimators.serialize(Weight(num_samples=3))
+    assert tfbbb.estimators.deserialize(config) == Weight(num_samples=3)

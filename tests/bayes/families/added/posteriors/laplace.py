@@ -1,0 +1,42 @@
+"""A posterior that only the tests know: independent Laplace distributions."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from tests.bayes.families.added.declarations import LaplacePosterior
+from tfbbb.bayes.posteriors import Posterior
+from tfbbb.bayes.posteriors.posterior import sum_over_weights
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class Laplace(LaplacePosterior, Posterior):
+    """`q(w) = prod_i exp(-|w_i - mean_i| / scale_i) / (2 scale_i)`."""
+
+    def __init__(self, initial_scale=0.1):
+        self.initial_scale = initial_scale
+
+    def add_variables(self, add_weight, shape, fan_in, mean_initializer):
+        log_scale = math.log(self.initial_scale / math.sqrt(2.0 * fan_in))
+        return {
+            "mean": add_weight("mean", shape, mean_initializer),
+            "log_scale": add_weight(
+                "log_scale", shape, keras.initializers.Constant(log_scale)
+            ),
+        }
+
+    def mean(self, parameters, shape):
+        return parameters["mean"]
+
+    def variance(self, parameters, shape):
+        return 2.0 * tf.exp(2.0 * parameters["log_scale"])
+
+    def perturb(self, parameters, noise, shape):
+        tail = tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
+        return -tf.exp(parameters["log_scale"]) * tf.sign(noise) * tf.math.log(tail)
+
+    def log_prob(self, parameters, weights, shape):
+        log_scale = parameters["log_scale"]
+        distance = tf.abs(weights - parameters["mean"]) * tf.exp(-log_scale)
+        return sum_over_weights(-distance - log_scale - math.log(2.0), shape)

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special
+
+from tfbbb.bayes.likelihoods import Bernoulli, Categorical
+
+GENERATOR = np.random.default_rng(0)
+LOGITS = 3.0 * GENERATOR.normal(size=(50, 1))
+LABELS = GENERATOR.integers(2, size=50)
+
+
+def built(*places):
+    likelihood = Bernoulli()
+    likelihood.build((None, *places, 1))
+    return likelihood
+
+
+def test_equals_a_categorical_with_the_logits_0_and_f():
+    categorical = Categorical()
+    categorical.build((None, 2))
+    both = np.concatenate([np.zeros_like(LOGITS), LOGITS], axis=1)
+    for method in ("mean", "variance", "probabilities", "entropy"):
+        np.testing.assert_allclose(
+            getattr(built(), method)(LOGITS),
+            getattr(categorical, method)(both),
+            rtol=1e-12,
+        )
+    np.testing.assert_allclose(
+        built().log_prob(LABELS, LOGITS), categorical.log_prob(LABELS, both), rtol=1e-12
+    )
+    noise = GENERATOR.normal(size=(50, 1))
+    np.testing.assert_array_equal(
+        built().sample(LOGITS, noise), categorical.sample(both, noise)
+    )
+
+
+def test_parameters_are_logit_and_probability_of_class_1():
+    parameters = built().parameters(LOGITS)
+    np.testing.assert_array_equal(parameters["logits"], LOGITS)
+    np.testing.assert_allclose(parameters["probs"], special.expit(LOGITS), rtol=1e-12)
+
+
+@pytest.mark.parametrize("logit", [-1e4, -100.0, 100.0, 1e4])
+def test_density_and_gradient_of_certain_classes_are_finite(logit):
+    logits = tf.constant([[logit], [logit]])
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        log_prob = built().log_prob([0, 1], logits)
+    expected = [min(-logit, 0.0), min(logit, 0.0)]
+    np.testing.assert_allclose(log_prob, expected, atol=1e-30)
+    gradient = tape.gradient(log_prob, logits)
+    np.testing.assert_allclose(gradient[:, 0], np.array([0, 1]) - (logit > 0))
+    assert built().entropy(logits).numpy().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [LABELS, LABELS[:, np.newaxis], LABELS.astype(bool), np.eye(2)[LABELS]],
+    ids=["indices", "column", "booleans", "one-hot"],
+)
+def test_targets_are_classes_0_and_1(targets):
+    np.testing.assert_array_equal(built().check_targets(targets), LABELS)
+    np.testing.assert_allclose(
+        built().negative_log_likelihood(tf.constant(targets), LOGITS),
+        -built().log_prob(LABELS, LOGITS),
+    )
+
+
+def test_several_labels_of_a_row_are_places():
+    likelihood = built(3)
+    logits = GENERATOR.normal(size=(5, 3, 1))
+    labels = GENERATOR.integers(2, size=(5, 3))
+    expected = np.where(labels, logits[..., 0], -logits[..., 0])
+    np.testing.assert_allclose(
+        likelihood.negative_log_likelihood(likelihood.check_targets(labels), logits),
+        -special.log_expit(expected).sum(axis=1),
+    )
+    assert likelihood.probabilities(logits).shape == (5, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("targets", "received"),
+    [([0, 2], "2 in row 1"), ([-1, 1], "-1 in row 0"), ([0.5, 1], "0.5 in row 0")],
+)
+def test_a_target_other_than_0_or_1_is_named(targets, received):
+    with pytest.raises(ValueError, match=rf"indices 0 to 1.*Received: {received}"):
+        built().check_targets(targets)
+
+
+@pytest.mark.parametrize("outputs", [2, 3, None])
+def test_more_outputs_are_refused_with_the_way_to_several_labels(outputs):
+    with pytest.raises(ValueError, match=r"\[rows, labels, 1\].*`Categorical`.*Rec"):
+        Bernoulli().build((None, outputs))
+
+
+def test_more_classes_are_refused():
+    assert Bernoulli().num_outputs() == Bernoulli().num_outputs(2) == 1
+    with pytest.raises(ValueError, match=r"two classes.*num_targets=3"):
+        Bernoulli().num_outputs(3)
+
+
+def test_unordered_classes_have_no_distribution_function():
+    assert not Bernoulli.ordered
+    for method in ("cdf", "prob", "quantile"):
+        with pytest.raises(NotImplementedError, match="Bernoulli has no ordered"):
+            getattr(built(), method)([0.5], LOGITS)

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from tfbbb.bayes.likelihoods import Categorical
+
+GENERATOR = np.random.default_rng(0)
+LOGITS = 3.0 * GENERATOR.normal(size=(50, 4))
+LABELS = GENERATOR.integers(4, size=50)
+
+
+def built(num_classes=4, *leading):
+    likelihood = Categorical()
+    likelihood.build((None, *leading, num_classes))
+    return likelihood
+
+
+def test_density_mean_and_variance_are_those_of_the_softmax():
+    probabilities = special.softmax(LOGITS, axis=-1)
+    np.testing.assert_allclose(built().mean(LOGITS), probabilities, rtol=1e-12)
+    np.testing.assert_allclose(
+        built().variance(LOGITS), probabilities * (1 - probabilities), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        built().log_prob(LABELS, LOGITS),
+        special.log_softmax(LOGITS, axis=-1)[np.arange(50), LABELS],
+        rtol=1e-12,
+    )
+
+
+def test_probabilities_and_their_entropy_equal_scipy():
+    probabilities = special.softmax(LOGITS, axis=-1)
+    np.testing.assert_allclose(built().probabilities(LOGITS), probabilities, rtol=1e-12)
+    np.testing.assert_allclose(
+        built().entropy(LOGITS), stats.entropy(probabilities, axis=-1), rtol=1e-12
+    )
+    assert built().entropy([[1000.0, 0.0, 0.0, -1000.0]]).numpy() == 0.0
+
+
+def test_parameters_are_logits_and_probabilities():
+    parameters = built().parameters(LOGITS)
+    np.testing.assert_array_equal(parameters["logits"], LOGITS)
+    np.testing.assert_array_equal(parameters["probs"], built().mean(LOGITS))
+
+
+def test_density_far_from_the_data_stays_finite():
+    log_prob = built(2).log_prob([0], np.array([[-2000.0, 2000.0]]))
+    np.testing.assert_allclose(log_prob, [-4000.0])
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        LABELS,
+        LABELS[:, np.newaxis],
+        LABELS.astype(np.float32),
+        np.eye(4)[LABELS],
+        np.eye(4, dtype=bool)[LABELS],
+        LABELS.tolist(),
+    ],
+    ids=["indices", "column", "floats", "one-hot", "booleans", "list"],
+)
+def test_targets_are_indices_or_one_hot_rows(targets):
+    checked = built().check_targets(targets)
+    np.testing.assert_array_equal(checked, LABELS)
+    assert checked.dtype == np.int32
+    np.testing.assert_allclose(
+        built().negative_log_likelihood(tf.constant(targets), LOGITS),
+        -built().log_prob(LABELS, LOGITS),
+    )
+
+
+def test_sequences_have_a_label_at_each_position():
+    # As many positions as classes: the shape alone could be that of one-hot rows.
+    logits = GENERATOR.normal(size=(5, 4, 4))
+    labels = GENERATOR.integers(4, size=(5, 4))
+    likelihood = built(4, 4)
+    np.testing.assert_array_equal(likelihood.check_targets(labels), labels)
+    np.testing.assert_allclose(
+        likelihood.negative_log_likelihood(labels, logits),
+        -likelihood.log_prob(labels, logits).numpy().sum(axis=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("targets", "received"),
+    [
+        ([0, 1, 4], "4 in row 2"),
+        ([0, -1, 2], "-1 in row 1"),
+        ([0.0, 0.5], "0.5 in row 1"),
+        ([np.nan, 1.0], "nan in row 0"),
+        ([np.inf, 1.0], "inf in row 0"),
+        (["a", "b"], "'a'.* in row 0"),
+        ([1, None], "nan in row 1"),
+    ],
+)
+def test_label_that_is_no_class_is_named_with_its_row(targets, received):
+    with pytest.raises(
+        ValueError, match=rf"class indices 0 to 3, or one-hot.*Received: .*{received}"
+    ):
+        built().check_targets(targets)
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.5, 0, 0], [0, 0, 0, 0], [2, -1, 0, 0]])
+def test_row_that_is_not_one_hot_is_named(row):
+    with pytest.raises(ValueError, match=r"single 1, otherwise 0, .* in row 1"):
+        built().check_targets([[1, 0, 0, 0], row])
+
+
+def test_frequencies_of_samples_are_the_probabilities():
+    logits = LOGITS[:3]
+    noise = GENERATOR.normal(size=(20_000, 3, 1))
+    drawn = built().sample(np.broadcast_to(logits, (20_000, 3, 4)), noise).numpy()
+    assert drawn.dtype == np.int32
+    for row, probabilities in enumerate(special.softmax(logits, axis=-1)):
+        counts = np.bincount(drawn[:, row], minlength=4)
+        assert stats.chisquare(counts, 20_000 * probabilities).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_most_extreme_noise_still_draws_a_class(dtype):
+    drawn = built(3).sample(tf.zeros((2, 3), dtype), tf.constant([[-40.0], [40.0]]))
+    assert drawn.numpy().tolist() == [0, 2]
+
+
+def test_unordered_classes_have_no_distribution_function():
+    assert not Categorical.ordered
+    for method in ("cdf", "prob", "quantile"):
+        with pytest.raises(NotImplementedError, match="Categorical has no ordered"):
+            getattr(built(), method)([0.5], LOGITS)
+
+
+@pytest.mark.parametrize("outputs", [1, None])
+def test_fewer_than_two_classes_are_refused(outputs):
+    with pytest.raises(ValueError, match="at least two classes"):
+        Categorical().build((None, outputs))
+
+
+def test_nothing_is_to_be_adapted_or_learned():
+    likelihood = built()
+    likelihood.adapt(LABELS)
+    assert likelihood.adapted
+    assert not likelihood.learns
+    assert likelihood.num_outputs(7) == 7
+    assert likelihood.num_classes == 4
+    assert likelihood.noise_size == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_soft_labels_of_a_step_are_refused(dtype):
+    likelihood = Categorical()
+    likelihood.build((None, 3))
+    outputs = tf.zeros([2, 3])
+    possible = tf.constant([[0, 1, 0], [0, 0, 1]], dtype)
+    np.testing.assert_allclose(
+        likelihood.negative_log_likelihood(possible, outputs), np.log([3, 3])
+    )
+    soft = tf.constant([[0.0, 0.9, 0.1], [0, 0, 1]]) if dtype == "float32" else None
+    for wrong in (soft, tf.constant([[0, 2, 0], [0, 0, 1]], dtype)):
+        if wrong is not None:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="soft labels"):
+                likelihood.negative_log_likelihood(wrong, outputs)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="soft labels"):
+        likelihood.negative_log_likelihood(tf.constant([0.0, 0.5]), outputs)
+    masked = likelihood.negative_log_likelihood(
+        tf.constant([[0, 0, 0], [0, 0, 1]], dtype), outputs, tf.constant([0.0, 1.0])
+    )
+    np.testing.assert_allclose(masked, [0.0, np.log(3)], rtol=1e-6)

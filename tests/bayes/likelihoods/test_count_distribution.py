@@ -1,0 +1,186 @@
+"""Poisson and negative binomial distributions against SciPy and sums."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from tfbbb.bayes.likelihoods import count_distribution
+
+GENERATOR = np.random.default_rng(0)
+MEANS = [1e-3, 0.1, 1.0, 10.0, 1e3, 1e5, 1e8, 1e12]
+CONCENTRATIONS = [1e-4, 1e-2, 0.5, 1.0, 2.0, 10.0, 100.0, 1e4, 1e6, 1e8]
+
+
+def doubles(*values):
+    together = np.broadcast_arrays(*values)
+    return [tf.constant(value, tf.float64) for value in together]
+
+
+def poisson(rate):
+    return doubles(rate, np.log(rate))
+
+
+def negative_binomial(mean, concentration):
+    return doubles(mean, np.log(mean), concentration)
+
+
+def counts_around(mean, deviation):
+    """Counts up to four standard deviations off, the bulk and 0."""
+    generator = np.random.default_rng(0)
+    spread = mean + deviation * generator.uniform(-4.0, 4.0, size=200)
+    return np.unique(np.floor(np.maximum(spread, 0.0)))
+
+
+@pytest.mark.parametrize("rate", MEANS)
+def test_poisson_distribution_function_is_the_incomplete_gamma_function(rate):
+    counts = counts_around(rate, np.sqrt(rate))
+    found = count_distribution.cumulative(
+        *doubles(counts), *poisson(np.full(len(counts), rate))
+    )
+    # Both are off by rounding the rate, 1e-16 of it, times the mass.
+    rounding = 4e-16 * rate / np.sqrt(1.0 + rate)
+    np.testing.assert_allclose(
+        found, special.gammaincc(counts + 1.0, rate), rtol=0, atol=2e-13 + rounding
+    )
+
+
+@pytest.mark.parametrize("mean", MEANS[:7])
+def test_negative_binomial_distribution_function_is_the_incomplete_beta_function(mean):
+    concentration = np.array(CONCENTRATIONS)[:, np.newaxis]
+    deviation = np.sqrt(mean + mean**2 / concentration)
+    spread = mean + deviation * GENERATOR.uniform(-4.0, 4.0, size=(10, 100))
+    counts = np.floor(np.maximum(spread, 0.0))
+    success, failure = concentration, mean
+    # The smaller of the two probabilities has all of its digits.
+    expected = np.where(
+        failure < success,
+        special.betaincc(counts + 1.0, concentration, failure / (success + failure)),
+        special.betainc(concentration, counts + 1.0, success / (success + failure)),
+    )
+    found = count_distribution.cumulative(
+        *doubles(counts), *negative_binomial(np.full((10, 1), mean), concentration)
+    )
+    # SciPy itself is 2e-9 off where counts are of this size: see the next test.
+    tolerance = 5e-9 if mean > 1e6 else 3e-12
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("mean", [3.0, 1e4, 1e8, 1e11])
+@pytest.mark.parametrize("concentration", [1, 2, 10])
+def test_distribution_function_is_that_of_the_number_of_trials(mean, concentration):
+    # At most n failures before r successes: not less than r successes in n + r trials.
+    counts = np.floor(mean * np.array([0.0, 0.1, 0.5, 1.0, 1.7, 4.0]))
+    success = concentration / (concentration + mean)
+    fewer = np.zeros(len(counts))
+    log_term = (counts + concentration) * np.log1p(-success)
+    for successes in range(concentration):
+        fewer += np.exp(log_term)
+        left = counts + concentration - successes
+        log_term += np.log(left / (successes + 1.0)) + np.log(success)
+        log_term -= np.log1p(-success)
+    found = count_distribution.cumulative(
+        *doubles(counts), *negative_binomial(np.full(6, mean), float(concentration))
+    )
+    np.testing.assert_allclose(found, 1.0 - fewer, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("mean", [0.3, 20.0, 4e3])
+@pytest.mark.parametrize("concentration", [None, 0.05, 1.0, 30.0])
+def test_distribution_function_is_the_sum_of_the_masses(mean, concentration):
+    counts = np.arange(2_000.0)
+    distribution = (
+        poisson(np.full(2_000, mean))
+        if concentration is None
+        else negative_binomial(np.full(2_000, mean), concentration)
+    )
+    mass = np.exp(count_distribution.log_mass(*doubles(counts), *distribution))
+    found = count_distribution.cumulative(*doubles(counts), *distribution)
+    np.testing.assert_allclose(found, np.cumsum(mass), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("mean", MEANS[:6])
+def test_log_mass_is_that_of_scipy(mean):
+    concentration = np.array(CONCENTRATIONS[:8])[:, np.newaxis]
+    deviation = np.sqrt(mean + mean**2 / concentration)
+    spread = mean + deviation * GENERATOR.uniform(-4.0, 4.0, size=(8, 100))
+    counts = np.floor(np.maximum(spread, 0.0))
+    # SciPy subtracts log gamma functions of these arguments.
+    largest = counts + concentration + 2.0
+    cancelled = 1e-12 + 4e-16 * largest * np.log(largest)
+    found = count_distribution.log_mass(
+        *doubles(counts), *negative_binomial(np.full((8, 1), mean), concentration)
+    )
+    expected = stats.nbinom.logpmf(
+        counts, concentration, concentration / (concentration + mean)
+    )
+    assert np.all(np.abs(found - expected) < cancelled + 1e-12 * np.abs(expected))
+    found = count_distribution.log_mass(
+        *doubles(counts), *poisson(np.full((8, 1), mean))
+    )
+    expected = stats.poisson.logpmf(counts, mean)
+    assert np.all(np.abs(found - expected) < cancelled + 1e-12 * np.abs(expected))
+
+
+@pytest.mark.parametrize("mean", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("concentration", [None, 3.0, 1e7])
+def test_single_precision_keeps_the_log_mass_of_large_counts(mean, concentration):
+    deviation = np.sqrt(mean + (mean**2 / concentration if concentration else 0.0))
+    counts = counts_around(mean, deviation).astype(np.float32).astype(np.float64)
+    distribution = (
+        poisson(np.full(len(counts), mean))
+        if concentration is None
+        else negative_binomial(np.full(len(counts), mean), concentration)
+    )
+    single = [tf.cast(value, tf.float32) for value in distribution]
+    rounded = [tf.cast(value, tf.float64) for value in single]
+    expected = count_distribution.log_mass(*doubles(counts), *rounded)
+    found = count_distribution.log_mass(tf.cast(counts, tf.float32), *single)
+    # Eight roundings of the largest terms, which are 4 sqrt(mean) in size.
+    atol = 8.0 * 6e-8 * 4.0 * np.sqrt(mean)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=atol)
+
+
+def summed_entropy(frozen, largest):
+    log_mass = frozen.logpmf(np.arange(largest))
+    mass = np.exp(log_mass)
+    np.testing.assert_allclose(mass.sum(), 1.0, rtol=1e-9)
+    return -np.sum(np.where(mass > 0.0, mass * log_mass, 0.0))
+
+
+@pytest.mark.parametrize("rate", [1e-6, 1e-2, 0.5, 3.0, 30.0, 1e3, 1e5])
+def test_poisson_entropy_is_the_sum_over_the_counts(rate):
+    largest = int(rate + 12.0 * np.sqrt(rate) + 60.0)
+    expected = summed_entropy(stats.poisson(rate), largest)
+    found = count_distribution.entropy(*doubles(rate))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("concentration", [0.03, 0.3, 1.0, 1.000001, 4.0, 1e3, 1e5])
+@pytest.mark.parametrize("mean", [1e-6, 0.5, 3.0, 30.0, 1e3])
+def test_negative_binomial_entropy_is_the_sum_over_the_counts(mean, concentration):
+    success = concentration / (concentration + mean)
+    # The masses fall like powers of the other probability: by 1e-20 at last.
+    largest = int(46.0 / -np.log1p(-success) + 10.0 * mean + 100.0)
+    expected = summed_entropy(stats.nbinom(concentration, success), largest)
+    found = count_distribution.entropy(*doubles(mean, concentration))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
+
+
+def test_entropy_of_large_rates_is_that_of_a_normal():
+    rate = np.array([1e8, 1e10, 1e12])
+    normal = 0.5 * np.log(2.0 * np.pi * np.e * rate)
+    # The next term of the expansion is -1 / (12 rate).
+    np.testing.assert_allclose(
+        count_distribution.entropy(*doubles(rate)), normal, rtol=0, atol=2e-9
+    )
+
+
+def test_a_large_concentration_is_the_poisson_distribution():
+    counts, mean = np.arange(0.0, 60.0), np.full(60, 21.0)
+    for function in (count_distribution.log_mass, count_distribution.cumulative):
+        np.testing.assert_allclose(
+            function(*doubles(counts), *negative_binomial(mean, 1e14)),
+            function(*doubles(counts), *poisson(mean)),
+            rtol=1e-10,
+        )

@@ -1,0 +1,246 @@
+"""Poisson and NegativeBinomial as likelihoods."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from tfbbb.bayes.likelihoods import NegativeBinomial, Poisson
+
+GENERATOR = np.random.default_rng(0)
+# Two targets of unequal size, the second overdispersed.
+TARGETS = np.stack(
+    [GENERATOR.poisson(40.0, size=60), GENERATOR.negative_binomial(0.7, 0.2, size=60)],
+    axis=1,
+)
+KINDS = {
+    "poisson": (Poisson, {}),
+    "poisson, raw": (Poisson, {"standardize": False}),
+    "learned": (NegativeBinomial, {}),
+    "given": (NegativeBinomial, {"concentration": 1.5}),
+    "heteroscedastic": (NegativeBinomial, {"heteroscedastic": True}),
+}
+EVERY = pytest.mark.parametrize("kind", KINDS)
+
+
+def built(kind, targets=TARGETS):
+    family, arguments = KINDS[kind]
+    likelihood = family(**arguments)
+    likelihood.build((None, likelihood.num_outputs(2)))
+    if targets is not None:
+        likelihood.adapt(targets)
+    return likelihood
+
+
+def outputs_for(likelihood, *leading):
+    return 0.7 * GENERATOR.normal(size=(*leading, likelihood.num_outputs(2)))
+
+
+def reference(likelihood, outputs):
+    """Returns the same distribution as a frozen one of SciPy."""
+    parameters = {
+        name: value.numpy() for name, value in likelihood.parameters(outputs).items()
+    }
+    if isinstance(likelihood, Poisson):
+        return stats.poisson(parameters["rate"])
+    mean, concentration = parameters["mean"], parameters["concentration"]
+    return stats.nbinom(concentration, concentration / (concentration + mean))
+
+
+@EVERY
+def test_agrees_with_the_counts_of_scipy(kind):
+    likelihood = built(kind)
+    outputs = outputs_for(likelihood, 5, 4)
+    expected = reference(likelihood, outputs)
+    counts = expected.ppf(GENERATOR.uniform(size=(5, 4, 2)))
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(likelihood.mean(outputs), expected.mean(), **close)
+    np.testing.assert_allclose(likelihood.variance(outputs), expected.var(), **close)
+    np.testing.assert_allclose(
+        likelihood.log_prob(counts, outputs), expected.logpmf(counts).sum(-1), **close
+    )
+    np.testing.assert_allclose(
+        likelihood.prob(counts, outputs), expected.pmf(counts), **close
+    )
+    for shift in (0.0, 0.7, -0.3, -1.0):
+        np.testing.assert_allclose(
+            likelihood.cdf(counts + shift, outputs),
+            expected.cdf(counts + shift),
+            **close,
+        )
+
+
+@EVERY
+@pytest.mark.parametrize("level", [1e-12, 1e-3, 0.2, 0.5, 0.9, 0.999, 1 - 1e-12])
+def test_quantile_is_the_first_count_that_reaches_the_level(kind, level):
+    likelihood = built(kind)
+    outputs = outputs_for(likelihood, 30)
+    found = likelihood.quantile(np.array(level), outputs).numpy()
+    distribution = reference(likelihood, outputs)
+    assert np.all(distribution.cdf(found) >= level)
+    assert np.all(distribution.cdf(found - 1.0) < level)
+    np.testing.assert_array_equal(found, np.floor(found))
+
+
+@EVERY
+def test_entropy_is_the_sum_over_the_counts_of_all_targets(kind):
+    likelihood = built(kind)
+    outputs = outputs_for(likelihood, 4)
+    every = np.arange(5_000.0).reshape(-1, 1, 1)
+    mass = reference(likelihood, outputs).pmf(every)
+    expected = special.entr(mass).sum(axis=(0, -1))
+    np.testing.assert_allclose(likelihood.entropy(outputs), expected, atol=1e-8)
+
+
+@EVERY
+def test_values_other_than_counts_have_no_mass(kind):
+    likelihood = built(kind)
+    outputs = np.zeros((1, likelihood.num_outputs(2)))
+    for value in (-1.0, -0.5, 0.5, 7.2):
+        assert not likelihood.prob(np.full((1, 2), value), outputs).numpy().any()
+    below = likelihood.cdf(np.full((1, 2), -0.1), outputs)
+    np.testing.assert_array_equal(below, [[0.0, 0.0]])
+    above = likelihood.cdf(np.full((1, 2), 1e300), outputs)
+    np.testing.assert_array_equal(above, [[1.0, 1.0]])
+
+
+@EVERY
+def test_frequencies_of_samples_are_the_masses(kind):
+    likelihood = built(kind)
+    outputs = outputs_for(likelihood, 1)
+    noise = GENERATOR.normal(size=(5_000, 2))
+    drawn = likelihood.sample(np.repeat(outputs, 5_000, axis=0), noise).numpy()
+    distribution = reference(likelihood, outputs[0])
+    for target in range(2):
+        # Ten classes of counts, between what should be the deciles.
+        edges = [distribution.ppf(level)[target] for level in np.linspace(0.1, 0.9, 9)]
+        edges = np.unique(edges)
+        below = [distribution.cdf(edge)[target] for edge in edges]
+        expected = 5_000 * np.diff([0.0, *below, 1.0])
+        found = np.bincount(np.searchsorted(edges, drawn[:, target]))
+        found = np.pad(found, (0, len(expected) - len(found)))
+        possible = expected > 0.0
+        assert not found[~possible].any()
+        p_value = stats.chisquare(found[possible], expected[possible]).pvalue
+        assert p_value > 1e-3
+
+
+@EVERY
+def test_the_most_extreme_noise_still_draws_a_count(kind):
+    likelihood = built(kind)
+    outputs = np.zeros((2, likelihood.num_outputs(2)))
+    drawn = likelihood.sample(outputs, [[-40.0, -40.0], [40.0, 40.0]])
+    assert np.isfinite(drawn).all()
+    np.testing.assert_array_equal(drawn[0], [0.0, 0.0])
+    assert np.all(drawn[1] > 5.0)
+
+
+@EVERY
+@pytest.mark.parametrize("size", [-1e4, -100.0, 100.0, 1e4])
+def test_density_and_gradients_of_extreme_outputs_are_finite(kind, size):
+    likelihood = built(kind)
+    outputs = tf.constant(size, tf.float32, [2, likelihood.num_outputs(2)])
+    with tf.GradientTape() as tape:
+        tape.watch(outputs)
+        log_prob = likelihood.log_prob([[0, 3], [10**6, 50]], outputs)
+    variables = [outputs, *likelihood.trainable_variables]
+    for value in (log_prob, *tape.gradient(log_prob, variables)):
+        assert np.isfinite(value).all()
+
+
+def test_the_gradient_by_the_log_rate_is_the_residual():
+    likelihood = Poisson(standardize=False)
+    likelihood.build((None, 1))
+    log_rate = tf.constant(np.array([[-80.0], [-3.0], [0.0], [2.0], [13.0]]))
+    counts = np.array([[2.0], [0.0], [1.0], [9.0], [440_000.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(log_rate)
+        log_prob = likelihood.log_prob(counts, log_rate)
+    np.testing.assert_allclose(
+        tape.gradient(log_prob, log_rate), counts - np.exp(log_rate), rtol=1e-9
+    )
+
+
+def test_gradients_by_mean_and_concentration_are_finite_differences():
+    likelihood = built("heteroscedastic")
+    outputs = outputs_for(likelihood, 40)
+    counts = np.repeat(TARGETS[:20], 2, axis=0)
+    watched = tf.constant(outputs)
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        log_prob = likelihood.log_prob(counts, watched)
+    gradient = tape.gradient(log_prob, watched).numpy()
+    for column in range(4):
+        step = 1e-5 * np.eye(4)[column]
+        up, down = (
+            likelihood.log_prob(counts, outputs + sign * step) for sign in (1.0, -1.0)
+        )
+        # Curvature of 1e-10 relative, rounding of 1e-13 / 1e-5.
+        np.testing.assert_allclose(
+            gradient[:, column], (up - down) / 2e-5, rtol=1e-6, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("kind", ["poisson", "learned", "heteroscedastic", "given"])
+def test_outputs_of_zero_have_the_mean_of_targets(kind):
+    likelihood = built(kind)
+    mean = likelihood.mean(np.zeros((1, likelihood.num_outputs(2))))
+    np.testing.assert_allclose(mean, TARGETS.mean(axis=0, keepdims=True), rtol=1e-6)
+
+
+def test_network_of_raw_units_gives_the_log_of_the_mean():
+    likelihood = built("poisson, raw")
+    np.testing.assert_allclose(likelihood.mean(np.log([[3.0, 0.1]])), [[3.0, 0.1]])
+
+
+@pytest.mark.parametrize("kind", ["learned", "heteroscedastic"])
+def test_dispersion_starts_at_the_variance_or_twice_the_mean(kind):
+    likelihood = built(kind)
+    variance = likelihood.variance(np.zeros((1, likelihood.num_outputs(2))))[0]
+    assert TARGETS[:, 0].var() < 2.0 * TARGETS[:, 0].mean()
+    expected = [2.0 * TARGETS[:, 0].mean(), TARGETS[:, 1].var()]
+    # The floor of the dispersion is 1e-4 of it.
+    np.testing.assert_allclose(variance, expected, rtol=2e-4)
+
+
+def test_given_concentration_is_that_of_the_variance():
+    likelihood = built("given")
+    mean = TARGETS.mean(axis=0)
+    np.testing.assert_allclose(
+        likelihood.variance(np.zeros((1, 2)))[0], mean + mean**2 / 1.5, rtol=1e-6
+    )
+
+
+@EVERY
+@pytest.mark.parametrize("wrong", [-1.0, 0.5, 1e13, np.nan, np.inf])
+def test_target_that_is_no_count_is_named_with_its_row(kind, wrong):
+    targets = TARGETS.astype(float)
+    targets[7, 1] = wrong
+    with pytest.raises(ValueError, match=r"counts: whole numbers.*in row 7"):
+        built(kind).check_targets(targets)
+
+
+@EVERY
+def test_target_that_is_always_zero_is_refused(kind):
+    likelihood = built(kind, targets=None)
+    with pytest.raises(ValueError, match=r"Target 1 is 0 in every row.*: 60 rows"):
+        likelihood.adapt(TARGETS * [1, 0])
+    assert not likelihood.adapted
+
+
+@pytest.mark.parametrize("kind", ["poisson", "learned", "heteroscedastic", "given"])
+def test_target_that_is_always_the_same_count_is_taken(kind):
+    likelihood = built(kind, np.full((9, 2), 3))
+    outputs = np.zeros((1, likelihood.num_outputs(2)))
+    np.testing.assert_allclose(likelihood.mean(outputs), [[3.0, 3.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf, True, "1"])
+def test_given_concentration_must_be_positive(wrong):
+    with pytest.raises(ValueError, match=r"`concentration` must be a positive"):
+        NegativeBinomial(concentration=wrong)
+
+
+def test_concentration_is_either_given_or_an_output():
+    with pytest.raises(ValueError, match=r"either given .* or an output"):
+        NegativeBinomial(heteroscedastic=True, concentration=1.0)

@@ -1,0 +1,134 @@
+import keras
+import numpy as np
+import pytest
+from scipy import stats
+
+import tfbbb
+from tfbbb.bayes.likelihoods import MultivariateNormal, Normal
+
+GENERATOR = np.random.default_rng(0)
+TARGETS = np.array([2000.0, -3.0, 0.0]) + GENERATOR.normal(size=(60, 3)) @ np.array(
+    [[50.0, 0.02, 1.0], [0.0, 0.01, -2.0], [0.0, 0.0, 0.5]]
+)
+
+
+def built(num_targets=3, heteroscedastic=False):
+    likelihood = MultivariateNormal(heteroscedastic=heteroscedastic)
+    likelihood.build((None, likelihood.num_outputs(num_targets)))
+    likelihood.adapt(TARGETS[:, :num_targets])
+    for variable in likelihood.trainable_variables:
+        variable.assign(variable + GENERATOR.uniform(-1.0, 1.0, size=variable.shape))
+    return likelihood
+
+
+def outputs_for(likelihood, *rows):
+    width = likelihood.num_outputs(likelihood.num_targets)
+    return np.random.default_rng(1).normal(size=(*rows, width))
+
+
+BOTH = pytest.mark.parametrize("heteroscedastic", [False, True])
+
+
+@BOTH
+@pytest.mark.parametrize("with_variance", [False, True])
+def test_agrees_with_the_multivariate_normal_of_scipy(heteroscedastic, with_variance):
+    likelihood = built(heteroscedastic=heteroscedastic)
+    outputs = outputs_for(likelihood, 5)
+    covariance = likelihood.covariance(outputs).numpy()
+    mean = likelihood.mean(outputs).numpy()
+    entropies = [stats.multivariate_normal(cov=c).entropy() for c in covariance]
+    np.testing.assert_allclose(likelihood.entropy(outputs), entropies, rtol=1e-9)
+    variances = np.diagonal(covariance, axis1=1, axis2=2)
+    np.testing.assert_allclose(likelihood.variance(outputs), variances)
+    if with_variance:
+        added = GENERATOR.uniform(0.1, 2.0, size=(5, 3))
+        outputs = likelihood.with_location_variance(outputs, added)
+        raw = added * likelihood.target_scale.numpy().astype(float) ** 2
+        np.testing.assert_allclose(likelihood.location_variance(outputs), raw)
+        np.testing.assert_allclose(likelihood.variance(outputs), variances)
+        covariance = covariance + np.einsum("nk,kl->nkl", raw, np.eye(3))
+    joint = [
+        stats.multivariate_normal(m, c) for m, c in zip(mean, covariance, strict=True)
+    ]
+    deviations = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    of_each = stats.norm(mean, deviations)
+    y = of_each.ppf(GENERATOR.uniform(0.05, 0.95, size=(5, 3)))
+    np.testing.assert_allclose(
+        likelihood.log_prob(y, outputs),
+        [density.logpdf(row) for density, row in zip(joint, y, strict=True)],
+        rtol=1e-7,
+    )
+    np.testing.assert_allclose(likelihood.cdf(y, outputs), of_each.cdf(y), rtol=1e-9)
+    np.testing.assert_allclose(likelihood.prob(y, outputs), of_each.pdf(y), rtol=1e-9)
+    np.testing.assert_allclose(
+        likelihood.quantile(of_each.cdf(y), outputs), y, rtol=1e-9
+    )
+
+
+@BOTH
+def test_samples_have_the_covariance(heteroscedastic):
+    likelihood = built(heteroscedastic=heteroscedastic)
+    outputs = outputs_for(likelihood, 1)
+    noise = GENERATOR.normal(size=(20_000, 3))
+    drawn = likelihood.sample(np.repeat(outputs, 20_000, axis=0), noise).numpy()
+    factor = likelihood.parameters(outputs)["scale_tril"].numpy()[0]
+    white = np.linalg.solve(factor, np.transpose(drawn - likelihood.mean(outputs)))
+    # Entries of the covariance of 20 000 white draws are off by 1 / sqrt(20 000), the
+    # diagonal by sqrt(2) of that; five standard errors.
+    np.testing.assert_allclose(np.cov(white), np.eye(3), atol=5.0 * 0.01)
+
+
+def test_starts_with_the_variances_of_the_targets_and_no_correlation():
+    likelihood = MultivariateNormal()
+    likelihood.build((None, 3))
+    likelihood.adapt(TARGETS)
+    np.testing.assert_allclose(
+        likelihood.covariance(np.zeros((1, 3)))[0],
+        np.diag(TARGETS.var(axis=0)),
+        rtol=1e-3,
+    )
+
+
+def test_of_one_target_is_a_normal():
+    likelihood, normal = MultivariateNormal(), Normal()
+    for each in (likelihood, normal):
+        each.build((None, 1))
+        each.adapt(TARGETS[:, :1])
+    outputs = GENERATOR.normal(size=(60, 1))
+    np.testing.assert_allclose(
+        likelihood.log_prob(TARGETS[:, :1], outputs),
+        normal.log_prob(TARGETS[:, :1], outputs),
+        rtol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("outputs", [3, 6, None])
+def test_number_of_outputs_is_that_of_means_and_a_factor(outputs):
+    with pytest.raises(
+        ValueError, match=r"k \+ k \(k \+ 1\) / 2 outputs for k targets"
+    ):
+        MultivariateNormal(heteroscedastic=True).build((None, outputs))
+
+
+@pytest.mark.parametrize("num_targets", [1, 2, 3, 4])
+def test_means_of_any_number_of_targets_are_integrated(num_targets, tmp_path):
+    likelihood = MultivariateNormal(heteroscedastic=True)
+    inputs = keras.Input((2,))
+    layer = tfbbb.layers.DenseVariational(likelihood.num_outputs(num_targets))
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+    x = GENERATOR.normal(size=(5, 2)).astype("float32")
+    kernel, bias = layer.kernel, layer.bias
+    mean = (x @ kernel.mean + bias.mean)[:, :num_targets]
+    variance = (x**2 @ kernel.variance + bias.variance).numpy()[:, :num_targets]
+    model.export_predictive(tmp_path / "model")
+    for found in (
+        model.predictive(x, method="local"),
+        model.predictive(x, method="moments"),
+        tfbbb.load(tmp_path / "model").predictive(x),
+    ):
+        np.testing.assert_allclose(found.mean, mean, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found.epistemic, variance, rtol=1e-4)
+    weight = model.predictive(x, 4000, method="weight")
+    # Pairs of opposite noise have equal squares: half as many count.
+    error = variance * np.sqrt(2 / 2000)
+    assert (np.abs(weight.epistemic - variance) < 5 * error).all()

@@ -1,0 +1,270 @@
+import math
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from tfbbb.bayes.likelihoods import Laplace, Normal
+
+GENERATOR = np.random.default_rng(0)
+# Two targets of unequal size, far from zero.
+TARGETS = np.array([2000.0, -3.0]) + np.array([50.0, 0.01]) * GENERATOR.normal(
+    size=(40, 2)
+)
+
+
+def built(num_targets=1, targets=None, **kwargs):
+    likelihood = Normal(**kwargs)
+    likelihood.build((None, likelihood.num_outputs(num_targets)))
+    if targets is not None:
+        likelihood.adapt(targets)
+    return likelihood
+
+
+def reference(likelihood, outputs):
+    """Returns the same distribution as a frozen one of SciPy."""
+    shift = likelihood.target_shift.numpy().astype(np.float64)
+    scale = likelihood.target_scale.numpy().astype(np.float64)
+    if likelihood.heteroscedastic:
+        outputs, raw = np.split(outputs, 2, axis=-1)
+        noise = scale * (np.logaddexp(0.0, raw) + 1e-4)
+    elif likelihood.scale is not None:
+        noise = likelihood.scale
+    else:
+        raw = likelihood.raw_noise.numpy().astype(np.float64)
+        noise = scale * (np.logaddexp(0.0, raw) + 1e-4)
+    return stats.norm(shift + scale * outputs, noise)
+
+
+KINDS = {
+    "learned": {},
+    "given": {"scale": 0.7},
+    "heteroscedastic": {"heteroscedastic": True},
+}
+
+
+@pytest.mark.parametrize("adapted", [False, True], ids=["standard", "raw units"])
+@pytest.mark.parametrize("num_targets", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_agrees_with_the_normal_of_scipy(kind, num_targets, adapted):
+    targets = TARGETS[:, :num_targets] if adapted else None
+    likelihood = built(num_targets, targets, **KINDS[kind])
+    if likelihood.learns:
+        likelihood.raw_noise.assign(np.linspace(-2.0, 1.0, num_targets))
+    outputs = GENERATOR.normal(size=(5, 4, likelihood.num_outputs(num_targets)))
+    expected = reference(likelihood, outputs)
+    levels = GENERATOR.uniform(size=expected.mean().shape)
+    values = expected.ppf(levels)
+    # Both in float64; `erfc` and `ndtri` are good to 1e-9 and better.
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(likelihood.mean(outputs), expected.mean(), **close)
+    np.testing.assert_allclose(likelihood.variance(outputs), expected.var(), **close)
+    np.testing.assert_allclose(
+        likelihood.log_prob(values, outputs), expected.logpdf(values).sum(-1), **close
+    )
+    np.testing.assert_allclose(likelihood.cdf(values, outputs), levels, **close)
+    np.testing.assert_allclose(
+        likelihood.prob(values, outputs), expected.pdf(values), **close
+    )
+    np.testing.assert_allclose(likelihood.quantile(levels, outputs), values, **close)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sample_maps_noise_to_the_quantile_of_its_rank(kind):
+    likelihood = built(2, TARGETS, **KINDS[kind])
+    outputs = GENERATOR.normal(size=(6, likelihood.num_outputs(2)))
+    noise = GENERATOR.normal(size=(6, 2))
+    np.testing.assert_allclose(
+        likelihood.sample(outputs, noise),
+        likelihood.quantile(special.ndtr(noise), outputs),
+        rtol=1e-9,
+    )
+
+
+def test_heteroscedastic_net_gives_the_means_first_and_then_the_noise():
+    likelihood = built(2, heteroscedastic=True)
+    outputs = np.array([[1.0, 2.0, -1.0, 3.0]])
+    np.testing.assert_array_equal(likelihood.mean(outputs), [[1.0, 2.0]])
+    np.testing.assert_allclose(
+        likelihood.variance(outputs) ** 0.5, np.logaddexp(0.0, [[-1.0, 3.0]]) + 1e-4
+    )
+
+
+def test_learned_noise_starts_at_the_spread_of_the_targets():
+    likelihood = built(2, TARGETS)
+    np.testing.assert_allclose(
+        likelihood.variance(np.zeros((1, 2))), [TARGETS.var(axis=0)], rtol=1e-3
+    )
+
+
+def test_given_noise_is_in_the_units_of_the_targets():
+    likelihood = built(2, TARGETS, scale=5.0)
+    np.testing.assert_allclose(likelihood.variance(np.zeros((1, 2))), [[25.0, 25.0]])
+
+
+def test_lower_tail_of_the_distribution_function_keeps_its_digits():
+    values = tf.constant([[-12.0], [-8.0], [-2.0]])
+    # Eight digits of `erfc` in single precision.
+    np.testing.assert_allclose(
+        built(scale=1.0).cdf(values, tf.zeros((3, 1))), special.ndtr(values), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_outputs_are_judged_in_single_precision(dtype):
+    likelihood = built(1, TARGETS[:, :1])
+    assert likelihood.log_prob([[2000.0]], tf.zeros((1, 1), dtype)).dtype == "float32"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_levels_and_noise_may_have_another_precision_than_outputs(dtype):
+    likelihood, outputs = built(scale=1.0), tf.zeros((1, 1), dtype)
+    for other in ("float32", "float64"):
+        half = tf.constant([[0.5]], other)
+        for method in ("cdf", "prob", "quantile", "log_prob"):
+            assert getattr(likelihood, method)(half, outputs).dtype == dtype
+        assert likelihood.sample(outputs, half).dtype == dtype
+
+
+def test_only_the_first_adapt_has_an_effect():
+    likelihood = built(2)
+    assert not likelihood.adapted
+    likelihood.adapt(TARGETS)
+    assert likelihood.adapted
+    likelihood.adapt(100.0 * TARGETS)
+    np.testing.assert_allclose(likelihood.target_shift, TARGETS.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(likelihood.target_scale, TARGETS.std(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1e-6, 1e6, 1e15])
+def test_density_does_not_depend_on_the_unit_of_the_targets(unit):
+    y = GENERATOR.normal(size=(20, 1))
+    outputs = GENERATOR.normal(size=(20, 1))
+    in_unit = built(1, unit * y).log_prob(unit * y, outputs)
+    np.testing.assert_allclose(
+        in_unit + math.log(unit), built(1, y).log_prob(y, outputs), rtol=1e-5
+    )
+
+
+def test_a_large_offset_keeps_single_precision_digits():
+    y = 1e5 + GENERATOR.normal(size=(100, 1))
+    likelihood = built(1, y)
+    standard = (y - y.mean()) / y.std()
+    outputs = np.zeros((100, 1), dtype=np.float32)
+    # Shift and targets are off by half a unit in the last place, 2^-8, at the most.
+    error = 2.0 * 2.0**-8 / y.std()
+    tolerance = error * (np.abs(standard[:, 0]) + error) + 2e-3
+    expected = stats.norm.logpdf(standard[:, 0]) - math.log(y.std())
+    assert np.all(np.abs(likelihood.log_prob(y, outputs) - expected) < tolerance)
+
+
+@pytest.mark.parametrize(
+    ("y", "number"),
+    [
+        (np.full(5, 3.0), 3.0),
+        (np.zeros(5), 0.0),
+        (np.full(5, 0.1), 0.1),
+        (1e9 + np.arange(5.0), 1e9),
+        (1e-30 * np.arange(5.0), 0.0),
+    ],
+)
+def test_target_that_is_constant_in_single_precision_is_refused(y, number):
+    likelihood = built(2)
+    with pytest.raises(ValueError, match=rf"Target 1 is constant.*Received: {number}"):
+        likelihood.adapt(np.stack([np.arange(5.0), y], axis=1))
+    assert not likelihood.adapted
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 2e18])
+def test_target_that_is_not_finite_is_named_with_its_row(wrong):
+    targets = TARGETS.copy()
+    targets[7, 1] = wrong
+    with pytest.raises(
+        ValueError, match=rf"finite.*, {re.escape(str(wrong))}\] in row 7"
+    ):
+        built(2).check_targets(targets)
+
+
+def test_targets_come_out_in_the_shape_that_log_prob_takes():
+    assert built().check_targets([1, 2, 3]).shape == (3, 1)
+    assert built().check_targets(np.ones((3, 1))).shape == (3, 1)
+    assert built(2).check_targets(TARGETS).shape == (40, 2)
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (4, 3)])
+def test_targets_of_another_number_are_refused(shape):
+    with pytest.raises(ValueError, match=rf"\[rows, 2\].*Received: shape=\({shape[0]}"):
+        built(2).check_targets(np.zeros(shape))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
+def test_given_noise_must_be_positive_and_finite(scale):
+    with pytest.raises(ValueError, match=f"`scale` must be .* scale={scale}"):
+        Normal(scale=scale)
+
+
+def test_noise_is_either_given_or_an_output():
+    with pytest.raises(ValueError, match=r"either given .* or an output"):
+        Normal(heteroscedastic=True, scale=1.0)
+
+
+@pytest.mark.parametrize("outputs", [3, None])
+def test_heteroscedastic_net_needs_an_even_number_of_outputs(outputs):
+    with pytest.raises(ValueError, match="two outputs per target"):
+        Normal(heteroscedastic=True).build((None, outputs))
+
+
+def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
+    with pytest.raises(ValueError, match=r"built for 2 targets.*shape \(5, 3\)"):
+        built(2).mean(np.zeros((5, 3)))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_variance_of_the_location_adds_to_that_of_the_noise(kind, members, standardize):
+    likelihood = Normal(**KINDS[kind], standardize=standardize, members=members)
+    likelihood.build((None, likelihood.num_outputs(2)))
+    likelihood.adapt(TARGETS)
+    network = GENERATOR.normal(size=(3, 5, likelihood.num_outputs(2)))
+    member = np.arange(3)[:, np.newaxis] % members
+    plain = likelihood.of_members(network, member)
+    added = GENERATOR.uniform(0.1, 2.0, size=(3, 5, 2))
+    outputs = likelihood.with_location_variance(plain, added)
+    raw = added
+    if standardize:
+        raw = added * likelihood.target_scale.numpy().astype(np.float64) ** 2
+    for method in ("mean", "variance", "entropy"):
+        np.testing.assert_array_equal(
+            getattr(likelihood, method)(outputs), getattr(likelihood, method)(plain)
+        )
+    np.testing.assert_allclose(likelihood.location_variance(outputs), raw)
+    np.testing.assert_array_equal(likelihood.location_variance(plain), 0.0 * raw)
+    deviation = np.sqrt(raw + likelihood.variance(plain))
+    expected = stats.norm(likelihood.mean(plain), deviation)
+    levels = GENERATOR.uniform(size=(3, 5, 2))
+    values = expected.ppf(levels)
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(
+        likelihood.log_prob(values, outputs), expected.logpdf(values).sum(-1), **close
+    )
+    np.testing.assert_allclose(likelihood.cdf(values, outputs), levels, **close)
+    np.testing.assert_allclose(
+        likelihood.prob(values, outputs), expected.pdf(values), **close
+    )
+    np.testing.assert_allclose(likelihood.quantile(levels, outputs), values, **close)
+    noise = GENERATOR.normal(size=(3, 5, 2))
+    np.testing.assert_allclose(
+        likelihood.sample(outputs, noise), expected.mean() + deviation * noise, **close
+    )
+
+
+def test_likelihood_that_integrates_no_location_says_so():
+    likelihood = Laplace()
+    likelihood.build((None, 1))
+    assert not likelihood.integrates_location
+    with pytest.raises(NotImplementedError, match="Laplace integrates no location"):
+        likelihood.with_location_variance(np.zeros((2, 1)), np.ones((2, 1)))
+    np.testing.assert_array_equal(likelihood.location_variance(np.ones((2, 1))), 0.0)

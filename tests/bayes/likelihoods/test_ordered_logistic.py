@@ -1,0 +1,202 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from tfbbb.bayes.likelihoods import OrderedLogistic
+
+GENERATOR = np.random.default_rng(0)
+KINDS = pytest.mark.parametrize("heteroscedastic", [False, True])
+
+
+def built(num_classes=5, heteroscedastic=False, labels=None, members=1):
+    likelihood = OrderedLogistic(num_classes, heteroscedastic, members=members)
+    likelihood.build((None, 1 + heteroscedastic))
+    if labels is not None:
+        likelihood.adapt(labels)
+    return likelihood
+
+
+def moved(likelihood):
+    """Returns the likelihood with other cutpoints than at the start."""
+    (raw,) = likelihood.trainable_variables
+    raw.assign(GENERATOR.normal(size=raw.shape))
+    return likelihood
+
+
+def outputs_for(likelihood, *leading):
+    return GENERATOR.normal(size=(*leading, likelihood.num_outputs()))
+
+
+@KINDS
+@pytest.mark.parametrize("num_classes", [2, 3, 7])
+def test_classes_are_where_a_logistic_variable_falls(num_classes, heteroscedastic):
+    likelihood = moved(built(num_classes, heteroscedastic))
+    outputs = outputs_for(likelihood, 6, 4)
+    parameters = likelihood.parameters(outputs)
+    cutpoints = parameters["cutpoints"].numpy()
+    assert cutpoints.shape == (6, 4, num_classes - 1)
+    assert np.all(np.diff(cutpoints) > 0.0)
+    logistic = stats.logistic(parameters["loc"], parameters["scale"])
+    cumulative = np.concatenate([logistic.cdf(cutpoints), np.ones((6, 4, 1))], axis=-1)
+    expected = np.diff(cumulative, prepend=0.0)
+    found = likelihood.probabilities(outputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(likelihood.mean(outputs), found)
+    np.testing.assert_allclose(
+        likelihood.variance(outputs), expected * (1 - expected), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        likelihood.entropy(outputs), stats.entropy(expected, axis=-1), rtol=1e-9
+    )
+    for label in range(num_classes):
+        labels = np.full((6, 4), label)
+        np.testing.assert_allclose(
+            likelihood.log_prob(labels, outputs), np.log(expected[..., label])
+        )
+        values = labels[..., np.newaxis]
+        np.testing.assert_allclose(
+            likelihood.cdf(values + 0.5, outputs)[..., 0], cumulative[..., label]
+        )
+        np.testing.assert_allclose(
+            likelihood.prob(values, outputs)[..., 0], expected[..., label]
+        )
+
+
+def test_values_other_than_classes_have_no_mass():
+    likelihood, outputs = built(), [[0.3]]
+    assert likelihood.cdf([[-0.1]], outputs).numpy() == 0.0
+    assert likelihood.cdf([[4.0]], outputs).numpy() == 1.0
+    assert likelihood.cdf([[1e9]], outputs).numpy() == 1.0
+    for value in (-1.0, 1.5, 5.0):
+        assert likelihood.prob([[value]], outputs).numpy() == 0.0
+
+
+@KINDS
+def test_quantile_is_the_first_class_that_reaches_the_level(heteroscedastic):
+    likelihood = moved(built(5, heteroscedastic))
+    outputs = outputs_for(likelihood, 40)
+    cumulative = np.cumsum(likelihood.probabilities(outputs), axis=-1)
+    for level in (1e-6, 0.1, 0.5, 0.77, 1 - 1e-6):
+        found = likelihood.quantile(np.array(level), outputs)
+        assert found.shape == (40, 1)
+        expected = np.argmax(cumulative >= level, axis=-1)
+        np.testing.assert_array_equal(found[:, 0], expected)
+
+
+def test_outputs_of_zero_have_the_frequencies_of_targets():
+    labels = np.repeat(np.arange(4), [10, 400, 90, 500])
+    likelihood = built(4, labels=labels)
+    # Half a row is added to each class, and the steps have a floor of 1e-4.
+    np.testing.assert_allclose(
+        likelihood.probabilities([[0.0]])[0], [0.01, 0.4, 0.09, 0.5], atol=1e-3
+    )
+    likelihood.adapt(np.zeros(10))
+    np.testing.assert_allclose(likelihood.probabilities([[0.0]])[0, 0], 0.01, atol=1e-3)
+
+
+def test_class_without_a_training_target_keeps_a_place():
+    probabilities = built(4, labels=[0, 0, 3, 3]).probabilities([[0.0]])
+    assert np.all(probabilities.numpy() > 0.05)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_log_probabilities_keep_their_digits_far_from_the_cutpoints(dtype):
+    likelihood = built(3)
+    location = np.array([[-90.0], [-30.0], [30.0], [90.0]])
+    cutpoints = likelihood.parameters(location)["cutpoints"].numpy()
+    lower, upper = np.split(cutpoints - location, 2, axis=-1)
+    expected = np.concatenate(
+        [
+            special.log_expit(lower),
+            special.log_expit(upper)
+            + special.log_expit(-lower)
+            + np.log(-np.expm1(lower - upper)),
+            special.log_expit(-upper),
+        ],
+        axis=-1,
+    )
+    found = likelihood.log_probabilities(tf.constant(location, dtype))
+    # What is below 1e-38 has no place in single precision.
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-38)
+
+
+@KINDS
+@pytest.mark.parametrize("size", [-1e4, -100.0, 100.0, 1e4])
+def test_density_and_gradients_of_extreme_outputs_are_finite(heteroscedastic, size):
+    likelihood = built(5, heteroscedastic)
+    for signs in ([1.0, 1.0], [1.0, -1.0]):
+        outputs = tf.constant([[size * s for s in signs[: 1 + heteroscedastic]]] * 5)
+        with tf.GradientTape() as tape:
+            tape.watch(outputs)
+            log_prob = likelihood.log_prob(np.arange(5), outputs)
+        variables = [outputs, *likelihood.trainable_variables]
+        for value in (log_prob, *tape.gradient(log_prob, variables)):
+            assert np.isfinite(value).all()
+
+
+def test_frequencies_of_samples_are_the_probabilities():
+    likelihood = moved(built())
+    outputs = outputs_for(likelihood, 3)
+    noise = GENERATOR.normal(size=(20_000, 3, 1))
+    drawn = likelihood.sample(np.broadcast_to(outputs, (20_000, 3, 1)), noise).numpy()
+    assert drawn.dtype == np.int32
+    for row, probabilities in enumerate(likelihood.probabilities(outputs).numpy()):
+        counts = np.bincount(drawn[:, row], minlength=5)
+        assert stats.chisquare(counts, 20_000 * probabilities).pvalue > 1e-3
+
+
+def test_each_member_has_cutpoints_of_its_own():
+    likelihood = moved(built(5, members=3))
+    complete = likelihood.of_members(np.zeros((3, 2, 1)), np.arange(3)[:, np.newaxis])
+    assert complete.shape == (3, 2, 5)
+    cutpoints = likelihood.parameters(complete)["cutpoints"].numpy()
+    np.testing.assert_allclose(cutpoints[:, 0], cutpoints[:, 1], rtol=1e-12)
+    alone = built(5)
+    for member in range(3):
+        alone.trainable_variables[0].assign(likelihood.trainable_variables[0][member])
+        expected = alone.parameters(np.zeros((1, 1)))["cutpoints"][0]
+        np.testing.assert_allclose(cutpoints[member, 0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("targets", [[0, 5], [-1, 0], [0.5, 1.0], [np.nan, 1.0]])
+def test_target_that_is_no_class_is_named_with_its_row(targets):
+    with pytest.raises(ValueError, match=r"class indices 0 to 4.*Received: .* in row"):
+        built().check_targets(targets)
+
+
+@pytest.mark.parametrize("wrong", [1, 0, -3, 2.0, True, "5"])
+def test_number_of_classes_must_be_two_or_more(wrong):
+    with pytest.raises(ValueError, match=f"Received: num_classes={wrong!r}"):
+        OrderedLogistic(wrong)
+
+
+def test_number_of_classes_must_be_given():
+    with pytest.raises(ValueError, match=r"OrderedLogistic\(num_classes=5\).*=None"):
+        OrderedLogistic().build((None, 1))
+
+
+@KINDS
+@pytest.mark.parametrize("size", [None, 3, 5])
+def test_network_must_give_a_location_and_maybe_a_scale(heteroscedastic, size):
+    likelihood = OrderedLogistic(5, heteroscedastic)
+    needed = "two outputs" if heteroscedastic else "one output"
+    with pytest.raises(
+        ValueError, match=rf"needs {needed}.*output_shape=\(None, {size}"
+    ):
+        likelihood.build((None, size))
+    with pytest.raises(ValueError, match=r"made for 5 classes.*num_targets=3"):
+        likelihood.num_outputs(3)
+
+
+def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
+    # One more than it needs would be a temperature.
+    with pytest.raises(ValueError, match=r"needs 1 outputs.*shape \(4, 3\)"):
+        built().probabilities(np.zeros((4, 3)))
+
+
+def test_quantile_of_a_level_reached_exactly_is_its_class():
+    likelihood = OrderedLogistic(num_classes=2)
+    likelihood.build((None, 1))
+    assert float(likelihood.cdf(0.0, [[0.0]])[0, 0]) == 0.5
+    assert likelihood.quantile(0.5, [[0.0]]).numpy().tolist() == [[0.0]]

@@ -1,0 +1,144 @@
+"""The normal over all weights of a model: shared noise, entropy, training."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+import tfbbb
+from tests.repeated_calls import repeated
+from tests.variational_weights import variational_weight
+from tfbbb import posteriors
+from tfbbb.bayes.posteriors import JointNormal
+from tfbbb.model.conversion import with_posterior
+
+X = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
+DRAWS = 4000
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Returns a network of nine weights with one correlated posterior."""
+    keras.utils.set_random_seed(0)
+    family = JointNormal(size=9)
+    options = {
+        "posterior": family,
+        "bias_posterior": family,
+        "prior": "normal",
+        "bias_prior": "normal",
+    }
+    inputs = keras.Input((2,))
+    hidden = tfbbb.layers.DenseVariational(2, **options)(inputs)
+    outputs = tfbbb.layers.DenseVariational(1, **options)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
+    rows = np.tril(np.random.default_rng(1).normal(size=(9, 9))).astype("float32") / 3
+    first = 0
+    for weight in weights_of(model):
+        weight.variables["factor"].assign(rows[first : first + weight.size])
+        weight.variables["first"].assign(first)
+        first += weight.size
+    model.factor = rows
+    return model
+
+
+def weights_of(model):
+    return [
+        weight
+        for layer in model.variational_layers
+        for weight in layer.variational_weights
+    ]
+
+
+def outputs_of(model, factor, noise):
+    """Returns the outputs [S, rows, 1] of draws with noise [S, 9]."""
+    vectors = np.concatenate([np.ravel(w.mean) for w in weights_of(model)])
+    first, bias, second, last = np.split(vectors + noise @ factor.T, [4, 6, 8], axis=1)
+    hidden = X @ first.reshape(-1, 2, 2) + bias[:, np.newaxis]
+    return hidden @ second.reshape(-1, 2, 1) + last[:, np.newaxis]
+
+
+def test_variance_is_that_of_the_rows_of_the_factor(model):
+    found = np.concatenate([np.ravel(w.variance) for w in weights_of(model)])
+    np.testing.assert_allclose(found, (model.factor**2).sum(axis=1), rtol=1e-5)
+
+
+def test_entropies_of_the_tensors_add_up_to_that_of_q(model):
+    found = sum(
+        float(w.posterior.entropy(w.parameters, w.shape)) for w in weights_of(model)
+    )
+    covariance = model.factor.astype(float) @ model.factor.T
+    exact = stats.multivariate_normal(np.zeros(9), covariance).entropy()
+    assert found == pytest.approx(exact, rel=1e-5)
+
+
+def test_predictions_and_ordinary_calls_have_the_correlations_of_q(model):
+    noise = np.random.default_rng(2).normal(size=(20 * DRAWS, 9))
+    exact = outputs_of(model, model.factor, noise)[..., 0]
+    ordinary = np.asarray(repeated(lambda: model(X), DRAWS))[..., 0]
+    # Pairs of opposite noise have nearly equal squares: four times the draws.
+    predicted = model.predictive(X, num_samples=4 * DRAWS, seed=3)
+    means = {"ordinary": ordinary.mean(axis=0), "predicted": predicted.mean[:, 0]}
+    variances = {
+        "ordinary": ordinary.var(axis=0),
+        "predicted": predicted.epistemic[:, 0],
+    }
+    spread = exact.std(axis=0) / np.sqrt(DRAWS)
+    fourth = ((exact - exact.mean(axis=0)) ** 4).mean(axis=0)
+    error = np.sqrt((fourth - exact.var(axis=0) ** 2) / DRAWS)
+    for name in means:
+        assert (np.abs(means[name] - exact.mean(axis=0)) < 5 * spread).all(), name
+        assert (np.abs(variances[name] - exact.var(axis=0)) < 5 * error).all(), name
+
+
+def test_independent_noise_would_have_another_variance(model):
+    # The test above can then fail.
+    generator = np.random.default_rng(2)
+    noise = generator.normal(size=(20 * DRAWS, 9))
+    exact = outputs_of(model, model.factor, noise).var(axis=0)
+    covariance = model.factor @ model.factor.T
+    blocks = np.zeros_like(covariance)
+    for first, last in ((0, 4), (4, 6), (6, 8), (8, 9)):
+        blocks[first:last, first:last] = covariance[first:last, first:last]
+    apart = outputs_of(model, np.linalg.cholesky(blocks), noise).var(axis=0)
+    assert (np.abs(apart / exact - 1) > 0.2).any()
+
+
+def test_trains_from_its_start(model):
+    twin = with_posterior(model, JointNormal(size=9))
+    first = 0
+    for weight in weights_of(twin):
+        start = np.eye(weight.size, 9, k=first) / 10
+        weight.variables["factor"].assign(start)
+        weight.variables["first"].assign(first)
+        first += weight.size
+    twin.compile(keras.optimizers.Adam(0.05))
+    losses = twin.fit(X, X[:, :1], epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    factor = np.concatenate(
+        [w.posterior.factor(w.parameters) for w in weights_of(twin)]
+    )
+    np.testing.assert_array_equal(factor, np.tril(factor))
+    assert np.abs(np.tril(factor, -1)).max() > 0
+
+
+def test_serialized_posteriors_come_back_equal():
+    family = JointNormal(size=9)
+    assert posteriors.get(posteriors.serialize(family)) == family
+
+
+@pytest.mark.parametrize("size", [0, 4097, 2.5])
+def test_refuses_a_size_that_is_out_of_range(size):
+    with pytest.raises(ValueError, match=f"Received: size={size}"):
+        JointNormal(size)
+
+
+def test_refuses_tensors_larger_than_the_posterior():
+    with pytest.raises(ValueError, match=r"size=3, shape=\(4, 3\)"):
+        variational_weight(JointNormal(3))
+
+
+def test_a_tensor_has_no_density_of_its_own():
+    weight = variational_weight(JointNormal(12))
+    with pytest.raises(ValueError, match="no density of its own"):
+        weight.log_prob(tf.zeros((4, 3)))

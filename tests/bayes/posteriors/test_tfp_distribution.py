@@ -1,0 +1,182 @@
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tests.variational_weights import member_of, variational_weight
+from tfbbb import posteriors
+from tfbbb.bayes.posteriors import TFPDistribution
+
+tfd = tfp.distributions
+
+
+@keras.saving.register_keras_serializable(package="tests")
+def student_t(loc, log_scale):
+    return tfd.StudentT(5.0, loc, tf.exp(log_scale))
+
+
+FAMILIES = [
+    TFPDistribution(tfd.Laplace),
+    TFPDistribution(student_t),
+    TFPDistribution(tfd.StudentT, {"df": 6.0, "scale": 0.5}),
+    TFPDistribution(tfd.MultivariateNormalDiag, {"scale_diag": 0.5}),
+    TFPDistribution(tfd.MultivariateNormalTriL),
+]
+families = pytest.mark.parametrize("family", FAMILIES, ids=repr)
+
+
+@families
+def test_draws_have_the_mean_and_variance_of_q(family):
+    weight, count = variational_weight(family, shape=(2, 2)), 4000
+    draw = tf.function(weight.draw)
+    draws = np.asarray(draw(tf.constant([0, 1]), count), np.float64)
+    mean, variance = draws.mean(axis=0), draws.var(axis=0)
+    assert (np.abs(mean - weight.mean) < 5 * np.sqrt(variance / count)).all()
+    # Heavy tails: the standard error from the draws themselves.
+    fourth = ((draws - mean) ** 4).mean(axis=0)
+    error = np.sqrt((fourth - variance**2) / count)
+    assert (np.abs(variance - weight.variance) < 5 * error).all()
+
+
+@families
+def test_log_prob_sums_that_of_the_distribution(family):
+    weight = variational_weight(family)
+    draws = weight.draw(tf.constant([0, 2]))
+    exact = family.distribution(weight.parameters).log_prob(draws)
+    np.testing.assert_allclose(weight.log_prob(draws), np.sum(exact), rtol=1e-5)
+
+
+@families
+def test_members_are_a_loop_over_single_posteriors(family):
+    weight = variational_weight(family, members=2)
+    noise = weight.noise(tf.constant([0, 3]), samples=2)
+    draws = weight.draw_from(noise)
+    densities = weight.log_prob(draws)
+    for k in range(2):
+        member, of_member = member_of(weight, k), slice(2 * k, 2 * k + 2)
+        np.testing.assert_allclose(
+            draws[of_member], member.draw_from(noise[k]), rtol=1e-5, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            densities[of_member], member.log_prob(draws[of_member]), rtol=1e-5
+        )
+
+
+def test_draws_are_a_function_of_the_noise():
+    weight = variational_weight(tfd.Laplace)
+    noise = weight.noise(tf.constant([0, 4]), samples=3)
+    draws = weight.draw_from(noise)
+    np.testing.assert_array_equal(draws, weight.draw_from(noise))
+    np.testing.assert_array_equal(draws[1], weight.draw_from(noise[1]))
+    assert not np.allclose(draws[0], draws[1])
+
+
+def test_draws_have_a_gradient_in_the_parameters():
+    weight = variational_weight(tfd.Laplace)
+    with tf.GradientTape() as tape:
+        draws = weight.draw(tf.constant([0, 5]), samples=2)
+    gradients = tape.gradient(draws, [v.value for v in weight.variables.values()])
+    np.testing.assert_allclose(gradients[0], np.full((4, 3), 2.0))
+    assert np.abs(gradients[1]).min() > 0
+
+
+def test_starts_at_the_initializer_and_the_initial_scale():
+    for family in (tfd.Laplace, student_t):
+        weight = variational_weight(family, fan_in=25, spread=0.0)
+        distribution = weight.posterior.distribution(weight.parameters)
+        start = keras.initializers.RandomNormal(seed=1)((4, 3))
+        np.testing.assert_allclose(distribution.loc, start, rtol=1e-6)
+        np.testing.assert_allclose(distribution.scale, np.full((4, 3), 0.02), rtol=1e-5)
+
+
+def test_discrete_distributions_are_not_reparameterised():
+    family = TFPDistribution(tfd.Bernoulli, {"logits": 0.5})
+    assert not family.reparameterised
+    assert TFPDistribution(tfd.Laplace).reparameterised
+    weight = variational_weight(family, shape=(50, 40), spread=0.0)
+    draws = np.asarray(weight.draw(tf.constant([0, 6])))
+    assert set(np.unique(draws)) == {0.0, 1.0}
+    chance = 1 / (1 + np.exp(-0.5))
+    error = np.sqrt(chance * (1 - chance) / draws.size)
+    assert abs(draws.mean() - chance) < 4.5 * error
+    expected = np.log(np.where(draws == 1, chance, 1 - chance)).sum()
+    np.testing.assert_allclose(weight.log_prob(draws), expected, rtol=1e-4)
+
+
+@families
+def test_serialized_families_come_back_equal(family):
+    again = posteriors.get(posteriors.serialize(family))
+    assert again == family
+    assert again.make is family.make
+
+
+def test_refuses_parameters_without_an_initial_value():
+    with pytest.raises(ValueError, match=r"no value for \['df'\]"):
+        TFPDistribution(tfd.StudentT)
+
+
+def test_refuses_initial_values_of_unknown_parameters():
+    with pytest.raises(ValueError, match=r"unknown \['rate'\].*\['loc', 'scale'\]"):
+        TFPDistribution(tfd.Laplace, {"rate": 1.0})
+
+
+def test_refuses_what_makes_no_distribution():
+    with pytest.raises(ValueError, match="Received: make=3"):
+        TFPDistribution(3)
+
+
+def test_a_matrix_starts_at_so_many_times_the_identity():
+    weight = variational_weight(tfd.MultivariateNormalTriL, fan_in=25, spread=0.0)
+    distribution = weight.posterior.distribution(weight.parameters)
+    expected = np.broadcast_to(0.02 * np.eye(3), (4, 3, 3))
+    np.testing.assert_allclose(distribution.scale_tril, expected, atol=1e-6)
+    assert weight.variables["scale_tril"].value.shape == (4, 6)
+
+
+def test_arguments_with_a_default_are_not_trained():
+    def student_t(loc, log_scale, df=5.0):
+        return tfd.StudentT(df, loc, tf.exp(log_scale))
+
+    assert set(variational_weight(student_t).variables) == {"loc", "log_scale"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (functools.partial(tfd.StudentT, 4.0), r"saved by its name.*functools.partial"),
+        (tfd.Sample, r"more than tensors: \['distribution'\]"),
+        (tfd.Uniform, r"no constraint of: \['high'\].*Pass a function"),
+        (lambda **parameters: None, r"does not name its arguments: \['parameters'\]"),
+        (lambda loc: None, "must return a distribution.*Received: None"),
+        (lambda loc: tfd.Normal(loc[..., :1], 1.0), r"weight of shape \(4, 3\)"),
+        (lambda loc: tfd.Normal(0.0, 1.0), r"weight of shape \(4, 3\)"),
+        (tfd.Normal(0.0, 1.0), "pass its class.*Received: posterior=<tfp"),
+    ],
+)
+def test_refuses_what_makes_no_posterior(make, message):
+    with pytest.raises(ValueError, match=message):
+        variational_weight(make)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["scale", "scale_tril"])
+def test_refuses_initial_values_outside_of_the_constraint(name, value):
+    make = {"scale": tfd.Normal, "scale_tril": tfd.MultivariateNormalTriL}[name]
+    with pytest.raises(ValueError, match=f"outside of what `{name}` of.*{value}"):
+        TFPDistribution(make, {name: value})
+
+
+def test_names_the_moment_that_tfp_does_not_know():
+    weight = variational_weight(
+        TFPDistribution(lambda loc: tfd.SinhArcsinh(loc, 1.0, skewness=0.5))
+    )
+    with pytest.raises(ValueError, match="no mean of SinhArcsinh"):
+        _ = weight.mean
+
+
+def test_refuses_a_class_of_posteriors():
+    with pytest.raises(ValueError, match="Unknown posterior"):
+        posteriors.get(posteriors.MeanFieldNormal)

@@ -1,0 +1,224 @@
+"""Baselines against scikit-learn and SciPy, and judgements of known predictions."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+
+from tfbbb.base.texts import shown_number
+from tfbbb.judging.evaluation import (
+    Baseline,
+    InputEncoding,
+    PredictedRows,
+    judge,
+)
+from tfbbb.judging.evaluation.predicted_rows import joined, tells_rows_apart
+
+ROWS = 400
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=ROWS)
+KIND = RNG.choice(["a", "b", ""], size=ROWS)
+INPUTS = {"x": np.where(np.arange(ROWS) == 3, np.nan, X), "kind": KIND.astype(object)}
+Y = (2.0 * X + (KIND == "a") + 0.5 * RNG.normal(size=ROWS))[:, np.newaxis]
+FEATURES = InputEncoding.fit(INPUTS).transform(INPUTS)
+
+
+def test_features_are_standardised_imputed_and_one_hot():
+    encoding = InputEncoding.fit(INPUTS)
+    numbers = FEATURES[:, 0]
+    known = np.delete(numbers, 3)
+    assert numbers[3] == 0.0
+    assert FEATURES[:, 1].nonzero()[0].tolist() == [3]
+    assert known.mean() == pytest.approx(0.0, abs=1e-12)
+    assert known.std() == pytest.approx(1.0)
+    assert FEATURES.shape == (ROWS, 5)
+    np.testing.assert_array_equal(FEATURES[:, 2:].sum(axis=1), 1.0)
+    new = encoding.transform({"x": np.array([np.nan]), "kind": np.array(["z"])})
+    assert new.tolist() == [[0.0, 1.0, 0.0, 0.0, 0.0]]
+
+
+def test_encodings_and_baselines_survive_json():
+    encoding = InputEncoding.fit(INPUTS)
+    assert InputEncoding.from_dict(json.loads(json.dumps(encoding.to_dict()))) == (
+        encoding
+    )
+    linear = Baseline.linear(FEATURES, Y)
+    again = Baseline.from_dict(json.loads(json.dumps(linear.to_dict())))
+    np.testing.assert_array_equal(
+        again.predict(FEATURES, Y).log_prob, linear.predict(FEATURES, Y).log_prob
+    )
+
+
+def test_a_linear_model_recovers_slope_and_noise():
+    linear = Baseline.linear(FEATURES, Y)
+    slope = linear.weights[0, 0] / InputEncoding.fit(INPUTS).columns[0].scale
+    # Four standard errors of 400 rows.
+    assert slope == pytest.approx(2.0, abs=4 * 0.5 / np.sqrt(ROWS))
+    assert linear.scale == pytest.approx(0.5, rel=4 / np.sqrt(2 * ROWS))
+    rows = linear.predict(FEATURES, Y)
+    expected = stats.norm(rows.mean, linear.scale).logpdf(Y)
+    np.testing.assert_allclose(rows.log_prob, expected[:, 0])
+    lower, upper = stats.norm(rows.mean, linear.scale).interval(0.9)
+    assert rows.coverage == np.mean((lower <= Y) & (upper >= Y))
+
+
+def test_whole_numbers_have_probabilities_that_add_up_to_one():
+    values = np.arange(-60.0, 80.0)[:, np.newaxis]
+    constant = Baseline("mean", np.array([3.3]), scale=2.0, discrete=True)
+    log_prob = constant.predict(None, values).log_prob
+    assert np.exp(log_prob).sum() == pytest.approx(1.0)
+    z = (np.array([[3.0]]) - 3.3) / 2.0
+    expected = np.diff(stats.norm.cdf([z[0, 0] - 0.25, z[0, 0] + 0.25]))[0]
+    assert np.exp(log_prob[63]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_a_logistic_model_has_the_probabilities_of_scikit_learn(num_classes):
+    labels = np.digitize(Y[:, 0], [0.0, 1.5][: num_classes - 1])
+    rows = Baseline.logistic(FEATURES, labels, num_classes).predict(FEATURES, labels)
+    expected = LogisticRegression().fit(FEATURES, labels).predict_proba(FEATURES)
+    np.testing.assert_allclose(rows.probabilities, expected, rtol=1e-6)
+
+
+def test_a_class_without_a_training_row_is_improbable_but_possible():
+    labels = np.array([0, 2] * 20)
+    features = RNG.normal(size=(40, 2))
+    for baseline in (
+        Baseline.logistic(features, labels, 4),
+        Baseline.constant(labels, 4),
+    ):
+        probabilities = baseline.predict(features, labels).probabilities
+        assert np.all((probabilities[:, [1, 3]] > 0) & (probabilities[:, [1, 3]] < 0.1))
+
+
+def test_groups_of_rows_are_joined_in_the_order_of_rows():
+    linear = Baseline.linear(FEATURES, Y)
+    order = RNG.permutation(ROWS)
+    groups = [order[:100], order[100:]]
+    parts = [linear.predict(FEATURES[rows], Y[rows]) for rows in groups]
+    whole, found = linear.predict(FEATURES, Y), joined(parts, groups)
+    np.testing.assert_allclose(found.log_prob, whole.log_prob)
+    np.testing.assert_allclose(found.mean, whole.mean)
+    assert found.coverage == pytest.approx(whole.coverage)
+
+
+def test_a_better_model_has_less_error_in_words():
+    rows = {
+        "model": Baseline.linear(FEATURES, Y).predict(FEATURES, Y),
+        "mean": Baseline.constant(Y).predict(None, Y),
+    }
+    judged = judge(rows, Y)
+    ratio = judged["figures"]["model"]["rmse"] / judged["figures"]["mean"]["rmse"]
+    share = f"{100 * (1 - ratio):.2g} %"
+    assert judged["sentences"][0] == f"The model has {share} less error than the mean."
+    assert judged["figures"]["mean"]["r_squared"] == pytest.approx(0.0, abs=1e-12)
+    assert judged["figures"]["model"]["r_squared"] > 0.9
+    assert judged["learned"]
+    worse = judge({"model": rows["mean"], "linear model": rows["model"]}, Y)
+    assert worse["warnings"][0] == worse["sentences"][0]
+    assert worse["sentences"][0] == (
+        f"The model has {shown_number(1 / ratio, 2)} times the error of a linear model."
+    )
+
+
+def test_noise_is_no_better_than_the_mean():
+    targets = RNG.normal(size=(ROWS, 1))
+    noise = 0.05 * RNG.normal(size=(ROWS, 1))
+    mean = Baseline.constant(targets)
+    model = PredictedRows(mean.predict(None, targets).log_prob, noise, 0.9)
+    judged = judge({"model": model, "mean": mean.predict(None, targets)}, targets)
+    assert judged["warnings"] == ["The model is no better than the mean."]
+    worse = PredictedRows(model.log_prob, -0.3 * targets, 0.9)
+    judged = judge({"model": worse, "mean": mean.predict(None, targets)}, targets)
+    assert "more error than the mean" in judged["warnings"][0]
+    assert not judged["learned"]
+
+
+def absurd_rows(rows_apart=True):
+    """A model with one absurd mean and better probabilities, beside the mean."""
+    mean = Baseline.constant(Y).predict(None, Y)
+    means = np.full((ROWS, 1), Y.mean())
+    means[5] += 500.0 * Y.std() * np.sqrt(ROWS)
+    log_prob = mean.log_prob + 0.5
+    model = PredictedRows(log_prob, means, 0.9, tells_rows_apart=rows_apart)
+    return {"model": model, "mean": mean}
+
+
+def test_an_absurd_mean_is_told_with_its_size_and_is_nothing_learned():
+    judged = judge(absurd_rows(), Y)
+    assert judged["warnings"][0] == (
+        "The model is no closer to the targets than the mean: it has 500 times the "
+        "error of the mean, but its probabilities are better by 0.5 nats per row."
+    )
+    assert not judged["learned"]
+    assert not any("e+" in sentence for sentence in judged["sentences"])
+
+
+@pytest.mark.parametrize("rows_apart", [True, False])
+def test_better_probabilities_must_differ_by_row(rows_apart):
+    rows = absurd_rows(rows_apart)
+    model = replace(rows["model"], mean=rows["mean"].mean)
+    assert judge({**rows, "model": model}, Y)["learned"] == rows_apart
+
+
+def test_targets_are_more_probable_in_their_own_rows_if_rows_differ():
+    linear = Baseline.linear(FEATURES, Y)
+    constant = Baseline.constant(Y)
+
+    class Prediction:
+        def __init__(self, baseline, rows=None):
+            self.baseline = baseline
+            self.rows = np.arange(ROWS) if rows is None else rows
+
+        def take(self, rows):
+            return Prediction(self.baseline, rows)
+
+        def log_prob(self, targets):
+            return self.baseline.predict(FEATURES[self.rows], targets).log_prob
+
+    for baseline, expected in ((linear, True), (constant, False)):
+        log_prob = Prediction(baseline).log_prob(Y)
+        assert tells_rows_apart(Prediction(baseline), Y, log_prob) == expected
+
+
+def test_a_row_that_decides_the_error_is_named():
+    targets = Y.copy()
+    targets[7] = 1e9
+    rows = {
+        "model": PredictedRows(np.zeros(ROWS), Y + 0.1 * RNG.normal(size=Y.shape), 0.9),
+        "linear model": PredictedRows(np.zeros(ROWS), Y + RNG.normal(size=Y.shape)),
+    }
+    judged = judge(rows, targets, places=np.arange(100, 100 + ROWS))
+    others = np.arange(ROWS) != 7
+    own, other = (np.sqrt(np.mean(rows[name].errors(targets)[others])) for name in rows)
+    assert judged["warnings"][-1] == (
+        "Row 108 carries 99.9 % of the squared error of the model. Without it: "
+        f"The model has {100 * (1 - own / other):.2g} % less error than a linear model."
+    )
+    assert "no better" in judged["sentences"][0]
+    targets[[9, 40]] = -1e9
+    assert "Rows 8, 10 and 41 carry" in judge(rows, targets)["warnings"][-1]
+
+
+def test_no_row_of_normal_errors_decides():
+    for seed in range(20):
+        errors = np.random.default_rng(seed).normal(size=(20, 1))
+        model = PredictedRows(np.zeros(20), errors, 0.9)
+        sentences = judge({"model": model}, np.zeros((20, 1)))["sentences"]
+        assert not any("squared error" in sentence for sentence in sentences)
+
+
+def test_intervals_that_miss_their_level_are_called_narrow_or_wide():
+    def sentence(coverage):
+        model = PredictedRows(np.zeros(ROWS), Y, coverage)
+        judged = judge({"model": model}, Y)
+        assert judged["sentences"] == judged["warnings"] or coverage == 0.91
+        return judged["sentences"][0]
+
+    # The standard error of 400 rows is 1.5 %.
+    assert sentence(0.91) == "Its intervals cover 91 % where 90 % were asked."
+    assert sentence(0.8).endswith("asked: they are too narrow.")
+    assert sentence(0.99).endswith("asked: they are too wide.")

@@ -1,0 +1,161 @@
+"""Explanations of models whose importance and effects have closed forms."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from tests.judging.explain.known_model import (
+    DEVIATION,
+    NOISE,
+    SLOPE,
+    Classes,
+    Line,
+)
+from tfbbb.judging.evaluation import InputEncoding
+from tfbbb.judging.explain import (
+    effect,
+    explain,
+    least_like_training,
+    permutation_importance,
+    picture,
+    variance_split,
+)
+from tfbbb.judging.explain.unusual_rows import rows_outside_training
+from tfbbb.tables.values import MISSING_DATE
+
+ROWS = 900
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=ROWS)
+KIND = RNG.choice(["a", "b", "b"], size=ROWS).astype(object)
+INPUTS = {"kind": KIND, "x": X}
+Y = (SLOPE * X + NOISE * RNG.normal(size=ROWS))[:, np.newaxis]
+
+
+def test_importance_is_the_loss_of_log_likelihood_and_the_rise_of_the_error():
+    first, second = permutation_importance(Line(), INPUTS, Y, repeats=4)
+    assert (first.name, second.name) == ("x", "kind")
+    # Two independent values of x differ by a variance of 2.
+    error = np.sqrt(NOISE**2 + 2 * SLOPE**2) - NOISE
+    assert abs(first.error - error) < 4 * first.error_standard_error
+    assert first.error_standard_error < 0.1 * error
+    # E_z[log N(y; w x)] - E_z'[log N(y; w x')] with a variance that hardly varies.
+    nats = 2 * SLOPE**2 / (2 * NOISE**2)
+    assert first.nats == pytest.approx(nats, rel=0.2)
+    assert second.nats == second.error == second.nats_standard_error == 0.0
+
+
+def test_standard_errors_are_those_of_repeated_tables():
+    found = []
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        x = generator.normal(size=150)
+        y = (SLOPE * x + NOISE * generator.normal(size=150))[:, np.newaxis]
+        inputs = {"x": x}
+        (one,) = permutation_importance(Line(), inputs, y, seed=seed)
+        found.append((one.error, one.error_standard_error))
+    errors, standard_errors = np.transpose(found)
+    # The standard deviation of 40 values has a relative error of 11 %.
+    assert errors.std(ddof=1) == pytest.approx(standard_errors.mean(), rel=0.33)
+
+
+def test_importance_of_classes_is_the_loss_of_accuracy():
+    x = np.stack([X, RNG.normal(size=ROWS)], axis=1)
+    labels = (RNG.uniform(size=ROWS) < np.where(X > 0, 0.9, 0.2)).astype(int)
+    first, second = permutation_importance(Classes(), x, labels, names=["x", "z"])
+    positive = np.mean(X > 0)
+    right = positive * 0.9 + (1 - positive) * 0.8
+    share = np.mean(labels)
+    shuffled = positive * share + (1 - positive) * (1 - share)
+    assert first.name == "x"
+    assert abs(first.error - (right - shuffled)) < 4 * first.error_standard_error + 0.02
+    assert second.nats == second.error == 0.0
+
+
+def test_the_effect_of_a_line_is_the_line_with_the_band_of_its_slope():
+    found = effect(Line(), INPUTS, "x", draws=2000)
+    values = np.array(found.values)
+    np.testing.assert_allclose(found.mean, SLOPE * values)
+    half = norm.ppf(0.95) * DEVIATION * np.abs(values)
+    # A quantile at 5 % of 2000 draws has a standard error of 2.1 sqrt(.05 .95 / 2000).
+    np.testing.assert_allclose(found.upper - found.mean, half, rtol=0.12)
+    np.testing.assert_allclose(found.mean - found.lower, half, rtol=0.12)
+    flat = effect(Line(), INPUTS, "kind")
+    assert flat.values == ("b", "a")
+    assert not flat.between
+    assert flat.range == 0.0
+    with pytest.raises(ValueError, match="The model reads 'kind', 'x'"):
+        effect(Line(), INPUTS, "y")
+
+
+def test_the_split_of_the_variance_adds_up_by_row():
+    split = variance_split(Line().predictive(INPUTS))
+    np.testing.assert_allclose(split.epistemic, (DEVIATION * X) ** 2)
+    np.testing.assert_allclose(
+        split.epistemic_share, split.epistemic / (split.epistemic + NOISE**2)
+    )
+    prediction = Classes().predictive(X[:, np.newaxis])
+    split = variance_split(prediction)
+    np.testing.assert_allclose(split.epistemic + split.aleatoric, prediction.entropy)
+    np.testing.assert_allclose(split.epistemic_share, 0.1)
+
+
+def test_the_rows_least_like_training_name_their_farthest_value():
+    encoding = InputEncoding.fit(INPUTS)
+    new = {
+        "kind": np.array(["a", "z", "b"], dtype=object),
+        "x": np.array([0.5, 1.0, 30.0]),
+    }
+    split = variance_split(Line().predictive(new))
+    first, second, third = least_like_training(split, new, encoding)
+    assert [first.row, second.row, third.row] == [2, 1, 0]
+    assert first.ratio == pytest.approx(900.0)
+    assert (first.column, first.value) == ("x", 30.0)
+    assert first.distance == pytest.approx((30 - X.mean()) / X.std())
+    assert first.remark.startswith("above all training rows (-")
+    assert (second.column, second.value) == ("kind", "z")
+    assert second.remark == "no training row has it"
+    assert third.remark == ""
+    assert rows_outside_training(new, encoding) == {"kind": 1, "x": 1}
+    gap = {"kind": np.array(["a"], dtype=object), "x": np.array([np.nan])}
+    assert rows_outside_training(gap, encoding) == {"x": 1}
+
+
+def test_dates_are_shown_as_dates_and_may_be_missing():
+    day = np.where(X > 1.5, MISSING_DATE, 86400 * np.arange(len(X)))
+    inputs = {"day": day, "x": X}
+    encoding = InputEncoding.fit(inputs)
+    (dates, _) = encoding.columns
+    assert (dates.least, dates.greatest) == (0.0, day.max())
+    assert dates.missing
+    assert np.all(np.abs(encoding.transform(inputs)) < 10)
+    new = {"day": np.array([-86400, MISSING_DATE]), "x": np.array([0.1, 0.0])}
+    assert rows_outside_training(new, encoding) == {"day": 1}
+    split = variance_split(Line().predictive(new))
+    first = least_like_training(split, new, encoding)[0]
+    assert (first.column, first.value) == ("day", "1969-12-31")
+    assert first.remark.startswith("below all training rows (1970-01-01 to 19")
+    found = explain(Line(), inputs, encoding=encoding)
+    values = {entry["name"]: entry["values"] for entry in found.to_dict()["effects"]}
+    assert values["day"][0].startswith("1970-01")
+    picture(found).savefig(io.BytesIO(), format="svg")
+
+
+def test_an_explanation_is_json_and_counts_rows_from_one():
+    encoding = InputEncoding.fit(INPUTS)
+    found = explain(Line(), INPUTS, Y, encoding, target="y", max_rows=300)
+    values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    rows = np.array(values["uncertainty"]["row"])
+    assert len(rows) == 300
+    assert np.all(np.diff(rows) > 0)
+    np.testing.assert_allclose(
+        values["uncertainty"]["epistemic"], (DEVIATION * X[rows - 1]) ** 2
+    )
+    unusual = values["least_like_training"]["rows"][0]
+    assert unusual["value"] == X[unusual["row"] - 1]
+    assert [entry["name"] for entry in values["importance"]] == ["x", "kind"]
+    without = explain(Line(), INPUTS).to_dict()
+    assert without["importance"] is None
+    assert without["effects"][0]["name"] == "x"

@@ -1,0 +1,321 @@
+"""What a distribution-valued layer returns, seen from Keras and from the user."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import tfbbb.lab.compat.tfp_layers as tfpl
+
+tfd = tfp.distributions
+
+
+def negloglik(y, d):
+    return -d.log_prob(y)
+
+
+@pytest.fixture
+def output():
+    params = tf.constant([[0.0, 0.5], [1.0, -0.5]])
+    layer = tfpl.DistributionLambda(
+        lambda t: tfd.Normal(t[..., 0], tf.exp(t[..., 1])), tfd.Distribution.mean
+    )
+    return layer(params)
+
+
+def test_it_is_a_distribution_with_everything_of_its_kind(output):
+    assert isinstance(output, tfd.Distribution)
+    np.testing.assert_array_equal(output.mode(), [0.0, 1.0])
+    np.testing.assert_array_equal(output.loc, [0.0, 1.0])
+    np.testing.assert_allclose(output.variance(), np.exp([1.0, -1.0]), rtol=1e-6)
+    np.testing.assert_allclose(output.cdf(output.quantile(0.3)), 0.3, rtol=1e-5)
+    np.testing.assert_allclose(
+        output.entropy(), 0.5 * np.log(2 * np.pi * np.e) + np.array([0.5, -0.5])
+    )
+    np.testing.assert_allclose(
+        tf.exp(output.log_prob(0.7)), output.prob(0.7), rtol=1e-6
+    )
+    assert output.sample([3, 4]).shape == (3, 4, 2)
+    assert output.batch_shape == (2,)
+    assert "Normal" in repr(output)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "log_prob",
+        "prob",
+        "cdf",
+        "log_cdf",
+        "survival_function",
+        "log_survival_function",
+        "unnormalized_log_prob",
+        "quantile",
+    ],
+)
+def test_methods_take_values_in_any_float_dtype(output, method):
+    expected = getattr(output.tensor_distribution, method)(0.3)
+    for dtype in (tf.float16, tf.float32, tf.float64):
+        found = getattr(output, method)(tf.constant(0.3, dtype))
+        assert found.dtype == tf.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_it_is_its_tensor_wherever_a_tensor_is_wanted(output):
+    np.testing.assert_array_equal(output + 1.0, [1.0, 2.0])
+    np.testing.assert_array_equal(2.0 * output, [0.0, 2.0])
+    np.testing.assert_array_equal(output[1:], [1.0])
+    np.testing.assert_array_equal(np.asarray(output), [0.0, 1.0])
+    np.testing.assert_array_equal(keras.ops.convert_to_numpy(output), [0.0, 1.0])
+    np.testing.assert_array_equal(tf.reduce_sum(output), 1.0)
+    np.testing.assert_array_equal(keras.ops.stack([output, output])[0], [0.0, 1.0])
+    assert output.shape == output.get_shape() == (2,)
+    assert output.ndim == 1
+    assert output.dtype == tf.float32
+
+
+def test_divergences_see_the_distribution(output):
+    prior = tfd.Normal(0.0, 1.0)
+    normal = output.tensor_distribution
+    expected = tfd.kl_divergence(normal, prior)
+    np.testing.assert_array_equal(tfd.kl_divergence(output, prior), expected)
+    np.testing.assert_array_equal(output.kl_divergence(prior), expected)
+    np.testing.assert_array_equal(
+        tfd.kl_divergence(prior, output), tfd.kl_divergence(prior, normal)
+    )
+    np.testing.assert_array_equal(tfd.kl_divergence(output, output), [0.0, 0.0])
+    independent = tfd.Independent(output, 1)
+    np.testing.assert_array_equal(
+        independent.log_prob([0.1, 0.2]),
+        tfd.Independent(normal, 1).log_prob([0.1, 0.2]),
+    )
+
+
+def test_its_tensor_is_drawn_once():
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, 1.0))
+    d = layer(tf.zeros([3]))
+    np.testing.assert_array_equal(tf.convert_to_tensor(d), tf.convert_to_tensor(d))
+
+
+def model_of(fn, conversion=tfd.Distribution.sample, **options):
+    return keras.Sequential(
+        [keras.layers.Dense(2), tfpl.DistributionLambda(fn, conversion, **options)]
+    )
+
+
+X = np.linspace(-1, 1, 24, dtype="float32").reshape(12, 2)
+
+CASES = {
+    # Keras casts integers to float32 before the loss.
+    "integers": (
+        lambda: model_of(lambda t: tfd.Bernoulli(logits=t[..., :1])),
+        np.arange(12) % 2,
+    ),
+    "classes": (
+        lambda: model_of(lambda t: tfd.Categorical(logits=t)),
+        np.arange(12) % 2,
+    ),
+    # It casts float64, too.
+    "double_precision": (
+        lambda: model_of(lambda t: tfd.Normal(t[..., :1], 1.0), dtype="float64"),
+        X[:, :1],
+    ),
+    # It drops a last axis of one where the ranks differ.
+    "several_draws": (
+        lambda: model_of(lambda t: tfd.Normal(t[..., :1], 1.0), lambda d: d.sample(5)),
+        X[:, :1],
+    ),
+    "one_target_for_an_axis_of_one": (
+        lambda: model_of(lambda t: tfd.Normal(t[..., :1], 1.0)),
+        X[:, 0],
+    ),
+    "scalars": (lambda: model_of(lambda t: tfd.Normal(t[..., 0], 1.0)), X[:, 0]),
+    "nested": (
+        lambda: keras.Sequential(
+            [
+                keras.layers.Dense(2),
+                keras.Sequential([model_of(lambda t: tfd.Normal(t, 1.0))]),
+            ]
+        ),
+        X,
+    ),
+    "half_precision": (
+        lambda: keras.Sequential(
+            [
+                keras.layers.Dense(2, dtype="mixed_float16"),
+                tfpl.IndependentNormal(1, dtype="mixed_float16"),
+            ]
+        ),
+        X[:, :1],
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
+@pytest.mark.parametrize(
+    ("case", "jit_compile"),
+    [*((case, "auto") for case in CASES), ("integers", True), ("integers", False)],
+)
+def test_losses_of_keras_see_the_distribution(case, jit_compile):
+    make, y = CASES[case]
+    model = make()
+    model.compile("sgd", loss=negloglik, jit_compile=jit_compile)
+    # At a learning rate of zero every way to the loss gives the same number.
+    model.optimizer.learning_rate = 0.0
+    loss = model.fit(X, y, verbose=0, batch_size=12).history["loss"][0]
+    rows = y.reshape(12, -1)
+    d = model(X)
+    targets = rows if d.tensor_distribution.batch_shape.rank == 2 else rows[:, 0]
+    if len(d.event_shape) or y.ndim == 2:
+        targets = y
+    expected = -np.mean(d.log_prob(targets))
+    assert loss == pytest.approx(expected, rel=1e-3)
+    assert model.evaluate(X, y, verbose=0) == pytest.approx(loss, rel=1e-3)
+    assert model.train_on_batch(X, y) == pytest.approx(loss, rel=1e-3)
+    assert model.test_on_batch(X, y) == pytest.approx(loss, rel=1e-3)
+    assert model.predict(X, verbose=0).shape[-1:] == d.shape[-1:]
+
+
+def test_samples_keep_the_dtype_of_the_distribution():
+    d = model_of(lambda t: tfd.Categorical(logits=t))(X)
+    assert tf.convert_to_tensor(d).dtype == tf.int32
+    assert keras.ops.cast(d, "float32").log_prob(0).dtype == tf.float32
+
+
+def test_layers_after_it_see_its_tensor():
+    mean = model_of(lambda t: tfd.Normal(t, 1.0), "mean")
+    model = keras.Sequential(
+        [mean, keras.layers.Dense(3), keras.layers.Reshape([3, 1])]
+    )
+    expected = model.layers[1](mean(X).mean())
+    np.testing.assert_allclose(model(X)[..., 0], expected, rtol=1e-6)
+    metric = keras.metrics.MeanSquaredError()
+    metric.update_state(X, mean(X))
+    expected = np.mean((X - mean(X).mean()) ** 2)
+    np.testing.assert_allclose(metric.result(), expected, rtol=1e-6)
+
+
+def test_a_distribution_passes_from_layer_to_layer():
+    model = keras.Sequential(
+        [
+            keras.layers.Dense(2),
+            tfpl.DistributionLambda(lambda t: tfd.Normal(t, 1.0)),
+            tfpl.KLDivergenceAddLoss(tfd.Normal(0.0, 1.0), use_exact_kl=True),
+        ]
+    )
+    d = model(X)
+    assert isinstance(d, tfd.Distribution)
+    (loss,) = model.losses
+    np.testing.assert_allclose(loss, 0.5 * np.sum(d.mean() ** 2), rtol=1e-5)
+
+
+def test_targets_and_distributions_of_another_rank_do_not_broadcast():
+    model = model_of(lambda t: tfd.Normal(t[..., 0], 1.0))
+    model.compile("sgd", loss=negloglik)
+    expected = -np.mean(model(X).log_prob(X[:, 0]))
+    assert model.evaluate(X, X[:, :1], verbose=0) == pytest.approx(expected, rel=1e-5)
+    sequences = model_of(lambda t: tfd.Normal(t[..., :1], 1.0))
+    sequences.compile("sgd", loss=negloglik)
+    x = X.reshape(3, 4, 2)
+    expected = -np.mean(sequences(x).log_prob(x[..., :1]))
+    assert sequences.evaluate(x, x[..., 0], verbose=0) == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_a_layer_may_take_a_distribution_from_the_layer_before():
+    model = keras.Sequential(
+        [
+            keras.Input((2,)),
+            tfpl.IndependentNormal(1),
+            tfpl.KLDivergenceAddLoss(tfd.Independent(tfd.Normal([0.0], 1.0), 1)),
+            tfpl.DistributionLambda(
+                lambda d: tfd.TransformedDistribution(d, tfp.bijectors.Exp())
+            ),
+            tfpl.DistributionLambda(lambda d: tfd.Independent(d, 1), "sample"),
+        ]
+    )
+    assert model.output_shape == (None, 1)
+    normal = tfd.Normal(X[:, 0], tf.nn.softplus(X[:, 1]))
+    expected = tfd.LogNormal(normal.loc, normal.scale).log_prob(2.0)
+    np.testing.assert_allclose(
+        model(X).log_prob(tf.fill([12, 1], 2.0)), tf.reduce_sum(expected), rtol=1e-5
+    )
+    assert len(model.losses) == 1
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_distributions_stay_in_full_precision(policy):
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = keras.Sequential(
+            [
+                tfpl.DenseFlipout(8, activation="relu"),
+                tfpl.DenseLocalReparameterization(8, activation="relu"),
+                tfpl.DenseReparameterization(tfpl.MixtureNormal.params_size(2, 1)),
+                tfpl.MixtureNormal(2, 1),
+                tfpl.KLDivergenceAddLoss(
+                    tfd.Independent(tfd.Normal(tf.zeros(1), 1.0), 1)
+                ),
+            ]
+        )
+        d = model(X)
+        assert d.dtype == d.mean().dtype == d.log_prob(X[:, :1]).dtype == tf.float32
+        assert [loss.dtype for loss in model.losses] == [tf.float32] * 4
+        half = tf.as_dtype(policy.removeprefix("mixed_"))
+        assert model.layers[0](X).dtype == half
+        assert {w.dtype for w in model.weights} == {"float32"}
+        assert all(np.all(np.isfinite(w)) for w in model.losses)
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def test_trainable_parameters_of_a_distribution_are_trained_with_the_model():
+    scale = tfp.util.TransformedVariable(1.0, tfp.bijectors.Softplus())
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t[..., :1], scale))
+    model = keras.Sequential([keras.layers.Dense(1, use_bias=False), layer])
+    model.compile(keras.optimizers.Adam(0.1), loss=negloglik)
+    model.fit(X, X[:, :1], epochs=20, verbose=0)
+    assert len(model.trainable_variables) == 2
+    assert scale < 0.8
+
+
+def test_trainable_priors_are_trained_with_the_model():
+    loc = tf.Variable([0.0])
+    prior = tfd.Independent(tfd.Normal(loc, 1.0), 1)
+    for penalised in (
+        [
+            tfpl.IndependentNormal(
+                1,
+                activity_regularizer=tfpl.KLDivergenceRegularizer(
+                    prior, use_exact_kl=True
+                ),
+            )
+        ],
+        [tfpl.IndependentNormal(1), tfpl.KLDivergenceAddLoss(prior, True)],
+    ):
+        loc.assign([0.0])
+        model = keras.Sequential(
+            [keras.layers.Dense(2, bias_initializer="ones"), *penalised]
+        )
+        model.compile(keras.optimizers.Adam(0.1), loss=lambda y, d: 0 * d.log_prob(y))
+        model.fit(X, X[:, :1], epochs=5, verbose=0)
+        assert len(model.trainable_variables) == 3
+        assert loc[0] > 0.2
+
+
+def test_a_prior_may_be_a_model():
+    prior = keras.Sequential([tfpl.VariableLayer(2), tfpl.IndependentNormal(1)])
+    layer = tfpl.KLDivergenceAddLoss(prior, use_exact_kl=True)
+    model = keras.Sequential([keras.layers.Dense(2), tfpl.IndependentNormal(1), layer])
+    model.compile("adam", loss=negloglik)
+    model.fit(X, X[:, :1], verbose=0)
+    assert len(model.trainable_variables) == 3
+    regularizer = tfpl.KLDivergenceRegularizer(prior)
+    regularized = tfpl.IndependentNormal(1, activity_regularizer=regularizer)
+    assert len(regularized.trainable_variables) == 1
+    d = model(X)
+    (loss,) = model.losses
+    expected = tfd.kl_divergence(d, prior(tf.zeros([1, 1])))
+    np.testing.assert_allclose(loss, tf.reduce_sum(expected), rtol=1e-5)

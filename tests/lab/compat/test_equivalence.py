@@ -1,0 +1,493 @@
+"""Our layers beside those of TensorFlow Probability, in one process.
+
+With the same weights and the same global seed both draw the same noise, so that even
+samples are equal to float rounding.
+"""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+import tf_keras
+
+import tfbbb.lab.compat.tfp_layers as ours
+
+theirs = tfp.layers
+tfd = tfp.distributions
+
+NAMES = [
+    name
+    for name in dir(theirs)
+    if not name.startswith("_") and not inspect.ismodule(getattr(theirs, name))
+]
+ROUNDING = {"rtol": 2e-5, "atol": 2e-6}
+
+
+def shown(function):
+    """The parameters of a function; of objects, only what they are made of."""
+
+    def plain(value):
+        if isinstance(value, bool | int | float | str | tuple | type(None)):
+            return value
+        if hasattr(value, "get_config") and "initializers" in type(value).__module__:
+            return {k: v for k, v in value.get_config().items() if k != "seed"}
+        return callable(value)
+
+    parameters = inspect.signature(function).parameters.values()
+    return [(p.name, p.kind, plain(p.default)) for p in parameters]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_and_signatures_are_those_of_tfp(name):
+    assert name in ours.__all__
+    our, their = getattr(ours, name), getattr(theirs, name)
+    assert shown(our) == shown(their)
+    for method in ("new", "params_size"):
+        if hasattr(their, method):
+            our_arguments = [a[::2] for a in shown(getattr(our, method))]
+            assert our_arguments == [a[::2] for a in shown(getattr(their, method))]
+
+
+def test_convolutions_have_their_short_names():
+    for rank in (1, 2, 3):
+        for estimator in ("Flipout", "Reparameterization"):
+            short = getattr(ours, f"Conv{rank}D{estimator}")
+            assert short is getattr(ours, f"Convolution{rank}D{estimator}")
+
+
+def with_equal_weights(our, their, inputs, scale=0.3):
+    """Builds both layers and gives them the same random weights, in order."""
+    our(inputs), their(inputs)
+    rng = np.random.default_rng(5)
+    for w, v in zip(our.weights, their.weights, strict=True):
+        assert tuple(w.shape) == tuple(v.shape)
+        assert w.name == v.name.split("/")[-1].split(":")[0]
+        value = rng.normal(size=w.shape, scale=scale)
+        w.assign(value)
+        v.assign(value)
+
+
+def assert_equal_calls(our, their, inputs):
+    """One call of both with the same seed: outputs and losses."""
+    results = []
+    for layer in (our, their):
+        tf.random.set_seed(3)
+        outputs = tf.convert_to_tensor(layer(inputs))
+        results.append((outputs, [tf.convert_to_tensor(v) for v in layer.losses]))
+    (our_outputs, our_losses), (their_outputs, their_losses) = results
+    np.testing.assert_allclose(our_outputs, their_outputs, **ROUNDING)
+    assert len(our_losses) == len(their_losses) > 0
+    np.testing.assert_allclose(our_losses, their_losses, rtol=1e-5)
+
+
+DENSE = ["DenseReparameterization", "DenseLocalReparameterization", "DenseFlipout"]
+CONVOLUTIONS = [
+    f"Convolution{rank}D{estimator}"
+    for rank in (1, 2, 3)
+    for estimator in ("Flipout", "Reparameterization")
+]
+
+
+def normal_bias(module):
+    return {
+        "bias_posterior_fn": module.default_mean_field_normal_fn(),
+        "bias_prior_fn": module.default_multivariate_normal_fn,
+        "kernel_divergence_fn": lambda q, p, ignore: tfd.kl_divergence(q, p) / 10,
+        "activation": "tanh",
+    }
+
+
+@pytest.mark.parametrize("options", [lambda module: {}, normal_bias])
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_layers_draw_the_same(name, options):
+    inputs = tf.random.normal([6, 5], seed=1)
+    our, their = (getattr(m, name)(4, **options(m)) for m in (ours, theirs))
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+    for which in ("kernel_posterior", "kernel_prior", "bias_posterior"):
+        q, p = getattr(our, which), getattr(their, which)
+        np.testing.assert_allclose(q.mean(), p.mean(), **ROUNDING)
+        np.testing.assert_allclose(q.stddev(), p.stddev(), **ROUNDING)
+
+
+@pytest.mark.parametrize("options", [{}, {"strides": 2, "padding": "SAME"}])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_draw_the_same(name, options):
+    rank = int(name[len("Convolution")])
+    inputs = tf.random.normal([2, *[6] * rank, 3], seed=1)
+    our, their = (
+        getattr(m, name)(4, 3, activation="relu", **options) for m in (ours, theirs)
+    )
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+    shape = our.compute_output_shape(inputs.shape)
+    assert tuple(shape) == tuple(their.compute_output_shape(inputs.shape))
+
+
+def test_dilated_convolutions_draw_the_same():
+    inputs = tf.random.normal([2, 9, 9, 3], seed=1)
+    our, their = (
+        m.Convolution2DFlipout(4, (2, 3), dilation_rate=(2, 1)) for m in (ours, theirs)
+    )
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+
+
+def test_flipout_seeds_fix_the_same_signs():
+    inputs = tf.random.normal([6, 5], seed=1)
+    our, their = (m.DenseFlipout(4, seed=17) for m in (ours, theirs))
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+
+
+@pytest.mark.parametrize("name", [*DENSE, *CONVOLUTIONS])
+def test_layers_show_the_same_draws(name):
+    dense = name in DENSE
+    rank = 0 if dense else int(name[len("Convolution")])
+    inputs = tf.random.normal([2, *[6] * rank, 3], seed=1)
+    arguments = (4,) if dense else (4, 3)
+    our, their = (getattr(m, name)(*arguments) for m in (ours, theirs))
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+    for attribute in (
+        "kernel_posterior_tensor",
+        "kernel_posterior_affine_tensor",
+        "bias_posterior_tensor",
+    ):
+        a, b = getattr(our, attribute), getattr(their, attribute)
+        assert (a is None) == (b is None)
+        if b is not None:
+            np.testing.assert_allclose(a, b, **ROUNDING)
+    a, b = our.kernel_posterior_affine, their.kernel_posterior_affine
+    assert (a is None) == (b is None)
+    if b is not None:
+        np.testing.assert_allclose(a.mean(), b.mean(), **ROUNDING)
+        np.testing.assert_allclose(a.stddev(), b.stddev(), **ROUNDING)
+
+
+def joint_posterior(layers, sequential):
+    def make(kernel_size, bias_size=0, dtype=None):
+        n = kernel_size + bias_size
+        size = layers.MultivariateNormalTriL.params_size(n)
+        return sequential(
+            [layers.VariableLayer(size, dtype=dtype), layers.MultivariateNormalTriL(n)]
+        )
+
+    return make
+
+
+def trained_prior(layers, sequential, trainable):
+    def make(kernel_size, bias_size=0, dtype=None):
+        n = kernel_size + bias_size
+        return sequential(
+            [
+                layers.VariableLayer(n, dtype=dtype, trainable=trainable),
+                layers.DistributionLambda(
+                    lambda t: tfd.Independent(
+                        tfd.Normal(loc=t, scale=1), reinterpreted_batch_ndims=1
+                    )
+                ),
+            ]
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+@pytest.mark.parametrize("kl_use_exact", [True, False])
+@pytest.mark.parametrize("kl_weight", [None, 0.25])
+def test_dense_variational_draws_the_same(kl_weight, kl_use_exact, trainable):
+    inputs = tf.random.normal([6, 3], seed=1)
+    our, their = (
+        m.DenseVariational(
+            2,
+            joint_posterior(m, sequential),
+            # Between a full covariance and independence there is no closed form.
+            joint_posterior(m, sequential)
+            if kl_use_exact
+            else trained_prior(m, sequential, trainable),
+            kl_weight,
+            kl_use_exact,
+            "relu",
+        )
+        for m, sequential in ((ours, keras.Sequential), (theirs, tf_keras.Sequential))
+    )
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+    assert len(our.trainable_weights) == len(their.trainable_weights)
+
+
+def test_a_shared_layer_adds_its_divergence_in_every_call():
+    inputs = tf.random.normal([6, 5], seed=1)
+    counts = []
+    for module, library in ((ours, keras), (theirs, tf_keras)):
+        layer = module.DenseFlipout(5)
+        x = library.Input((5,))
+        model = library.Model(x, layer(layer(x)))
+        model(inputs)
+        counts.append(len(model.losses))
+    assert counts == [2, 2]
+
+
+PARAMETRIC = {
+    "CategoricalMixtureOfOneHotCategorical": (3, 2),
+    "IndependentBernoulli": ((2, 2),),
+    "IndependentLogistic": ((3,),),
+    "IndependentNormal": ([2, 3],),
+    "IndependentPoisson": (2,),
+    "MixtureLogistic": (3, [2]),
+    "MixtureNormal": (3, ()),
+    "MultivariateNormalTriL": (3,),
+    "OneHotCategorical": (4,),
+}
+
+
+@pytest.mark.parametrize("conversion", ["sample", "mean", "mode", "stddev", "variance"])
+@pytest.mark.parametrize("name", PARAMETRIC)
+def test_distribution_layers_make_the_same_distribution(name, conversion):
+    arguments = PARAMETRIC[name]
+    our_class, their_class = getattr(ours, name), getattr(theirs, name)
+    size = our_class.params_size(*arguments)
+    assert size == their_class.params_size(*arguments)
+    assert isinstance(size, int)
+    params = tf.random.normal([7, size], seed=2)
+    functions = {
+        "by name": conversion,
+        "as a function": getattr(tfd.Distribution, conversion),
+    }
+    for function in functions.values():
+        results = []
+        for cls in (our_class, their_class):
+            # Of this class, TFP takes no names.
+            layer = cls(*arguments, convert_to_tensor_fn=function)
+            tf.random.set_seed(7)
+            try:
+                d = layer(params)
+            except NotImplementedError as error:
+                results.append(type(error))
+                continue
+            results.append((d, tf.convert_to_tensor(d)))
+        if results[0] is NotImplementedError:
+            assert results[1] is NotImplementedError
+            continue
+        (a, our_value), (b, their_value) = results
+        assert our_value.dtype == their_value.dtype == a.dtype
+        if conversion != "sample" or "Mixture" not in name:
+            # TFP's mixtures draw from their components, too, and drop these draws.
+            np.testing.assert_allclose(our_value, their_value, **ROUNDING)
+        assert a.shape == our_value.shape
+        assert a.batch_shape == b.batch_shape
+        assert a.event_shape == b.event_shape
+        y = b.sample(seed=4)
+        np.testing.assert_allclose(a.log_prob(y), b.log_prob(y), **ROUNDING)
+
+
+def test_mixtures_of_one_family_are_the_same():
+    size = ours.IndependentNormal.params_size([2])
+    total = ours.MixtureSameFamily.params_size(3, size)
+    assert total == theirs.MixtureSameFamily.params_size(3, size)
+    params = tf.random.normal([7, total], seed=2)
+    a, b = (
+        m.MixtureSameFamily(3, m.IndependentNormal([2]))(params) for m in (ours, theirs)
+    )
+    y = tf.random.normal([7, 2], seed=3)
+    np.testing.assert_allclose(a.log_prob(y), b.log_prob(y), **ROUNDING)
+
+
+def test_logits_of_bernoulli_variables_stand_for_them():
+    params = tf.random.normal([7, 3], seed=2)
+    a, b = (
+        m.IndependentBernoulli(3, tfd.Bernoulli.logits)(params) for m in (ours, theirs)
+    )
+    np.testing.assert_array_equal(tf.convert_to_tensor(a), tf.convert_to_tensor(b))
+
+
+def test_log_means_of_a_categorical_mixture_are_the_same():
+    params = tf.random.normal([7, 8], seed=2)
+    a, b = (
+        m.CategoricalMixtureOfOneHotCategorical(3, 2, lambda d: d.log_mean())(params)
+        for m in (ours, theirs)
+    )
+    np.testing.assert_allclose(
+        tf.convert_to_tensor(a), tf.convert_to_tensor(b), **ROUNDING
+    )
+    np.testing.assert_allclose(a.mean(), tf.exp(tf.convert_to_tensor(a)), **ROUNDING)
+
+
+DIVERGENCES = {
+    "estimated": {},
+    "exact": {"use_exact_kl": True},
+    "weighted": {"use_exact_kl": True, "weight": 3.0},
+    "averaged": {"test_points_reduce_axis": None},
+    "at_points": {"test_points_fn": lambda d: d.sample(5, seed=1)},
+    "averaged_over_points": {
+        "test_points_fn": lambda d: d.sample(5, seed=1),
+        "test_points_reduce_axis": 0,
+    },
+}
+
+
+@pytest.mark.parametrize("options", DIVERGENCES.values(), ids=DIVERGENCES)
+@pytest.mark.parametrize("kind", ["KLDivergenceRegularizer", "KLDivergenceAddLoss"])
+def test_divergences_from_a_prior_are_the_same(kind, options):
+    prior = tfd.MultivariateNormalDiag(tf.zeros(2), [1.0, 2.0])
+    params = tf.random.normal([7, 5], seed=2)
+    losses = []
+    for module in (ours, theirs):
+        penalty = getattr(module, kind)(prior, **options)
+        regularizer = penalty if kind == "KLDivergenceRegularizer" else None
+        layer = module.MultivariateNormalTriL(2, activity_regularizer=regularizer)
+        tf.random.set_seed(4)
+        d = layer(params)
+        if regularizer is None:
+            d = penalty(d)
+            assert isinstance(d, tfd.Distribution)
+        losses.append(layer.losses if regularizer else penalty.losses)
+    (our_loss,), (their_loss, *again) = losses
+    np.testing.assert_allclose(our_loss, their_loss, rtol=1e-5)
+    # TFP's layers have two outputs for legacy Keras, the distribution and its tensor,
+    # and it penalises both.
+    assert len(again) == (kind == "KLDivergenceRegularizer")
+
+
+STANDARD_NORMAL = tfd.MultivariateNormalDiag(tf.zeros(2))
+PENALTIES = {
+    "a_divergence": (lambda m: m.KLDivergenceRegularizer(STANDARD_NORMAL, True), 2),
+    "squares": (lambda m: "l2", 2),
+    "an_added_divergence": (lambda m: m.KLDivergenceAddLoss(STANDARD_NORMAL, True), 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["sequential", "functional"])
+@pytest.mark.parametrize(("penalty", "times"), PENALTIES.values(), ids=PENALTIES)
+def test_tfp_counts_regularizers_twice_in_training(penalty, times, kind):
+    x = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
+    losses = []
+    for module, library in ((ours, keras), (theirs, tf_keras)):
+        penalised = penalty(module)
+        if times == 2:
+            layers = [
+                module.MultivariateNormalTriL(2, "mean", activity_regularizer=penalised)
+            ]
+        else:
+            layers = [module.MultivariateNormalTriL(2), penalised]
+        model = library.Sequential(layers)
+        if kind == "functional":
+            inputs = outputs = library.Input((5,))
+            for layer in layers:
+                outputs = layer(outputs)
+            model = library.Model(inputs, outputs)
+        model.compile("sgd", loss=lambda y, d: 0.0 * d.log_prob(y))
+        losses.append(model.fit(x, x[:, :2], batch_size=8, verbose=0).history["loss"])
+    np.testing.assert_allclose(losses[1], times * np.array(losses[0]), rtol=1e-5)
+
+
+class Kernel(keras.layers.Layer):
+    kernel = tfp.math.psd_kernels.ExponentiatedQuadratic(1.5, 0.7)
+
+
+class TheirKernel(tf_keras.layers.Layer):
+    kernel = Kernel.kernel
+
+
+def test_gaussian_processes_are_the_same():
+    x = tf.random.normal([6, 1], seed=1)
+    y = tf.random.normal([6, 2], seed=2)
+    points = np.linspace(-1, 1, 8, dtype="float32").reshape(2, 4, 1)
+    our, their = (
+        m.VariationalGaussianProcess(
+            4,
+            kernel(),
+            event_shape=[2],
+            inducing_index_points_initializer=tf.constant_initializer(points),
+            jitter=1e-4,
+        )
+        for m, kernel in ((ours, Kernel), (theirs, TheirKernel))
+    )
+    our(x), their(x)
+    rng = np.random.default_rng(1)
+    for w, v in zip(our.weights, their.weights, strict=True):
+        assert w.name == v.name.split("/")[-1].split(":")[0]
+        value = np.array(v) + 0.1 * rng.normal(size=v.shape)
+        w.assign(value)
+        v.assign(value)
+    a, b = our(x), their(x)
+    # The solutions of linear systems with a condition number of a thousand.
+    near = {"rtol": 1e-3, "atol": 1e-4}
+    np.testing.assert_allclose(a.mean(), b.mean(), **near)
+    np.testing.assert_allclose(
+        a.variational_loss(y, kl_weight=0.5),
+        b.variational_loss(y, kl_weight=0.5),
+        **near,
+    )
+    np.testing.assert_allclose(
+        a.surrogate_posterior_kl_divergence_prior(),
+        b.surrogate_posterior_kl_divergence_prior(),
+        **near,
+    )
+
+
+NETWORKS = {
+    "no_hidden_layer": {},
+    "two_hidden_layers": {"hidden_units": [7, 5], "activation": "tanh"},
+    "from_right_to_left": {"hidden_units": [7], "input_order": "right-to-left"},
+    "in_an_order": {"hidden_units": [7], "input_order": [2, 3, 1]},
+    "conditional": {
+        "hidden_units": [7],
+        "event_shape": 3,
+        "conditional": True,
+        "conditional_event_shape": 2,
+    },
+    "conditional_in_its_first_layer": {
+        "hidden_units": [7],
+        "event_shape": 3,
+        "conditional": True,
+        "conditional_event_shape": 2,
+        "conditional_input_layers": "first_layer",
+        "use_bias": False,
+    },
+}
+
+
+@pytest.mark.parametrize("options", NETWORKS.values(), ids=NETWORKS)
+def test_autoregressive_networks_are_the_same(options):
+    made = ours.AutoregressiveNetwork(2, **options)
+    their_made = tfp.bijectors.AutoregressiveNetwork(2, **options)
+    x = tf.random.normal([6, 3], seed=1)
+    condition = (
+        {"conditional_input": tf.random.normal([6, 2], seed=1)}
+        if "conditional" in options
+        else {}
+    )
+    made(x, **condition), their_made(x, **condition)
+    for w, v in zip(made.weights, their_made.weights, strict=True):
+        # Theirs are masked from the start.
+        w.assign(v)
+    np.testing.assert_allclose(
+        made(x, **condition), their_made(x, **condition), **ROUNDING
+    )
+    arguments = inspect.signature(ours.AutoregressiveNetwork).parameters
+    assert list(arguments) == list(
+        inspect.signature(tfp.bijectors.AutoregressiveNetwork).parameters
+    )
+
+
+def test_autoregressive_transforms_are_the_same():
+    made = tfp.bijectors.AutoregressiveNetwork(2, hidden_units=[5])
+    base = tfd.MultivariateNormalDiag(tf.zeros([6, 3]))
+    y = tf.random.normal([6, 3], seed=1)
+    results = []
+    for module in (ours, theirs):
+        source = module.DistributionLambda(lambda t: base)
+        transform = module.AutoregressiveTransform(made)
+        results.append(transform(source(y)).log_prob(y))
+    np.testing.assert_allclose(*results, **ROUNDING)
+
+
+def test_initializers_in_blocks_are_the_same():
+    blocks = [["ones", "zeros"], [2, 3]]
+    a, b = (m.BlockwiseInitializer(*blocks)([4, 5]) for m in (ours, theirs))
+    np.testing.assert_array_equal(a, b)

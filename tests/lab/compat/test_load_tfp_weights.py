@@ -1,0 +1,275 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+import tf_keras
+from tensorflow_probability.python.layers.weight_norm import WeightNorm
+
+import tfbbb
+import tfbbb.lab.compat.tfp_layers as ours
+from tfbbb.lab.compat import load_tfp_weights
+
+theirs = tfp.layers
+tfd = tfp.distributions
+
+
+def posterior(layers, sequential):
+    def make(kernel_size, bias_size=0, dtype=None):
+        n = kernel_size + bias_size
+        return sequential(
+            [
+                layers.VariableLayer(2 * n, dtype=dtype),
+                layers.DistributionLambda(
+                    lambda t: tfd.Independent(
+                        tfd.Normal(t[..., :n], tf.nn.softplus(t[..., n:])), 1
+                    )
+                ),
+            ]
+        )
+
+    return make
+
+
+def network(library, layers, names=("conv", "inner", "out")):
+    """A network with a model in it, a normalisation, and three kinds of posterior."""
+    make = posterior(layers, library.Sequential)
+    conv, inner, out = names
+    return library.Sequential(
+        [
+            layers.Convolution2DFlipout(2, 3, name=conv),
+            library.layers.BatchNormalization(),
+            library.layers.Flatten(),
+            library.layers.Dense(3),
+            library.Sequential(
+                [library.layers.Dense(3), layers.DenseFlipout(4)], name=inner
+            ),
+            layers.DenseVariational(2, make, make),
+            layers.DenseReparameterization(4, name=out),
+        ]
+    )
+
+
+X = np.random.default_rng(0).normal(size=(2, 5, 5, 1)).astype("float32")
+
+
+@pytest.fixture(scope="module")
+def legacy():
+    model = network(tf_keras, theirs)
+    model(X)
+    rng = np.random.default_rng(1)
+    for w in model.weights:
+        w.assign(rng.uniform(0.1, 1.0, size=w.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def legacy_dense():
+    model = tf_keras.Sequential(
+        [theirs.DenseFlipout(4, activation="relu"), theirs.DenseReparameterization(2)]
+    )
+    model.build((None, 3))
+    rng = np.random.default_rng(2)
+    for w in model.weights:
+        w.assign(rng.normal(size=w.shape))
+    return model
+
+
+def mean_outputs(model):
+    """The output with every weight at a draw of the same seed."""
+    tf.random.set_seed(5)
+    return tf.convert_to_tensor(model(X))
+
+
+@pytest.mark.parametrize("source", ["model", "weights.h5", "a.weights.h5"])
+def test_a_network_of_our_layers_takes_every_weight(legacy, source, tmp_path):
+    model = network(keras, ours)
+    model(X)
+    if source != "model":
+        legacy.save_weights(tmp_path / source)
+    load_tfp_weights(legacy if source == "model" else tmp_path / source, model)
+    # The same weights and noise: only rounding differs.
+    np.testing.assert_allclose(
+        mean_outputs(model), mean_outputs(legacy), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_saved_model_is_a_source_of_weights(legacy_dense, tmp_path):
+    # Legacy Keras cannot save the default functions of this version of TFP by name.
+    simple = tf_keras.Sequential([tf_keras.layers.Dense(4, input_shape=(3,))])
+    simple.save(tmp_path / "model.h5")
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)])
+    load_tfp_weights(str(tmp_path / "model.h5"), model)
+    np.testing.assert_array_equal(model.weights[0], simple.weights[0])
+
+
+@pytest.mark.parametrize("source", ["model", "weights.h5"])
+def test_normalised_layers_take_every_weight(source, tmp_path):
+    legacy = tf_keras.Sequential([WeightNorm(tf_keras.layers.Dense(4))])
+    x = np.random.default_rng(4).normal(size=(9, 3)).astype("float32")
+    expected = legacy(x)
+    if source != "model":
+        legacy.save_weights(tmp_path / source)
+    model = keras.Sequential(
+        [keras.Input((3,)), ours.WeightNorm(keras.layers.Dense(4))]
+    )
+    load_tfp_weights(legacy if source == "model" else tmp_path / source, model)
+    assert model.layers[0].initialized.numpy()
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_layers_correspond_by_name_where_all_names_do():
+    legacy = tf_keras.Sequential(
+        [theirs.DenseFlipout(3, name="a"), theirs.DenseFlipout(3, name="b")]
+    )
+    legacy.build((None, 3))
+    x = keras.Input((3,))
+    b, a = ours.DenseFlipout(3, name="b"), ours.DenseFlipout(3, name="a")
+    model = keras.Model(x, [b(x), a(x)])
+    load_tfp_weights(legacy, model)
+    for layer, theirs_layer in zip((a, b), legacy.layers, strict=True):
+        for w, v in zip(layer.weights, theirs_layer.weights, strict=True):
+            np.testing.assert_array_equal(w, v)
+
+
+def normal_of_variables(dtype, shape, name, trainable, add_variable_fn):
+    values = tf.fill(shape, tf.constant(0.5, dtype))
+    loc = tf.Variable(values, name=f"{name}_loc")
+    scale = tfp.util.TransformedVariable(values, tfp.bijectors.Exp(), name=name)
+    return tfd.Independent(tfd.Normal(loc, scale), len(shape))
+
+
+@pytest.mark.parametrize("source", ["model", "weights.h5", "a.weights.h5"])
+def test_variables_of_a_prior_are_taken(source, tmp_path):
+    legacy, model = (
+        library.Sequential(
+            [
+                library.Input((4,)),
+                layers.DenseFlipout(1, kernel_prior_fn=normal_of_variables),
+            ]
+        )
+        for library, layers in ((tf_keras, theirs), (keras, ours))
+    )
+    for number, weight in enumerate(legacy.weights):
+        weight.assign(tf.fill(weight.shape, 0.1 * number))
+    if source != "model":
+        legacy.save_weights(tmp_path / source)
+    load_tfp_weights(legacy if source == "model" else tmp_path / source, model)
+    for w, v in zip(model.weights, legacy.weights, strict=True):
+        np.testing.assert_array_equal(w, v)
+
+
+def test_native_layers_take_means_and_standard_deviations(legacy_dense):
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            tfbbb.layers.DenseVariational(4, activation="relu", kl_weight=0.1),
+            tfbbb.layers.DenseVariational(2, bias_posterior="point", kl_weight=0.1),
+        ]
+    )
+    load_tfp_weights(legacy_dense, model)
+    for layer, legacy_layer in zip(model.layers, legacy_dense.layers, strict=True):
+        kernel = legacy_layer.kernel_posterior
+        np.testing.assert_array_equal(layer.kernel.mean, kernel.mean())
+        # The logarithm and its exponential, in float32.
+        np.testing.assert_allclose(layer.kernel.stddev, kernel.stddev(), rtol=1e-5)
+        bias = legacy_layer.bias_posterior.mean()
+        np.testing.assert_array_equal(layer.bias.mean, bias)
+        assert np.max(layer.bias.stddev) <= np.finfo(np.float32).eps * 1.001
+
+
+def test_native_layers_take_normal_biases():
+    legacy = tf_keras.Sequential(
+        [
+            theirs.DenseFlipout(
+                4, bias_posterior_fn=theirs.default_mean_field_normal_fn()
+            )
+        ]
+    )
+    legacy.build((None, 3))
+    layer = tfbbb.layers.DenseVariational(4, kl_weight=0.1)
+    load_tfp_weights(legacy, keras.Sequential([keras.Input((3,)), layer]))
+    bias = legacy.layers[0].bias_posterior
+    np.testing.assert_array_equal(layer.bias.mean, bias.mean())
+    np.testing.assert_allclose(layer.bias.stddev, bias.stddev(), rtol=1e-5)
+
+
+def native(**options):
+    layer = tfbbb.layers.DenseVariational(4, kl_weight=0.1, **options)
+    return keras.Sequential([keras.Input((3,)), layer])
+
+
+UNFIT = {
+    "more_layers": (
+        lambda: keras.Sequential(
+            [keras.Input((3,)), ours.DenseFlipout(4), ours.DenseFlipout(2)]
+        ),
+        "layers with weights",
+    ),
+    "another_shape": (
+        lambda: keras.Sequential([keras.Input((3,)), ours.DenseFlipout(5)]),
+        "shape",
+    ),
+    "other_weights": (
+        lambda: keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)]),
+        "weights of the layer",
+    ),
+    "no_bias": (lambda: native(use_bias=False), "has no place for"),
+    "a_full_covariance": (
+        lambda: native(posterior="full_covariance_normal", estimator="weight"),
+        "cannot represent",
+    ),
+    "a_point": (lambda: native(posterior="point"), "cannot represent"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), UNFIT.values(), ids=UNFIT)
+def test_a_model_that_does_not_fit_keeps_its_weights(make, message):
+    legacy = tf_keras.Sequential([theirs.DenseFlipout(4)])
+    legacy.build((None, 3))
+    model = make()
+    before = [np.array(w) for w in model.weights]
+    with pytest.raises(ValueError, match=message):
+        load_tfp_weights(legacy, model)
+    for value, w in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(value, w)
+
+
+def test_nothing_is_written_when_the_last_layer_does_not_fit(legacy_dense):
+    model = keras.Sequential(
+        [keras.Input((3,)), ours.DenseFlipout(4), ours.DenseReparameterization(3)]
+    )
+    before = [np.array(w) for w in model.weights]
+    with pytest.raises(ValueError, match="shape"):
+        load_tfp_weights(legacy_dense, model)
+    for value, w in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(value, w)
+
+
+def test_sources_that_hold_no_weights_are_named(tmp_path, legacy_dense):
+    model = native()
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.h5"):
+        load_tfp_weights(tmp_path / "nowhere.h5", model)
+    text = tmp_path / "text.h5"
+    text.write_text("weights")
+    with pytest.raises(ValueError, match="HDF5"):
+        load_tfp_weights(text, model)
+    import h5py
+
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["data"] = [1.0]
+    with pytest.raises(ValueError, match="no weights of a Keras model"):
+        load_tfp_weights(tmp_path / "other.h5", model)
+    with pytest.raises(ValueError, match="source must be a model"):
+        load_tfp_weights([1.0], model)
+    with pytest.raises(ValueError, match="has been built"):
+        load_tfp_weights(legacy_dense, keras.Sequential([ours.DenseFlipout(4)]))
+
+
+def test_a_file_without_names_cannot_fill_native_layers(tmp_path, legacy_dense):
+    legacy_dense.save_weights(tmp_path / "a.weights.h5")
+    with pytest.raises(ValueError, match=r"not\s+in '.weights.h5'"):
+        load_tfp_weights(tmp_path / "a.weights.h5", native())
+    flat = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)])
+    with pytest.raises(ValueError, match="no weights for the layer"):
+        load_tfp_weights(tmp_path / "a.weights.h5", flat)

@@ -1,0 +1,457 @@
+"""Published programs for `tfp.layers`, with their import changed and smaller."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import tfbbb.lab.compat.tfp_layers as tfpl
+
+tfd = tfp.distributions
+tfb = tfp.bijectors
+
+
+def negloglik(y, rv_y):
+    return -rv_y.log_prob(y)
+
+
+@pytest.fixture
+def line():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-20, 60, size=150).astype("float32")
+    noise = rng.normal(size=150) * np.abs(0.1 * x + 2)
+    y = 0.125 * x * (1 + np.sin(x)) + 5 + noise
+    return x[:, None], y.astype("float32")
+
+
+def posterior_mean_field(kernel_size, bias_size=0, dtype=None):
+    n = kernel_size + bias_size
+    c = np.log(np.expm1(1.0))
+    return keras.Sequential(
+        [
+            tfpl.VariableLayer(2 * n, dtype=dtype),
+            tfpl.DistributionLambda(
+                lambda t: tfd.Independent(
+                    tfd.Normal(
+                        loc=t[..., :n], scale=1e-5 + tf.nn.softplus(c + t[..., n:])
+                    ),
+                    reinterpreted_batch_ndims=1,
+                )
+            ),
+        ]
+    )
+
+
+def prior_trainable(kernel_size, bias_size=0, dtype=None):
+    n = kernel_size + bias_size
+    return keras.Sequential(
+        [
+            tfpl.VariableLayer(n, dtype=dtype),
+            tfpl.DistributionLambda(
+                lambda t: tfd.Independent(
+                    tfd.Normal(loc=t, scale=1), reinterpreted_batch_ndims=1
+                )
+            ),
+        ]
+    )
+
+
+def no_uncertainty(rows):
+    return [
+        keras.layers.Dense(1),
+        tfpl.DistributionLambda(lambda t: tfd.Normal(loc=t, scale=1)),
+    ]
+
+
+def aleatoric_uncertainty(rows):
+    return [
+        keras.layers.Dense(1 + 1),
+        tfpl.DistributionLambda(
+            lambda t: tfd.Normal(
+                loc=t[..., :1], scale=1e-3 + tf.math.softplus(0.05 * t[..., 1:])
+            )
+        ),
+    ]
+
+
+def epistemic_uncertainty(rows):
+    return [
+        tfpl.DenseVariational(
+            1, posterior_mean_field, prior_trainable, kl_weight=1 / rows
+        ),
+        tfpl.DistributionLambda(lambda t: tfd.Normal(loc=t, scale=1)),
+    ]
+
+
+def aleatoric_and_epistemic_uncertainty(rows):
+    return [
+        tfpl.DenseVariational(
+            1 + 1, posterior_mean_field, prior_trainable, kl_weight=1 / rows
+        ),
+        tfpl.DistributionLambda(
+            lambda t: tfd.Normal(
+                loc=t[..., :1], scale=1e-3 + tf.math.softplus(0.01 * t[..., 1:])
+            )
+        ),
+    ]
+
+
+# The last one has the layers of all four.
+REGRESSIONS = [
+    pytest.param(no_uncertainty, "float32", marks=pytest.mark.slow),
+    pytest.param(aleatoric_uncertainty, "float32", marks=pytest.mark.slow),
+    (epistemic_uncertainty, "float32"),
+    pytest.param(
+        aleatoric_and_epistemic_uncertainty, "float32", marks=pytest.mark.slow
+    ),
+    (aleatoric_and_epistemic_uncertainty, "mixed_bfloat16"),
+]
+
+
+@pytest.mark.parametrize(
+    ("layers", "policy"),
+    REGRESSIONS,
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_probabilistic_layers_regression(layers, policy, line):
+    x, y = line
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = keras.Sequential(layers(rows=x.shape[0]))
+        model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
+        history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
+        yhat = model(x[:5])
+        assert isinstance(yhat, tfd.Distribution)
+        assert yhat.mean().shape == yhat.stddev().shape == (5, 1)
+        assert yhat.log_prob(y[:5, None]).dtype == tf.float32
+        assert history[-1] < history[0]
+        assert model.evaluate(x, y, verbose=0) < history[0]
+        assert model.predict(x, verbose=0).shape == (150, 1)
+        assert np.isfinite(model.train_on_batch(x[:8], y[:8]))
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+class RBFKernelFn(keras.layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        dtype = kwargs.get("dtype")
+        self._amplitude = self.add_weight(
+            initializer=tf.constant_initializer(0), dtype=dtype, name="amplitude"
+        )
+        self._length_scale = self.add_weight(
+            initializer=tf.constant_initializer(0), dtype=dtype, name="length_scale"
+        )
+
+    def call(self, x):
+        return x
+
+    @property
+    def kernel(self):
+        return tfp.math.psd_kernels.ExponentiatedQuadratic(
+            amplitude=tf.nn.softplus(0.1 * self._amplitude),
+            length_scale=tf.nn.softplus(5.0 * self._length_scale),
+        )
+
+
+# `test_variational_gaussian_process.py` trains under `float64` too.
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
+)
+def test_functional_uncertainty_by_a_variational_gaussian_process(dtype, line):
+    x, y = line
+    x, y = x.astype(dtype), y.astype(dtype)
+    keras.config.set_floatx(dtype)
+    keras.config.set_dtype_policy(dtype)
+    try:
+        num_inducing_points = 10
+        inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
+        model = keras.Sequential(
+            [
+                keras.layers.InputLayer(shape=[1]),
+                keras.layers.Dense(1, kernel_initializer="ones", use_bias=False),
+                tfpl.VariationalGaussianProcess(
+                    num_inducing_points=num_inducing_points,
+                    kernel_provider=RBFKernelFn(),
+                    event_shape=[1],
+                    inducing_index_points_initializer=tf.constant_initializer(
+                        inducing[..., np.newaxis]
+                    ),
+                    unconstrained_observation_noise_variance_initializer=(
+                        tf.constant_initializer(np.array(0.54).astype(x.dtype))
+                    ),
+                    jitter=1e-4,
+                ),
+            ]
+        )
+        batch_size = 32
+        model.compile(
+            optimizer=keras.optimizers.Adam(0.03),
+            loss=lambda y, rv_y: rv_y.variational_loss(
+                y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
+            ),
+        )
+        history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
+            "loss"
+        ]
+        assert history[-1] < history[0]
+        # Kernel, its amplitude and length scale, mean, noise, and three of the process.
+        assert len(model.trainable_variables) == 8
+        assert model(x[:7]).sample().shape == (7, 1)
+    finally:
+        keras.config.set_floatx("float32")
+        keras.config.set_dtype_policy("float32")
+
+
+def images(rows=64, side=8):
+    rng = np.random.default_rng(1)
+    return (rng.uniform(size=(rows, side, side, 1)) < 0.3).astype("float32")
+
+
+def encoder(encoded_size, *, regularizer):
+    return keras.Sequential(
+        [
+            keras.layers.InputLayer(shape=(8, 8, 1)),
+            keras.layers.Lambda(lambda x: tf.cast(x, tf.float32) - 0.5),
+            keras.layers.Conv2D(4, 3, strides=2, activation=tf.nn.leaky_relu),
+            keras.layers.Flatten(),
+            keras.layers.Dense(
+                tfpl.MultivariateNormalTriL.params_size(encoded_size), activation=None
+            ),
+            tfpl.MultivariateNormalTriL(encoded_size, activity_regularizer=regularizer),
+        ]
+    )
+
+
+def decoder(encoded_size):
+    return keras.Sequential(
+        [
+            keras.layers.InputLayer(shape=[encoded_size]),
+            keras.layers.Dense(16, activation="relu"),
+            keras.layers.Dense(tfpl.IndependentBernoulli.params_size((8, 8, 1))),
+            tfpl.IndependentBernoulli((8, 8, 1), tfd.Bernoulli.logits),
+        ]
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
+@pytest.mark.parametrize("jit_compile", ["auto", True])
+def test_variational_autoencoder_with_a_regularizer(jit_compile):
+    encoded_size = 2
+    prior = tfd.Independent(
+        tfd.Normal(loc=tf.zeros(encoded_size), scale=1), reinterpreted_batch_ndims=1
+    )
+    penalised = encoder(
+        encoded_size, regularizer=tfpl.KLDivergenceRegularizer(prior, weight=1.0)
+    )
+    decoded = decoder(encoded_size)
+    vae = keras.Model(inputs=penalised.inputs, outputs=decoded(penalised.outputs[0]))
+    vae.compile(
+        optimizer=keras.optimizers.Adam(learning_rate=1e-2),
+        loss=lambda x, rv_x: -rv_x.log_prob(x),
+        jit_compile=jit_compile,
+    )
+    x = images()
+    history = vae.fit(x, x, epochs=8, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+    xhat = vae(x[:3])
+    assert isinstance(xhat, tfd.Distribution)
+    assert xhat.mode().shape == xhat.mean().shape == (3, 8, 8, 1)
+    z = prior.sample(4)
+    assert decoded(z).mean().shape == (4, 8, 8, 1)
+    approximate_posterior = penalised(x[:3])
+    kl = tfd.kl_divergence(
+        approximate_posterior, tfd.MultivariateNormalDiag(tf.zeros(encoded_size))
+    )
+    assert kl.shape == (3,)
+
+
+def test_variational_autoencoder_with_an_added_loss():
+    encoded_size = 2
+    penalised = encoder(encoded_size, regularizer=None)
+    penalised.add(
+        tfpl.KLDivergenceAddLoss(
+            tfd.MultivariateNormalDiag(loc=tf.zeros(encoded_size)), use_exact_kl=True
+        )
+    )
+    vae = keras.Sequential([penalised, decoder(encoded_size)])
+    vae.compile("adam", loss=lambda x, rv_x: -rv_x.log_prob(x))
+    x = images()
+    history = vae.fit(x, x, epochs=8, batch_size=16, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+    q = penalised(x[:4])
+    (loss,) = penalised.losses
+    exact = tfd.kl_divergence(q, tfd.MultivariateNormalDiag(tf.zeros(encoded_size)))
+    np.testing.assert_allclose(loss, tf.reduce_sum(exact), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "policy", [pytest.param("float32", marks=pytest.mark.slow), "mixed_float16"]
+)
+def test_bayesian_lenet(policy):
+    x = images()
+    y = keras.utils.to_categorical(np.arange(len(x)) % 10, 10)
+
+    def kl_divergence_function(q, p, _):
+        return tfd.kl_divergence(q, p) / tf.cast(len(x), dtype=tf.float32)
+
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = keras.models.Sequential(
+            [
+                tfpl.Convolution2DFlipout(
+                    4,
+                    kernel_size=3,
+                    padding="SAME",
+                    kernel_divergence_fn=kl_divergence_function,
+                    activation=tf.nn.relu,
+                ),
+                keras.layers.MaxPooling2D(
+                    pool_size=[2, 2], strides=[2, 2], padding="same"
+                ),
+                keras.layers.Flatten(),
+                tfpl.DenseFlipout(
+                    8,
+                    kernel_divergence_fn=kl_divergence_function,
+                    activation=tf.nn.relu,
+                ),
+                tfpl.DenseFlipout(
+                    10,
+                    kernel_divergence_fn=kl_divergence_function,
+                    activation=tf.nn.softmax,
+                ),
+            ]
+        )
+        model.compile(
+            keras.optimizers.Adam(1e-2),
+            loss="categorical_crossentropy",
+            metrics=["accuracy"],
+        )
+        history = model.fit(x, y, epochs=6, verbose=0).history["loss"]
+        assert history[-1] < history[0]
+        model(x)
+        assert [loss.dtype for loss in model.losses] == [tf.float32] * 3
+        layer = model.layers[0]
+        assert layer.kernel_posterior.mean().shape == (3, 3, 1, 4)
+        assert layer.kernel_posterior.stddev().dtype == tf.float32
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def test_a_training_loop_of_ones_own():
+    model = keras.Sequential(
+        [
+            tfpl.DenseReparameterization(8, activation=tf.nn.relu),
+            tfpl.DenseReparameterization(3),
+        ]
+    )
+    features = tf.random.normal([20, 5], seed=1)
+    labels = tf.one_hot(tf.range(20) % 3, 3)
+    model(features)
+    optimizer = keras.optimizers.Adam(0.01)
+    with tf.GradientTape() as tape:
+        logits = model(features)
+        nll = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        loss = tf.reduce_mean(nll) + sum(model.losses) / 20
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    assert len(model.losses) == 2
+    assert all(np.any(g) for g in gradients)
+
+
+def test_mixture_density_network():
+    rng = np.random.default_rng(2)
+    t = rng.uniform(-np.pi, np.pi, size=(400, 1))
+    r = 2 * (1 - np.cos(t))
+    x = (r * np.sin(t) + rng.normal(size=(400, 1), scale=0.1)).astype("float32")
+    y = (r * np.cos(t) + rng.normal(size=(400, 1), scale=0.1)).astype("float32")
+    event_shape = [1]
+    num_components = 5
+    params_size = tfpl.MixtureNormal.params_size(num_components, event_shape)
+    model = keras.Sequential(
+        [
+            keras.layers.Dense(12, activation="relu"),
+            keras.layers.Dense(params_size, activation=None),
+            tfpl.MixtureNormal(num_components, event_shape),
+        ]
+    )
+    model.compile(keras.optimizers.Adam(0.02), loss=negloglik)
+    history = model.fit(x, y, batch_size=100, epochs=10, verbose=0).history["loss"]
+    assert history[-1] < history[0] - 0.5
+
+
+def flow(made):
+    return keras.Sequential(
+        [
+            keras.layers.InputLayer(shape=(0,), dtype="float32"),
+            tfpl.DistributionLambda(
+                lambda t: tfd.MultivariateNormalDiag(
+                    loc=tf.zeros(tf.concat([tf.shape(t)[:-1], [2]], axis=0)),
+                    scale_diag=[1.0, 1.0],
+                )
+            ),
+            tfpl.AutoregressiveTransform(made),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "network",
+    [tfpl.AutoregressiveNetwork, tfb.AutoregressiveNetwork],
+    ids=["keras_3", "legacy_keras"],
+)
+def test_density_estimation_by_an_autoregressive_flow(network):
+    rng = np.random.default_rng(3)
+    x2 = rng.normal(size=400) * 2
+    x1 = rng.normal(size=400) + x2 * x2 / 4
+    data = np.stack([x1, x2], axis=-1).astype("float32")
+    made = network(params=2, hidden_units=[10], activation="relu")
+    model = flow(made)
+    model.compile(optimizer=keras.optimizers.Adam(0.02), loss=negloglik)
+    empty = np.zeros((400, 0), "float32")
+    history = model.fit(empty, data, batch_size=25, epochs=5, verbose=0).history
+    assert history["loss"][-1] < history["loss"][0] - 0.5
+    assert len(model.trainable_variables) == 4
+    distribution = model(np.zeros((1, 0), "float32"))
+    assert distribution.sample(4).shape == (4, 1, 2)
+    # The first element does not see the second: the map keeps it in place.
+    shift = made(np.array([[1.0, -3.0], [1.0, 8.0]], "float32"))
+    np.testing.assert_allclose(shift[0], shift[1], rtol=1e-6)
+
+
+def test_trainable_normal():
+    data = np.random.default_rng(4).normal(3.0, 2.0, size=(500, 1)).astype("float32")
+    model = keras.models.Sequential(
+        [
+            tfpl.VariableLayer(
+                shape=[2],
+                initializer=tfpl.BlockwiseInitializer(
+                    ["zeros", keras.initializers.Constant(np.log(np.expm1(1.0)))],
+                    sizes=[1, 1],
+                ),
+            ),
+            tfpl.DistributionLambda(
+                lambda t: tfd.Normal(t[..., 0], tf.math.softplus(t[..., 1]))
+            ),
+        ]
+    )
+    x = tf.zeros([1])
+    assert model(x).stddev().numpy() == pytest.approx(1.0)
+    optimizer = keras.optimizers.Adam(0.1)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            loss = -tf.reduce_mean(model(x).log_prob(data))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(
+            zip(gradients, model.trainable_variables, strict=True)
+        )
+
+    for _ in range(200):
+        step()
+    # The maximum of the likelihood, to which two hundred steps come this close.
+    assert model(x).mean().numpy() == pytest.approx(data.mean(), abs=0.05)
+    assert model(x).stddev().numpy() == pytest.approx(data.std(), abs=0.05)

@@ -1,0 +1,435 @@
+"""Layers whose weights have posteriors: their noise, gradients and errors."""
+
+import gc
+import weakref
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import tfbbb.lab.compat.tfp_layers as tfpl
+
+tfd = tfp.distributions
+
+DENSE = [
+    tfpl.DenseReparameterization,
+    tfpl.DenseLocalReparameterization,
+    tfpl.DenseFlipout,
+]
+
+
+def standard_errors(estimate, expected, variance, draws):
+    return np.abs(estimate - expected) / np.sqrt(variance / draws)
+
+
+@pytest.mark.parametrize("cls", DENSE)
+def test_outputs_have_the_mean_and_variance_of_the_posterior(cls):
+    draws = 4000
+    layer = cls(
+        2,
+        kernel_posterior_fn=tfpl.default_mean_field_normal_fn(
+            untransformed_scale_initializer="zeros"
+        ),
+    )
+    x = np.array([[1.0, -2.0, 0.5]], "float32")
+    layer(x)
+    kernel = layer.kernel_posterior
+    mean = x @ kernel.mean().numpy() + layer.bias_posterior.mean().numpy()
+    variance = x**2 @ kernel.variance().numpy()
+    each = tf.ones([draws])
+    y = tf.function(lambda: tf.map_fn(lambda one: layer(one * x)[0], each))().numpy()
+    # Six standard errors; the variance of a normal's squares is twice theirs squared.
+    assert np.all(standard_errors(y.mean(0), mean[0], variance[0], draws) < 6)
+    assert np.all(
+        standard_errors(y.var(0), variance[0], 2 * variance[0] ** 2, draws) < 6
+    )
+
+
+def test_flipout_signs_are_one_and_differ_between_rows():
+    rows = 2000
+    layer = tfpl.DenseFlipout(
+        1,
+        kernel_posterior_tensor_fn=lambda d: tf.ones_like(d.sample()),
+        bias_posterior_fn=None,
+    )
+    x = tf.ones([rows, 1])
+    y = layer(x) - layer.kernel_posterior.mean()[0]
+    np.testing.assert_allclose(np.abs(y), 1.0, rtol=1e-6)
+    # Six standard errors of a mean of independent signs.
+    assert abs(np.mean(y)) < 6 / np.sqrt(rows)
+    assert abs(np.mean(y[1:] * y[:-1])) < 6 / np.sqrt(rows)
+
+
+def test_convolutional_flipout_signs_are_one_per_row_and_channel():
+    layer = tfpl.Convolution2DFlipout(
+        3,
+        1,
+        kernel_posterior_tensor_fn=lambda d: tf.ones_like(d.sample()),
+        bias_posterior_fn=None,
+    )
+    x = tf.ones([200, 4, 5, 1])
+    y = layer(x) - layer.kernel_posterior.mean()[0, 0, 0]
+    np.testing.assert_allclose(np.abs(y), 1.0, rtol=1e-5)
+    np.testing.assert_array_equal(y - y[:, :1, :1], np.zeros(y.shape))
+    assert np.std(y[:, 0, 0], axis=0) == pytest.approx(1.0, abs=6 / np.sqrt(200))
+
+
+def test_a_row_of_zeros_has_finite_gradients_under_local_reparameterization():
+    layer = tfpl.DenseLocalReparameterization(2)
+    x = tf.constant([[0.0, 0.0], [1.0, 2.0]])
+    layer(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(layer(x) ** 2)
+    gradients = tape.gradient(loss, [x, *layer.trainable_variables])
+    assert all(np.all(np.isfinite(g)) for g in gradients)
+
+
+def test_draws_are_shown_where_they_were_made():
+    layer = tfpl.DenseReparameterization(2)
+    x = tf.constant([[1.0, 2.0, 3.0]])
+    assert layer.kernel_posterior_tensor is None
+    eager = layer(x)
+    kernel, bias = layer.kernel_posterior_tensor, layer.bias_posterior_tensor
+    np.testing.assert_allclose(x @ kernel + bias, eager, rtol=1e-5)
+
+    @tf.function
+    def traced():
+        outputs = layer(x)
+        again = tf.cond(
+            outputs[0, 0] < np.inf,
+            lambda: x @ layer.kernel_posterior_tensor,
+            lambda: tf.zeros_like(outputs),
+        )
+        return outputs, again + layer.bias_posterior_tensor
+
+    outputs, again = traced()
+    np.testing.assert_allclose(again, outputs, rtol=1e-5)
+    assert np.all(np.not_equal(outputs, eager))
+    # What eager code reads is the last eager call, not a tensor of a graph.
+    np.testing.assert_array_equal(layer.kernel_posterior_tensor, kernel)
+
+
+def test_draws_keep_no_graph_in_memory():
+    # Keras keeps the losses of the last call.
+    layer = tfpl.DenseFlipout(2, kernel_prior_fn=None)
+    traced = tf.function(lambda x: layer(x)).get_concrete_function(tf.ones([1, 3]))
+    graph = weakref.ref(traced.graph)
+    del traced
+    gc.collect()
+    assert graph() is None
+    assert layer.kernel_posterior_affine_tensor is None
+
+
+def test_layers_of_one_shape_start_at_different_values():
+    a, b = tfpl.DenseFlipout(3), tfpl.DenseFlipout(3)
+    x = tf.ones([1, 3])
+    a(x), b(x)
+    assert not np.any(np.equal(a.weights[0], b.weights[0]))
+    assert not np.any(np.equal(a.weights[1] + 3.0, a.weights[0]))
+
+
+def test_large_inputs_do_not_overflow_in_float16():
+    layer = tfpl.DenseLocalReparameterization(2, dtype="mixed_float16")
+    y = layer(tf.constant([[3000.0, -200.0]]))
+    assert y.dtype == tf.float16
+    assert np.all(np.isfinite(y))
+
+
+@pytest.mark.parametrize("estimator", ["Flipout", "Reparameterization"])
+def test_channels_may_come_first(estimator):
+    first, last = (
+        getattr(tfpl, f"Convolution2D{estimator}")(
+            2, 3, data_format=data_format, kernel_posterior_tensor_fn=mean
+        )
+        for data_format in ("channels_first", "channels_last")
+    )
+    x = tf.random.normal([2, 5, 6, 3], seed=1)
+    last(x)
+    first.build((2, 3, 5, 6))
+    for w, v in zip(first.weights, last.weights, strict=True):
+        w.assign(v)
+    y = first(tf.transpose(x, [0, 3, 1, 2]))
+    assert first.compute_output_shape((2, 3, 5, 6)) == (2, 2, 3, 4)
+    np.testing.assert_allclose(
+        tf.transpose(y, [0, 2, 3, 1]), last(x), rtol=1e-5, atol=1e-6
+    )
+
+
+def mean(distribution):
+    return distribution.mean()
+
+
+def test_regularizers_and_constraints_of_the_posterior_apply():
+    layer = tfpl.DenseReparameterization(
+        2,
+        kernel_posterior_fn=tfpl.default_mean_field_normal_fn(
+            loc_initializer="ones", loc_regularizer=keras.regularizers.L2(0.5)
+        ),
+        kernel_prior_fn=None,
+    )
+    layer(tf.ones([1, 3]))
+    (loss,) = layer.losses
+    assert float(loss) == pytest.approx(0.5 * 6)
+
+
+def test_a_posterior_of_ones_own_refers_to_variables():
+    def posterior_fn(dtype, shape, name, trainable, add_variable_fn):
+        loc = add_variable_fn(
+            name=name + "_loc",
+            shape=shape,
+            dtype=dtype,
+            initializer=tf.random_normal_initializer(stddev=0.1),
+            trainable=trainable,
+        )
+        scale = tfp.util.DeferredTensor(
+            add_variable_fn(
+                name=name + "_rho",
+                shape=shape,
+                dtype=dtype,
+                initializer=tf.constant_initializer(-1.0),
+                trainable=trainable,
+            ),
+            tf.math.exp,
+        )
+        return tfd.Independent(tfd.Normal(loc, scale), len(shape))
+
+    layer = tfpl.DenseFlipout(2, kernel_posterior_fn=posterior_fn)
+    model = keras.Sequential([layer])
+    model.compile(keras.optimizers.SGD(0.1), loss="mse")
+    x = np.ones((8, 3), "float32")
+    model.fit(x, np.ones((8, 2), "float32"), verbose=0)
+    loc, rho = layer.weights[:2]
+    assert [w.name for w in layer.weights[:2]] == [
+        "kernel_posterior_loc",
+        "kernel_posterior_rho",
+    ]
+    np.testing.assert_array_equal(layer.kernel_posterior.mean(), loc)
+    np.testing.assert_allclose(layer.kernel_posterior.stddev(), tf.exp(rho))
+    assert not np.all(np.equal(rho, -1.0))
+
+
+def test_divergences_and_biases_may_be_left_out():
+    x = tf.ones([1, 3])
+    no_divergence = tfpl.DenseFlipout(2, kernel_divergence_fn=None)
+    no_prior = tfpl.DenseFlipout(2, kernel_prior_fn=None)
+    no_bias = tfpl.DenseFlipout(2, bias_posterior_fn=None)
+    for layer in (no_divergence, no_prior, no_bias):
+        layer(x)
+    assert (len(no_divergence.losses), len(no_prior.losses)) == (0, 0)
+    assert len(no_bias.weights) == 2
+
+
+def test_dense_variational_without_bias_over_several_axes():
+    def prior(kernel_size, bias_size=0, dtype=None):
+        assert bias_size == 0
+        return lambda _: tfd.MultivariateNormalDiag(tf.zeros(kernel_size, dtype))
+
+    def posterior(kernel_size, bias_size=0, dtype=None):
+        return keras.Sequential(
+            [
+                tfpl.VariableLayer(2 * kernel_size, dtype=dtype),
+                tfpl.IndependentNormal(kernel_size, "mean"),
+            ]
+        )
+
+    layer = tfpl.DenseVariational(2, posterior, prior, use_bias=False)
+    x = tf.random.normal([4, 5, 3], seed=1)
+    kernel = np.arange(6.0)
+    layer.build(x.shape)
+    layer.weights[0].assign([*kernel, *np.zeros(6)])
+    np.testing.assert_allclose(layer(x), x @ kernel.reshape(3, 2), rtol=1e-5)
+    assert layer.compute_output_shape((4, 5, 3)) == (4, 5, 2)
+
+
+def test_dense_variational_computes_in_half_precision_with_losses_in_full():
+    def make(kernel_size, bias_size=0, dtype=None):
+        n = kernel_size + bias_size
+        return keras.Sequential(
+            [tfpl.VariableLayer(2 * n, dtype=dtype), tfpl.IndependentNormal(n)]
+        )
+
+    layer = tfpl.DenseVariational(2, make, make, dtype="mixed_bfloat16")
+    assert layer(tf.ones([4, 3])).dtype == tf.bfloat16
+    assert layer.losses[0].dtype == tf.float32
+
+
+ERRORS = {
+    "a_posterior_that_is_not_normal": (
+        lambda: tfpl.DenseFlipout(
+            2, kernel_posterior_fn=tfpl.default_mean_field_normal_fn(is_singular=True)
+        )(tf.ones([1, 3])),
+        TypeError,
+        "requires a `kernel_posterior_fn`",
+    ),
+    "an_unknown_last_axis": (
+        lambda: tfpl.DenseFlipout(2).build((None, None)),
+        ValueError,
+        "last dimension",
+    ),
+    "an_unknown_number_of_channels": (
+        lambda: tfpl.Conv1DFlipout(2, 3).build((None, 4, None)),
+        ValueError,
+        "number of channels",
+    ),
+    "an_unknown_last_axis_of_dense_variational": (
+        lambda: tfpl.DenseVariational(2, None, None).build((None, None)),
+        ValueError,
+        "last dimension",
+    ),
+    "integer_weights": (
+        lambda: tfpl.DenseFlipout(2, dtype="int32").build((None, 3)),
+        TypeError,
+        "floating-point",
+    ),
+    "integer_weights_of_dense_variational": (
+        lambda: tfpl.DenseVariational(2, None, None, dtype="int32").build((None, 3)),
+        TypeError,
+        "floating-point",
+    ),
+    "a_seed_where_there_are_no_signs": (
+        lambda: tfpl.DenseReparameterization(2, seed=1),
+        TypeError,
+        "no argument `seed`",
+    ),
+    "too_many_sizes": (
+        lambda: tfpl.Conv2DFlipout(2, (3, 3, 3)),
+        ValueError,
+        "`kernel_size` must be",
+    ),
+    "a_stride_of_zero": (
+        lambda: tfpl.Conv2DFlipout(2, 3, 0),
+        ValueError,
+        "`strides` must be",
+    ),
+    "a_size_that_is_no_number": (
+        lambda: tfpl.Conv2DFlipout(2, 3, dilation_rate="a"),
+        ValueError,
+        "`dilation_rate` must be",
+    ),
+    "an_unknown_padding": (
+        lambda: tfpl.Conv2DFlipout(2, 3, padding="causal"),
+        ValueError,
+        "`padding` must be",
+    ),
+    "an_unknown_data_format": (
+        lambda: tfpl.Conv2DFlipout(2, 3, data_format="NHWC"),
+        ValueError,
+        "`data_format` must be",
+    ),
+    "a_posterior_without_a_draw": (
+        lambda: tfpl.DenseVariational(
+            2,
+            lambda k, b, dtype: lambda _: tfd.Normal(tf.zeros(k + b), 1.0),
+            lambda k, b, dtype: lambda _: tfd.Normal(tf.zeros(k + b), 1.0),
+        )(tf.ones([1, 3])),
+        TypeError,
+        "converts to a draw",
+    ),
+    "a_function_that_makes_no_distribution": (
+        lambda: tfpl.DistributionLambda(lambda t: t)(tf.ones([1, 3])),
+        TypeError,
+        "must return a `tfp.distributions.Distribution`",
+    ),
+    "a_joint_distribution": (
+        lambda: tfpl.DistributionLambda(
+            lambda t: tfd.JointDistributionSequential(
+                [tfd.Normal(t, 1.0), tfd.Normal(t, 1.0)]
+            )
+        )(tf.ones([1, 3])),
+        TypeError,
+        "joint one of several",
+    ),
+    "an_unknown_conversion": (
+        lambda: tfpl.DistributionLambda(lambda t: t, "median"),
+        ValueError,
+        "must be one of",
+    ),
+    "a_conversion_that_is_no_function": (
+        lambda: tfpl.DistributionLambda(lambda t: t, 3),
+        ValueError,
+        "a name or a function",
+    ),
+    "no_conversion": (
+        lambda: tfpl.DistributionLambda(lambda t: tfd.Normal(t, 1.0), None)(
+            tf.ones([1, 3])
+        ),
+        NotImplementedError,
+        "convert_to_tensor_fn=None",
+    ),
+    "the_divergence_of_a_tensor": (
+        lambda: tfpl.KLDivergenceAddLoss(tfd.Normal(0.0, 1.0))(tf.ones([1, 3])),
+        TypeError,
+        "needs a distribution",
+    ),
+    "a_shape_of_a_matrix": (
+        lambda: tfpl.VariableLayer([[2, 3]]),
+        ValueError,
+        "`shape` must be",
+    ),
+    "blocks_that_do_not_fill_the_last_axis": (
+        lambda: tfpl.BlockwiseInitializer(["zeros", "ones"], [1, 2])((4, 2)),
+        ValueError,
+        "sum",
+    ),
+    "a_network_of_three_parameters": (
+        lambda: tfpl.AutoregressiveTransform(tfpl.AutoregressiveNetwork(3)),
+        ValueError,
+        "shift and its log scale",
+    ),
+    "an_order_that_is_no_permutation": (
+        lambda: tfpl.AutoregressiveNetwork(2, input_order=[1, 1, 2])(tf.ones([1, 3])),
+        ValueError,
+        "permutation",
+    ),
+    "an_unknown_order": (
+        lambda: tfpl.AutoregressiveNetwork(2, input_order="upwards"),
+        ValueError,
+        "`input_order` must be",
+    ),
+    "unknown_degrees": (
+        lambda: tfpl.AutoregressiveNetwork(2, hidden_degrees="many"),
+        ValueError,
+        "`hidden_degrees` must be",
+    ),
+    "unknown_conditional_layers": (
+        lambda: tfpl.AutoregressiveNetwork(2, conditional_input_layers="last"),
+        ValueError,
+        "`conditional_input_layers` must be",
+    ),
+    "a_conditional_network_without_shapes": (
+        lambda: tfpl.AutoregressiveNetwork(2, conditional=True),
+        ValueError,
+        "needs `event_shape`",
+    ),
+    "a_condition_of_an_unconditional_network": (
+        lambda: tfpl.AutoregressiveNetwork(2, conditional_event_shape=3),
+        ValueError,
+        "is for `conditional=True`",
+    ),
+    "a_conditional_network_without_its_condition": (
+        lambda: tfpl.AutoregressiveNetwork(
+            2, event_shape=3, conditional=True, conditional_event_shape=1
+        )(tf.ones([1, 3])),
+        ValueError,
+        "called with an argument",
+    ),
+    "an_input_of_another_size": (
+        lambda: tfpl.AutoregressiveNetwork(2, event_shape=4)(tf.ones([1, 3])),
+        ValueError,
+        "length of `event_shape`",
+    ),
+    "an_event_of_two_axes": (
+        lambda: tfpl.AutoregressiveNetwork(2, event_shape=[4, 2]),
+        ValueError,
+        "one integer or a list of one",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "error", "message"), ERRORS.values(), ids=ERRORS)
+def test_bad_arguments_are_named(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,220 @@
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import integrate, special, stats
+
+import tfbbb
+from tfbbb.lab.inference import CAVI, SVI
+from tfbbb.lab.inference.cavi import coordinate_ascent
+from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
+from tfbbb.lab.inference.gamma import Gamma
+from tfbbb.lab.inference.linear_model import PriorOfColumns
+
+NOISE, PRIOR_SCALE = 0.5, 0.7
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(40, 3)) @ (np.eye(3) + 0.4 * GENERATOR.normal(size=(3, 3)))
+Y = X @ [0.5, -0.8, 0.3] + NOISE * GENERATOR.normal(size=40)
+PRECISION = X.T @ X / NOISE**2 + np.eye(3) / PRIOR_SCALE**2
+MEAN = np.linalg.solve(PRECISION, X.T @ Y / NOISE**2)
+EVIDENCE = stats.multivariate_normal(
+    np.zeros(40), NOISE**2 * np.eye(40) + PRIOR_SCALE**2 * X @ X.T
+).logpdf(Y)
+GIVEN = [PriorOfColumns(slice(0, 3), PRIOR_SCALE**2, None)]
+UNKNOWN = [
+    PriorOfColumns(slice(0, 2), 1.0, (2.0, 3.0)),
+    PriorOfColumns(slice(2, 3), 0.5, None),
+]
+
+
+def test_given_noise_has_the_closed_form_and_the_evidence():
+    q = ConjugateRegression(X, Y, GIVEN, NOISE)
+    bounds, converged = coordinate_ascent(q)
+    assert converged
+    np.testing.assert_allclose(q.mean, MEAN, rtol=1e-10)
+    np.testing.assert_allclose(q.covariance, np.linalg.inv(PRECISION), rtol=1e-10)
+    np.testing.assert_allclose(bounds[0], EVIDENCE, rtol=1e-10)
+
+
+def test_factorised_weights_have_exact_means_and_the_diagonal_of_the_precision():
+    q = ConjugateRegression(X, Y, GIVEN, NOISE, factorised=True)
+    bounds, converged = coordinate_ascent(q, tolerance=1e-13)
+    assert converged
+    np.testing.assert_allclose(q.mean, MEAN, rtol=1e-10)
+    np.testing.assert_allclose(q.covariance, 1 / np.diag(PRECISION), rtol=1e-10)
+    gap = 0.5 * (np.log(np.diag(PRECISION)).sum() - np.linalg.slogdet(PRECISION)[1])
+    np.testing.assert_allclose(bounds[-1], EVIDENCE - gap, rtol=1e-10)
+
+
+@pytest.mark.parametrize("factorised", [False, True])
+def test_no_update_lowers_the_bound(factorised):
+    q = ConjugateRegression(X, Y, UNKNOWN, Gamma(1.5, 0.7), factorised=factorised)
+    bounds = [q.bound()]
+    for _ in range(30):
+        for update in (q.update_weights, q.update_noise, q.update_precisions):
+            update()
+            bounds.append(q.bound())
+    assert bounds[-1] > bounds[0] + 1.0
+    assert np.min(np.diff(bounds)) > -1e-10 * abs(bounds[0])
+    assert np.ptp(bounds[-4:]) < 1e-8
+
+
+def test_factors_of_precisions_are_their_closed_form():
+    q = ConjugateRegression(X, Y, UNKNOWN, Gamma(1.5, 0.7))
+    coordinate_ascent(q, tolerance=1e-14)
+    weights = np.random.default_rng(1).multivariate_normal(
+        q.mean, q.covariance, size=200_000
+    )
+    squares = ((Y - weights @ X.T) ** 2).sum(1)
+    error = squares.std() / math.sqrt(len(squares))
+    assert q.noise.shape == pytest.approx(1.5 + 20, rel=1e-10)
+    assert abs(q.noise.rate - 0.7 - squares.mean() / 2) < 4 * error / 2
+    precision = q.precisions[0]
+    expected = 3.0 + 0.5 * (q.mean[:2] ** 2 + np.diag(q.covariance)[:2]).sum()
+    np.testing.assert_allclose(precision, [3.0, expected], rtol=1e-10)
+    assert q.precisions[1] is None
+    closed = X.T @ X * q.noise.mean + np.diag([precision.mean] * 2 + [1 / 0.5])
+    np.testing.assert_allclose(q.covariance, np.linalg.inv(closed), rtol=1e-10)
+
+
+def test_bound_is_below_the_evidence_and_near_it():
+    # Integrates out the weights in closed form, and the noise by quadrature.
+    q = ConjugateRegression(X, Y, GIVEN, Gamma(2.0, 1.0))
+    bounds, _ = coordinate_ascent(q)
+
+    def log_joint(gamma):
+        cov = np.eye(40) / gamma + PRIOR_SCALE**2 * X @ X.T
+        normal = stats.multivariate_normal(np.zeros(40), cov)
+        return normal.logpdf(Y) + stats.gamma.logpdf(gamma, 2.0, scale=1.0)
+
+    peak = log_joint(q.noise.mean)
+    integral, _ = integrate.quad(
+        lambda gamma: math.exp(log_joint(gamma) - peak), 0.5, 15.0
+    )
+    evidence = peak + math.log(integral)
+    assert evidence - 0.2 < bounds[-1] < evidence
+
+
+def test_gamma_divergence_is_that_of_quadrature():
+    one, other = Gamma(3.0, 2.0), Gamma(1.5, 0.7)
+    densities = [stats.gamma(g.shape, scale=1 / g.rate) for g in (one, other)]
+    expected, _ = integrate.quad(
+        lambda v: (
+            densities[0].pdf(v) * (densities[0].logpdf(v) - densities[1].logpdf(v))
+        ),
+        1e-12,
+        30.0,
+    )
+    assert one.kl_divergence(other) == pytest.approx(expected, rel=1e-7)
+    assert one.mean_log == pytest.approx(special.digamma(3.0) - math.log(2.0))
+
+
+def test_all_rows_and_a_step_of_one_are_coordinate_ascent():
+    one, other = (ConjugateRegression(X, Y, UNKNOWN, Gamma(1.5, 0.7)) for _ in range(2))
+    for _ in range(3):
+        one.update()
+        other.update(np.random.default_rng(0).permutation(40), 1.0)
+    np.testing.assert_allclose(other.mean, one.mean, rtol=1e-10)
+    np.testing.assert_allclose(other.noise, one.noise, rtol=1e-10)
+
+
+@pytest.mark.parametrize("factorised", [False, True])
+def test_minibatches_reach_the_optimum_of_coordinate_ascent(factorised):
+    generator = np.random.default_rng(3)
+    x = generator.normal(size=(600, 3)) @ (np.eye(3) + 0.3)
+    y = x @ [0.5, -0.8, 0.3] + NOISE * generator.normal(size=600)
+    exact, q = (
+        ConjugateRegression(x, y, UNKNOWN, Gamma(1.5, 0.7), factorised=factorised)
+        for _ in range(2)
+    )
+    bounds, _ = coordinate_ascent(exact)
+    steps = 0
+    for _ in range(100):
+        order = generator.permutation(600)
+        for first in range(0, 600, 60):
+            steps += 1
+            q.update(order[first : first + 60], (steps + 1) ** -0.8)
+    # The noise of a natural parameter is about sqrt(step / 2) of the spread of the
+    # estimates of a minibatch, and that of the mean is sqrt(10) deviations.
+    tolerance = 4 * math.sqrt(10 * steps**-0.8 / 2)
+    deviations = np.sqrt(exact.variances)
+    assert np.all(np.abs(q.mean - exact.mean) < tolerance * deviations)
+    np.testing.assert_allclose(q.variances, exact.variances, rtol=0.05)
+    assert bounds[-1] - 0.5 < q.bound() < bounds[-1] + 1e-9
+
+
+def linear_network(likelihood="normal", use_bias=False, prior=None, activation=None):
+    inputs = keras.Input((3,))
+    prior = prior or tfbbb.priors.Normal(PRIOR_SCALE)
+    layer = tfbbb.layers.DenseVariational(
+        1, activation=activation, use_bias=use_bias, prior=prior, bias_prior=prior
+    )
+    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+
+
+def test_model_has_the_exact_posterior_in_raw_units():
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+    model = CAVI().fit(linear_network(likelihood), X, Y)
+    kernel = model.variational_layers[0].kernel
+    np.testing.assert_allclose(kernel.mean[:, 0], MEAN, rtol=1e-5)
+    np.testing.assert_allclose(
+        kernel.variance[:, 0], np.diag(np.linalg.inv(PRECISION)), rtol=1e-5
+    )
+    assert model.log_evidence == pytest.approx(EVIDENCE, rel=1e-6)
+    assert model.diagnostics["log_evidence_is"] == "lower bound"
+    json.dumps(model.inference.get_config())
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_noise_is_that_of_the_rows(standardize):
+    likelihood = tfbbb.likelihoods.Normal(standardize=standardize)
+    network = linear_network(likelihood, True, "gamma_normal")
+    model = CAVI("factorised").fit(network, X, 10.0 * Y + 3.0)
+    prediction = model.predictive(X, method="moments")
+    noise = float(np.sqrt(np.asarray(prediction.aleatoric)[0, 0])) / 10.0
+    # The relative error of an estimate from 40 rows is 1 / sqrt(80).
+    assert noise == pytest.approx(NOISE, rel=0.3)
+    fitted = np.asarray(prediction.mean)[:, 0]
+    assert np.corrcoef(fitted, Y)[0, 1] > 0.8
+    # Three standard errors of the mean of 40 rows.
+    error = fitted.mean() - 3.0 - 10.0 * Y.mean()
+    assert abs(error) < 3 * 10.0 * NOISE / math.sqrt(40)
+
+
+def test_stochastic_method_is_near_coordinate_ascent():
+    networks = [linear_network(prior="gamma_normal") for _ in range(2)]
+    exact = CAVI().fit(networks[0], X, Y)
+    model = SVI(batch_size=10, epochs=100).fit(networks[1], X, Y, verbose=0)
+    assert exact.log_evidence - 1.0 < model.log_evidence < exact.log_evidence + 1e-6
+    assert len(model.diagnostics["bound"]) == 100
+
+
+def test_rows_of_a_shuffled_dataset_keep_their_targets():
+    arrays = X.astype("float32"), Y.astype("float32")
+    dataset = tf.data.Dataset.from_tensor_slices(arrays).shuffle(40, seed=1).batch(7)
+    found, expected = (
+        CAVI().fit(linear_network(), *data).log_evidence
+        for data in ((dataset,), (X, Y))
+    )
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (lambda: linear_network("bernoulli"), "CAVI takes the likelihood `Normal`"),
+        (lambda: linear_network(prior="laplace"), "CAVI takes the prior"),
+        (lambda: linear_network(activation="tanh"), "one dense layer"),
+    ],
+)
+def test_other_models_are_refused_by_name(network, message):
+    with pytest.raises(ValueError, match=message):
+        CAVI().fit(network(), X, (Y > 0).astype(float))
+
+
+def test_steps_that_do_not_converge_are_refused():
+    with pytest.raises(ValueError, match=r"forgetting=0\.5"):
+        SVI(forgetting=0.5)

@@ -1,0 +1,304 @@
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import tfbbb
+from tfbbb.lab.inference import ExpectationPropagation, expectation_propagation
+from tfbbb.lab.inference.sites import (
+    ClutterSites,
+    LogisticSites,
+    NormalSites,
+    ProbitSites,
+)
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(30, 2)) @ [[1.0, 0.4], [0.0, 0.8]]
+LABELS = (X @ [1.5, -1.0] + GENERATOR.logistic(size=30) > 0).astype(int)
+NOISE, PRIOR_SCALE = 0.5, 0.7
+Y = X @ [0.5, -0.8] + NOISE * GENERATOR.normal(size=30)
+PRIOR = np.zeros(2), PRIOR_SCALE**2 * np.eye(2)
+
+
+def by_quadrature(log_likelihood, mean, cov, reach=8.0, count=400):
+    """Returns log evidence, mean and covariance of a posterior of two weights."""
+    axis = np.linspace(-reach, reach, count)
+    steps = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+    w = mean + steps @ np.linalg.cholesky(cov).T
+    log_joint = log_likelihood(w) - 0.5 * (steps**2).sum(1) - math.log(2 * math.pi)
+    log_z = special.logsumexp(log_joint) + 2 * math.log(axis[1] - axis[0])
+    share = np.exp(log_joint - special.logsumexp(log_joint))
+    found = share @ w
+    return log_z, found, (w - found).T @ ((w - found) * share[:, None])
+
+
+@pytest.mark.parametrize("sites", [ProbitSites, LogisticSites])
+@pytest.mark.parametrize(("mean", "scale"), [(0.3, 0.8), (-4.0, 2.0), (6.0, 30.0)])
+def test_tilted_moments_are_those_of_quadrature(sites, mean, scale):
+    link = {ProbitSites: special.log_ndtr, LogisticSites: special.log_expit}[sites]
+    for label, sign in ((1, 1.0), (0, -1.0)):
+        u = mean + scale * np.linspace(-14.0, 14.0, 400_001)
+        log_terms = link(sign * u) + stats.norm.logpdf(u, mean, scale)
+        share = np.exp(log_terms - special.logsumexp(log_terms))
+        expected_mean = share @ u
+        expected = (
+            special.logsumexp(log_terms) + math.log(u[1] - u[0]),
+            expected_mean,
+            share @ (u - expected_mean) ** 2,
+        )
+        found = sites([[1.0]], [label]).tilted(
+            np.array([0]), np.array([[mean]]), np.array([[[scale**2]]])
+        )
+        np.testing.assert_allclose(
+            [float(np.squeeze(value)) for value in found], expected, rtol=1e-7
+        )
+
+
+@pytest.mark.parametrize("sites_at_once", [None, 1])
+def test_linear_regression_has_the_exact_posterior_and_evidence(sites_at_once):
+    found = expectation_propagation(
+        NormalSites(X, Y, NOISE), PRIOR, sites_at_once=sites_at_once
+    )
+    precision = X.T @ X / NOISE**2 + np.eye(2) / PRIOR_SCALE**2
+    covariance = np.linalg.inv(precision)
+    evidence = stats.multivariate_normal(
+        np.zeros(30), NOISE**2 * np.eye(30) + PRIOR_SCALE**2 * X @ X.T
+    ).logpdf(Y)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-9)
+    np.testing.assert_allclose(found.mean, covariance @ X.T @ Y / NOISE**2, rtol=1e-9)
+    np.testing.assert_allclose(found.log_evidence, evidence, rtol=1e-9)
+    assert found.converged
+    assert found.skipped == 0
+
+
+@pytest.mark.parametrize(
+    ("sites", "link"),
+    [(ProbitSites, special.log_ndtr), (LogisticSites, special.log_expit)],
+)
+def test_classification_is_close_to_quadrature(sites, link):
+    signs = 2 * LABELS - 1
+    mean, cov = np.array([0.2, -0.1]), np.array([[1.5, 0.3], [0.3, 0.9]])
+    log_z, exact_mean, exact_cov = by_quadrature(
+        lambda w: link(signs * (w @ X.T)).sum(1), mean, cov
+    )
+    found = expectation_propagation(sites(X, LABELS), (mean, cov))
+    assert found.converged
+    # EP is an approximation: its errors here are far below the posterior's spread.
+    deviations = np.sqrt(np.diag(exact_cov))
+    assert np.all(np.abs(found.mean - exact_mean) < 0.02 * deviations)
+    np.testing.assert_allclose(found.covariance, exact_cov, rtol=0.03, atol=0.002)
+    np.testing.assert_allclose(found.log_evidence, log_z, atol=0.01)
+    one_by_one = expectation_propagation(
+        sites(X, LABELS), (mean, cov), sites_at_once=1, damping=0.3
+    )
+    np.testing.assert_allclose(one_by_one.mean, found.mean, rtol=1e-6)
+    np.testing.assert_allclose(one_by_one.log_evidence, found.log_evidence, rtol=1e-8)
+
+
+def test_one_site_is_matched_exactly():
+    mean, cov = np.array([0.2, -0.1]), np.array([[1.5, 0.3], [0.3, 0.9]])
+    log_z, exact_mean, exact_cov = by_quadrature(
+        lambda w: special.log_expit(w @ X[0]), mean, cov
+    )
+    found = expectation_propagation(LogisticSites(X[:1], [1]), (mean, cov))
+    np.testing.assert_allclose(found.mean, exact_mean, rtol=1e-7)
+    np.testing.assert_allclose(found.covariance, exact_cov, rtol=1e-7)
+    np.testing.assert_allclose(found.log_evidence, log_z, rtol=1e-7)
+    independent = np.array([1.5, 0.9])
+    log_z, exact_mean, exact_cov = by_quadrature(
+        lambda w: special.log_expit(w @ X[0]), mean, np.diag(independent)
+    )
+    found = expectation_propagation(
+        LogisticSites(X[:1], [1]), (mean, independent), covariance="factorised"
+    )
+    np.testing.assert_allclose(found.mean, exact_mean, rtol=1e-7)
+    np.testing.assert_allclose(found.covariance, np.diag(exact_cov), rtol=1e-7)
+    np.testing.assert_allclose(found.log_evidence, log_z, rtol=1e-7)
+
+
+@pytest.mark.parametrize("sites_at_once", [None, 1])
+def test_clutter_problem_is_close_to_quadrature(sites_at_once):
+    generator = np.random.default_rng(1)
+    signal = generator.random(40) > 0.5
+    y = np.where(
+        signal, generator.normal(2.0, 1.0, 40), generator.normal(0.0, 10**0.5, 40)
+    )
+    w = np.linspace(-10.0, 10.0, 20_001)[:, None]
+    log_joint = (
+        stats.norm.logpdf(w[:, 0], 0.0, 10.0)
+        + np.logaddexp(
+            stats.norm.logpdf(y, w, 1.0), stats.norm.logpdf(y, 0.0, 10**0.5)
+        ).sum(1)
+        - 40 * math.log(2.0)
+    )
+    share = np.exp(log_joint - special.logsumexp(log_joint))
+    mean = share @ w[:, 0]
+    variance = share @ (w[:, 0] - mean) ** 2
+    log_z = special.logsumexp(log_joint) + math.log(w[1, 0] - w[0, 0])
+    found = expectation_propagation(
+        ClutterSites(y[:, None]),
+        (np.zeros(1), np.array([[100.0]])),
+        sites_at_once=sites_at_once,
+        damping=0.3,
+    )
+    assert found.converged
+    np.testing.assert_allclose(found.mean, [mean], atol=0.05 * math.sqrt(variance))
+    np.testing.assert_allclose(found.covariance, [[variance]], rtol=0.05)
+    np.testing.assert_allclose(found.log_evidence, log_z, atol=0.02)
+
+
+def test_clutter_moments_in_two_dimensions_are_those_of_quadrature():
+    mean, cov = np.array([0.5, -0.3]), np.array([[0.8, 0.2], [0.2, 0.5]])
+    y = np.array([1.5, 0.4])
+
+    def log_site(w):
+        signal = -0.5 * ((y - w) ** 2).sum(1) - math.log(2 * math.pi)
+        clutter = stats.multivariate_normal(np.zeros(2), 4.0 * np.eye(2)).logpdf(y)
+        return np.logaddexp(math.log(0.7) + signal, math.log(0.3) + clutter)
+
+    expected = by_quadrature(log_site, mean, cov)
+    sites = ClutterSites(y[None], ratio=0.3, clutter_scale=2.0)
+    found = sites.tilted(np.array([0]), mean[None], cov[None])
+    for value, exact in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value[0], exact, rtol=1e-8)
+
+
+def test_factorised_regression_has_the_exact_mean():
+    found = expectation_propagation(
+        NormalSites(X, Y, NOISE), PRIOR, covariance="factorised"
+    )
+    precision = X.T @ X / NOISE**2 + np.eye(2) / PRIOR_SCALE**2
+    mean = np.linalg.solve(precision, X.T @ Y / NOISE**2)
+    assert found.converged
+    np.testing.assert_allclose(found.mean, mean, rtol=0.02)
+
+
+def linear_network(likelihood, use_bias=False, **options):
+    inputs = keras.Input((2,))
+    prior = tfbbb.priors.Normal(PRIOR_SCALE)
+    layer = tfbbb.layers.DenseVariational(
+        1, use_bias=use_bias, prior=prior, bias_prior=prior, **options
+    )
+    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+
+
+def test_model_has_the_posterior_and_the_evidence_in_raw_units():
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+    model = ExpectationPropagation().fit(linear_network(likelihood), X, Y)
+    found = expectation_propagation(NormalSites(X, Y, NOISE), PRIOR)
+    kernel = model.variational_layers[0].kernel
+    np.testing.assert_allclose(kernel.mean[:, 0], found.mean, rtol=1e-5)
+    factor = kernel.posterior.scale_tril(kernel.parameters)
+    np.testing.assert_allclose(factor @ factor.numpy().T, found.covariance, rtol=1e-4)
+    assert model.log_evidence == pytest.approx(found.log_evidence, rel=1e-6)
+    assert model.diagnostics["converged"]
+    json.dumps(model.inference.get_config())
+
+
+def test_standard_units_change_the_evidence_by_the_scale():
+    # The prior is in standard units, so the exact evidence is of the scaled targets.
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE)
+    model = ExpectationPropagation().fit(linear_network(likelihood), X, Y)
+    scale = Y.std()
+    evidence = stats.multivariate_normal(
+        np.full(30, Y.mean()),
+        NOISE**2 * np.eye(30) + (scale * PRIOR_SCALE) ** 2 * X @ X.T,
+    ).logpdf(Y)
+    assert model.log_evidence == pytest.approx(evidence, rel=1e-5)
+
+
+def test_kernel_and_bias_have_one_normal():
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+    model = ExpectationPropagation().fit(linear_network(likelihood, True), X, Y)
+    design = np.column_stack([X, np.ones(30)])
+    precision = design.T @ design / NOISE**2 + np.eye(3) / PRIOR_SCALE**2
+    layer = model.variational_layers[0]
+    factor = np.concatenate(
+        [
+            weight.posterior.factor(weight.parameters)
+            for weight in layer.variational_weights
+        ]
+    )
+    np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(precision), rtol=1e-3)
+    mean = np.linalg.solve(precision, design.T @ Y / NOISE**2)
+    np.testing.assert_allclose(layer.bias.mean, mean[2:], rtol=1e-5)
+    # The output's variance has the covariance of kernel and bias.
+    far = np.add(X, [3.0, 0.0])
+    ones = np.column_stack([far, np.ones(30)])
+    expected = ((ones @ np.linalg.inv(precision)) * ones).sum(1)
+    draws = 4000
+    found = model.predictive(far, num_samples=draws, method="weight", seed=0).epistemic
+    error = 5 * math.sqrt(2 / draws)
+    np.testing.assert_allclose(np.asarray(found)[:, 0], expected, rtol=error)
+
+
+def test_logistic_model_predicts_by_its_posterior():
+    model = ExpectationPropagation("factorised").fit(
+        linear_network("bernoulli", use_bias=True), X, LABELS
+    )
+    design = np.column_stack([X, np.ones(30)])
+    found = expectation_propagation(
+        LogisticSites(design, LABELS),
+        (np.zeros(3), np.full(3, PRIOR_SCALE**2)),
+        covariance="factorised",
+    )
+    layer = model.variational_layers[0]
+    np.testing.assert_allclose(layer.bias.mean, found.mean[2:], rtol=1e-5)
+    np.testing.assert_allclose(
+        layer.kernel.variance[:, 0], found.covariance[:2], rtol=1e-4
+    )
+    probabilities = np.asarray(model.predictive(X, method="moments").probabilities)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    deviations = np.sqrt(design**2 @ found.covariance)
+    expected = special.expit(
+        (design @ found.mean)[:, None] + np.outer(deviations, nodes)
+    )
+    np.testing.assert_allclose(
+        probabilities[:, 1], expected @ weights / weights.sum(), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "message"),
+    [
+        (lambda: linear_network("poisson"), {}, "EP takes the likelihood `Bernoulli`"),
+        (
+            lambda: linear_network("bernoulli", activation="relu"),
+            {},
+            "EP needs a network of one dense layer",
+        ),
+        (lambda: linear_network("bernoulli"), {"covariance": "diag"}, "'factorised'"),
+    ],
+)
+def test_other_models_are_refused_by_name(model, method, message):
+    with pytest.raises(ValueError, match=message):
+        ExpectationPropagation(**method).fit(model(), X, LABELS)
+
+
+def test_bad_arguments_are_refused():
+    sites = ProbitSites(X, LABELS)
+    with pytest.raises(ValueError, match=r"damping=1\.0"):
+        expectation_propagation(sites, PRIOR, damping=1.0)
+    with pytest.raises(ValueError, match="shapes"):
+        expectation_propagation(sites, (np.zeros(3), np.eye(3)))
+    correlated = np.zeros(2), np.array([[1.0, 0.5], [0.5, 1.0]])
+    with pytest.raises(ValueError, match="independent weights"):
+        expectation_propagation(sites, correlated, covariance="factorised")
+    with pytest.raises(ValueError, match="0 and 1"):
+        ProbitSites(X, 2 * LABELS - 1)
+
+
+@pytest.mark.parametrize("covariance", ["full", "factorised"])
+def test_a_row_of_zeros_halves_the_evidence(covariance):
+    results = [
+        expectation_propagation(
+            LogisticSites(x, LABELS[: len(x)]), PRIOR, covariance=covariance
+        )
+        for x in (X[:10], np.append(X[:10], [[0.0, 0.0]], 0))
+    ]
+    np.testing.assert_allclose(results[1].mean, results[0].mean, rtol=1e-6)
+    difference = results[1].log_evidence - results[0].log_evidence
+    np.testing.assert_allclose(difference, -math.log(2.0), rtol=1e-6)

@@ -1,0 +1,134 @@
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+from scipy import special
+
+import tfbbb
+from tfbbb.lab.inference import JaakkolaJordan, local_bound
+from tfbbb.lab.inference.jaakkola_jordan import curvature, log_sigmoid_bound
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(30, 2)) @ [[1.0, 0.4], [0.0, 0.8]]
+LABELS = (X @ [1.5, -1.0] + GENERATOR.logistic(size=30) > 0).astype(int)
+PRIOR = np.array([0.2, -0.1]), np.array([[1.5, 0.3], [0.3, 0.9]])
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Log evidence, mean and covariance by quadrature over two weights."""
+    axis = np.linspace(-8.0, 8.0, 400)
+    steps = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+    w = PRIOR[0] + steps @ np.linalg.cholesky(PRIOR[1]).T
+    log_joint = special.log_expit((2 * LABELS - 1) * (w @ X.T)).sum(1)
+    log_joint -= 0.5 * (steps**2).sum(1) + math.log(2 * math.pi)
+    log_z = special.logsumexp(log_joint) + 2 * math.log(axis[1] - axis[0])
+    share = np.exp(log_joint - special.logsumexp(log_joint))
+    mean = share @ w
+    return log_z, mean, (w - mean).T @ ((w - mean) * share[:, None])
+
+
+def test_bound_is_below_the_sigmoid_and_tight_at_xi():
+    u, xi = np.linspace(-12.0, 12.0, 481), np.array([[0.0], [1e-5], [0.7], [5.0]])
+    gap = special.log_expit(u) - log_sigmoid_bound(u, xi)
+    assert gap.min() > -1e-12
+    for sign in (-1.0, 1.0):
+        np.testing.assert_allclose(
+            log_sigmoid_bound(sign * xi, xi), special.log_expit(sign * xi), atol=1e-12
+        )
+
+
+def test_curvature_is_continuous_at_zero():
+    near = curvature(np.array([0.0, 0.99e-4, 1.01e-4]))
+    np.testing.assert_allclose(near, 0.125, rtol=1e-8)
+
+
+def test_posterior_and_evidence_are_near_quadrature(exact):
+    log_z, mean, cov = exact
+    found = local_bound(X, LABELS, PRIOR)
+    assert found.converged
+    assert np.min(np.diff(found.bounds)) > -1e-12
+    assert log_z - 0.3 < found.bounds[-1] < log_z
+    deviations = np.sqrt(np.diag(cov))
+    assert np.all(np.abs(found.mean - mean) < 0.2 * deviations)
+    # Bounds from below are narrower than the posterior.
+    assert np.all(np.diag(found.covariance) < np.diag(cov))
+    assert np.all(np.diag(found.covariance) > 0.6 * np.diag(cov))
+
+
+@pytest.mark.parametrize("covariance", ["full", "factorised"])
+def test_evidence_bound_is_the_expectation_under_q(covariance):
+    # E_q[log bound] - KL(q || p), in closed form from its parts.
+    prior = PRIOR[0], np.array([1.5, 0.9])
+    found = local_bound(X, LABELS, prior, covariance=covariance)
+    cov = found.covariance if covariance == "full" else np.diag(found.covariance)
+    signs = 2 * LABELS - 1
+    logits = X @ found.mean
+    squares = ((X @ cov) * X).sum(1) + logits**2
+    # The expected logit and its square, in a bound that is linear in both.
+    expected = log_sigmoid_bound(signs * logits, found.xi) - curvature(found.xi) * (
+        squares - logits**2
+    )
+    deviation = found.mean - prior[0]
+    divergence = 0.5 * (
+        np.sum(np.diag(cov) / prior[1])
+        + np.sum(deviation**2 / prior[1])
+        - 2
+        + np.log(prior[1]).sum()
+        - np.linalg.slogdet(cov)[1]
+    )
+    np.testing.assert_allclose(found.bounds[-1], expected.sum() - divergence, rtol=1e-9)
+    np.testing.assert_allclose(found.xi**2, squares, rtol=1e-3)
+
+
+def test_factorised_bound_never_falls_and_is_lower():
+    prior = PRIOR[0], np.array([1.5, 0.9])
+    full, factorised = (
+        local_bound(X, LABELS, prior, covariance=kind)
+        for kind in ("full", "factorised")
+    )
+    assert np.min(np.diff(factorised.bounds)) > -1e-12
+    assert factorised.bounds[-1] < full.bounds[-1]
+
+
+def network(likelihood="bernoulli", use_bias=False):
+    inputs = keras.Input((2,))
+    prior = tfbbb.priors.Normal(0.7)
+    layer = tfbbb.layers.DenseVariational(
+        1, use_bias=use_bias, prior=prior, bias_prior=prior
+    )
+    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+
+
+def test_model_has_the_posterior_and_the_bound():
+    model = JaakkolaJordan().fit(network(), X, LABELS)
+    found = local_bound(X, LABELS, (np.zeros(2), np.full(2, 0.49)))
+    kernel = model.variational_layers[0].kernel
+    np.testing.assert_allclose(kernel.mean[:, 0], found.mean, rtol=1e-5)
+    np.testing.assert_allclose(
+        kernel.variance[:, 0], np.diag(found.covariance), rtol=1e-4
+    )
+    assert model.log_evidence == pytest.approx(found.bounds[-1], rel=1e-6)
+    assert model.diagnostics["log_evidence_is"] == "lower bound"
+    json.dumps(model.inference.get_config())
+
+
+def test_a_bias_is_a_column_of_ones():
+    model = JaakkolaJordan("factorised").fit(network(use_bias=True), X, LABELS)
+    found = local_bound(
+        np.column_stack([X, np.ones(30)]),
+        LABELS,
+        (np.zeros(3), np.full(3, 0.49)),
+        covariance="factorised",
+    )
+    layer = model.variational_layers[0]
+    np.testing.assert_allclose(layer.bias.mean, found.mean[2:], rtol=1e-5)
+
+
+def test_other_models_are_refused_by_name():
+    with pytest.raises(ValueError, match="JaakkolaJordan takes the likelihood"):
+        JaakkolaJordan().fit(network("normal"), X, LABELS)
+    with pytest.raises(ValueError, match="0 and 1"):
+        local_bound(X, 2 * LABELS, PRIOR)

@@ -1,0 +1,261 @@
+import json
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.lab.inference import PBP
+from tfbbb.lab.inference.gamma import Gamma
+from tfbbb.lab.inference.pbp import (
+    _updated_gamma,
+    filter_rows,
+    output_moments,
+    refine_prior,
+)
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.uniform(-2.0, 2.0, size=(120, 1))
+NOISE = 0.3
+Y = 5.0 + 4.0 * np.abs(X[:, 0]) + NOISE * GENERATOR.normal(size=120)
+
+
+def network(likelihood="normal", activation="relu", units=1, **options):
+    inputs = keras.Input((1,))
+    hidden = tfbbb.layers.DenseVariational(20, activation=activation)(inputs)
+    outputs = tfbbb.layers.DenseVariational(units)(hidden)
+    return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return PBP().fit(network(), X, Y, verbose=0)
+
+
+def random_q(shapes):
+    means = [tf.constant(GENERATOR.normal(size=shape)) for shape in shapes]
+    variances = [tf.constant(GENERATOR.gamma(2.0, 0.2, size=shape)) for shape in shapes]
+    return means, variances
+
+
+def test_output_moments_are_those_of_sampled_networks():
+    # One hidden layer: its units are independent normals, so the moments are exact.
+    means, variances = random_q([(4, 6), (7, 2)])
+    x = GENERATOR.normal(size=(1, 3))
+    draws, parts = 160_000, []
+    for _ in range(4):
+        first, second = (
+            m + np.sqrt(v) * GENERATOR.normal(size=(draws // 4, *m.shape))
+            for m, v in zip(means, variances, strict=True)
+        )
+        inputs = np.append(x, 1.0) / math.sqrt(4)
+        hidden = np.maximum(np.einsum("i,nij->nj", inputs, first), 0.0)
+        hidden = np.concatenate([hidden, np.ones((draws // 4, 1))], 1)
+        parts.append(np.einsum("ni,nij->nj", hidden, second) / math.sqrt(7))
+    sample = np.concatenate(parts)
+    mean, variance = output_moments(means, variances, tf.constant(x))
+    errors = sample.std(0) / math.sqrt(draws)
+    np.testing.assert_array_less(np.abs(sample.mean(0) - mean[0]), 4 * errors)
+    squares = (sample - sample.mean(0)) ** 2
+    errors = squares.std(0) / math.sqrt(draws)
+    np.testing.assert_array_less(np.abs(squares.mean(0) - variance[0]), 4 * errors)
+
+
+def filtered(means, variances, noise, x, y, learns_noise=False):
+    return filter_rows(
+        means,
+        variances,
+        (tf.constant([noise[0]], tf.float64), tf.constant([noise[1]], tf.float64)),
+        np.pad(x, [(0, 1), (0, 0)]),
+        np.pad(y, [(0, 1), (0, 0)]),
+        tf.constant(len(x)),
+        learns_noise=learns_noise,
+    )
+
+
+def test_filter_of_one_weight_is_the_conjugate_posterior():
+    x, y = GENERATOR.normal(size=(20, 1)), GENERATOR.normal(size=(20, 1))
+    noise, prior_mean, prior_variance = 0.4, 0.3, 1.2
+    means, variances, _, log_z = filtered(
+        [tf.constant([[prior_mean]], tf.float64)],
+        [tf.constant([[prior_variance]], tf.float64)],
+        (2.0, noise),
+        x,
+        y,
+    )
+    precision = 1 / prior_variance + (x**2).sum() / noise
+    mean = (prior_mean / prior_variance + (x * y).sum() / noise) / precision
+    np.testing.assert_allclose(variances[0], [[1 / precision]], rtol=1e-10)
+    np.testing.assert_allclose(means[0], [[mean]], rtol=1e-10)
+    covariance = noise * np.eye(20) + prior_variance * x @ x.T
+    deviation = y[:, 0] - prior_mean * x[:, 0]
+    evidence = -0.5 * (
+        deviation @ np.linalg.solve(covariance, deviation)
+        + np.linalg.slogdet(covariance)[1]
+        + 20 * math.log(2 * math.pi)
+    )
+    np.testing.assert_allclose(log_z, evidence, rtol=1e-10)
+
+
+def test_filter_follows_the_derivatives_of_log_z():
+    means, variances = random_q([(1, 1), (1, 1)])
+    noise = 0.5
+    new_means, new_variances, _, log_z = filtered(
+        means, variances, (2.0, noise), np.array([[0.8]]), np.array([[0.6]])
+    )
+    mean, variance = output_moments(means, variances, tf.constant([[0.8]], tf.float64))
+    total = float(variance[0, 0]) + noise
+    expected = -0.5 * (
+        math.log(2 * math.pi * total) + (0.6 - float(mean[0, 0])) ** 2 / total
+    )
+    np.testing.assert_allclose(log_z, expected, rtol=1e-12)
+    # The update follows from derivatives of log Z.
+    step = 1e-5
+    for layer in range(2):
+        shifted = []
+        for delta in (-step, step):
+            moved = [m + delta * (i == layer) for i, m in enumerate(means)]
+            shifted.append(
+                filtered(
+                    moved, variances, (2.0, noise), np.array([[0.8]]), np.array([[0.6]])
+                )[3]
+            )
+        gradient = float(shifted[1] - shifted[0]) / (2 * step)
+        change = float(new_means[layer][0, 0] - means[layer][0, 0])
+        np.testing.assert_allclose(
+            change, float(variances[layer][0, 0]) * gradient, rtol=1e-6
+        )
+        assert new_variances[layer][0, 0] > 0
+
+
+def test_noise_precision_approaches_the_conjugate_update():
+    # Without other variance the exact posterior is Gamma(a + 1/2, b + square / 2); the
+    # paper's approximation of Z has a relative error of the order 1 / a.
+    shape, rate, square = 2000.0, 500.0, 0.4
+    found = _updated_gamma(
+        Gamma(*(tf.constant(v, tf.float64) for v in (shape, rate))),
+        tf.constant(square, tf.float64),
+        tf.constant(0.0, tf.float64),
+    )
+    exact = (shape + 0.5) / (rate + square / 2)
+    mean = float(found.shape / found.rate)
+    np.testing.assert_allclose(mean - shape / rate, exact - shape / rate, rtol=0.02)
+    np.testing.assert_allclose(
+        float(found.shape / found.rate**2), exact**2 / (shape + 0.5), rtol=1e-4
+    )
+
+
+def test_refined_prior_is_the_product_of_cavity_and_prior():
+    data = np.array([3.0, 2.0])  # Natural parameters of the data, the cavity.
+    factor = np.array([[0.4, 0.9, 0.2, 0.1]])
+    natural = data + factor[0, :2]
+    weights = np.array([[natural[0] / natural[1], 1 / natural[1]]])
+    precision = tuple(tf.constant(v, tf.float64) for v in (6.2, 6.1))
+    (shape, rate), found, factors = refine_prior(precision, weights, factor)
+    prior_precision = (6.0 - 1.0) / 6.0
+    np.testing.assert_allclose(found[0, 1], 1 / (2.0 + prior_precision), rtol=1e-12)
+    np.testing.assert_allclose(found[0, 0], 3.0 / (2.0 + prior_precision), rtol=1e-12)
+    np.testing.assert_allclose(factors[0, :2], [0.0, prior_precision], atol=1e-12)
+    np.testing.assert_allclose(factors[0, 2:], [shape - 6.0, rate - 6.0], rtol=1e-9)
+
+
+def test_network_learns_function_and_noise(fitted):
+    grid = np.linspace(-1.8, 1.8, 30)[:, None]
+    prediction = fitted.predictive(grid, method="moments")
+    error = np.asarray(prediction.mean)[:, 0] - (5.0 + 4.0 * np.abs(grid[:, 0]))
+    assert np.sqrt(np.mean(error**2)) < NOISE
+    noise = np.sqrt(np.asarray(prediction.aleatoric).mean())
+    assert NOISE / 2 < noise < 2 * NOISE
+    log_z = fitted.diagnostics["log_z_by_epoch"]
+    assert len(log_z) == 40
+    assert log_z[-1] > log_z[0] + 50
+    assert fitted.log_evidence is None
+    json.dumps(fitted.inference.get_config())
+
+
+def test_the_model_given_is_unchanged(fitted):
+    model = network()
+    before = [variable.numpy() for variable in model.variables]
+    PBP(epochs=1).fit(model, X, Y, verbose=0)
+    for old, variable in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(old, variable)
+
+
+def test_returned_weights_have_the_prior_of_the_paper(fitted):
+    hidden, last = fitted.variational_layers
+    assert hidden.prior == tfbbb.priors.GammaNormal(6.0, 6.0 / 2)
+    assert last.bias_prior == tfbbb.priors.GammaNormal(6.0, 6.0 / 21)
+
+
+def test_units_of_targets_are_weights_of_a_network_in_raw_units(fitted):
+    raw = PBP().fit(
+        network(tfbbb.likelihoods.Normal(standardize=False)), X, Y, verbose=0
+    )
+    for part in ("mean", "epistemic", "aleatoric"):
+        found, expected = (
+            np.asarray(getattr(m.predictive(X, method="moments"), part))
+            for m in (raw, fitted)
+        )
+        np.testing.assert_allclose(found, expected, rtol=2e-4)
+
+
+def test_keras_models_and_given_noise():
+    sequential = keras.Sequential(
+        [
+            keras.Input((1,)),
+            keras.layers.Normalization(mean=0.0, variance=1.3),
+            keras.layers.Dense(10, "relu"),
+            keras.layers.Dense(10, "relu", use_bias=False),
+            keras.layers.Dense(2),
+        ]
+    )
+    likelihood = tfbbb.likelihoods.Normal(scale=0.3)
+    targets = np.stack([Y, -2.0 * Y], 1)
+    model = PBP(epochs=10).fit(
+        sequential, X, targets, likelihood=likelihood, batch_size=50, verbose=0
+    )
+    prediction = model.predictive(X, method="moments")
+    np.testing.assert_allclose(prediction.aleatoric, 0.3**2, rtol=1e-5)
+    error = np.asarray(prediction.mean) - targets
+    assert np.all(np.sqrt(np.mean(error**2, 0)) < [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"activation": "tanh"},
+        {"likelihood": "student_t"},
+        {"likelihood": tfbbb.likelihoods.Normal(heteroscedastic=True), "units": 2},
+        {"members": 2},
+    ],
+    ids=str,
+)
+def test_other_models_are_refused_by_name(options):
+    with pytest.raises(ValueError, match=r"PBP (takes|needs|fits).*Received:"):
+        PBP().fit(network(**options), X, Y)
+
+
+def test_a_layer_called_twice_is_refused():
+    inputs = keras.Input((20,))
+    layer = tfbbb.layers.DenseVariational(20, activation="relu")
+    outputs = tfbbb.layers.DenseVariational(1)(layer(layer(inputs)))
+    model = tfbbb.BayesianModel(inputs, outputs)
+    with pytest.raises(ValueError, match="called more than once"):
+        PBP().fit(model, np.zeros((5, 20)), Y[:5])
+
+
+def test_features_in_large_units_get_a_warning():
+    with pytest.warns(UserWarning, match=r"feature 0 .* 1e\+03"):
+        PBP(epochs=1).fit(network(), 1000.0 * np.ones((5, 1)), Y[:5], verbose=0)
+
+
+def test_row_weights_are_refused():
+    with pytest.raises(ValueError, match="repeat rows"):
+        PBP().fit(network(), X, Y, sample_weight=np.full(120, 2.0))
+
+
+def test_shapes_below_one_are_refused():
+    with pytest.raises(ValueError, match=r"noise_shape=0\.5"):
+        PBP(noise_shape=0.5)

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tfbbb import priors
+from tfbbb.bayes.divergences import kl_divergence
+from tfbbb.layers import DenseVariational
+from tfbbb.model.compression.weightwise_divergence import weightwise_divergence
+
+
+def kernel(prior, log_scale, members=1):
+    layer = DenseVariational(5, prior=prior, members=members)
+    layer.build((None, 4))
+    generator = np.random.default_rng(0)
+    weight = layer.kernel
+    shape = weight.variables["mean"].shape
+    weight.variables["mean"].assign(generator.normal(scale=0.5, size=shape))
+    weight.variables["log_scale"].assign(
+        log_scale + generator.normal(scale=0.3, size=shape)
+    )
+    return weight
+
+
+@pytest.mark.parametrize("log_scale", [-9.0, -2.0, -0.7, 0.5])
+@pytest.mark.parametrize(("prior", "scale"), [("normal", 0.5), (priors.Normal(3), 3.0)])
+@pytest.mark.parametrize("members", [1, 3])
+def test_equals_the_divergence_of_two_normals_weight_by_weight(
+    prior, scale, log_scale, members
+):
+    weight = kernel(prior, log_scale, members)
+    q = tfp.distributions.Normal(weight.mean, weight.stddev)
+    p = tfp.distributions.Normal(tf.zeros_like(weight.mean), scale)
+    exact = tfp.distributions.kl_divergence(q, p)
+    # Single precision, where divergences near 0 are differences of numbers near 1.
+    np.testing.assert_allclose(
+        weightwise_divergence(weight), exact, rtol=1e-5, atol=1e-6
+    )
+
+
+def test_adds_up_to_the_divergence_of_the_tensor():
+    weight = kernel("normal", -2.0)
+    np.testing.assert_allclose(
+        weightwise_divergence(weight).sum(), kl_divergence(weight, None), rtol=1e-5
+    )
+
+
+def test_is_0_where_the_posterior_is_the_prior():
+    weight = kernel("normal", 0.0)
+    weight.variables["mean"].assign(np.zeros((4, 5)))
+    weight.variables["log_scale"].assign(np.full((4, 5), np.log(0.5)))
+    np.testing.assert_allclose(weightwise_divergence(weight), 0.0, atol=1e-6)
+
+
+def test_is_none_without_a_closed_form():
+    assert weightwise_divergence(kernel("scale_mixture_normal", -2.0)) is None
+
+
+def test_is_none_for_other_closed_forms(monkeypatch):
+    def quartic(weight):
+        return tf.reduce_sum(weight.mean**4 - tf.math.log(weight.stddev))
+
+    module = "tfbbb.model.compression.weightwise_divergence"
+    monkeypatch.setattr(f"{module}.closed_form_of", lambda weight: quartic)
+    assert weightwise_divergence(kernel("normal", -2.0)) is None

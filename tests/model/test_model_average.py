@@ -1,0 +1,347 @@
+"""Averages of models against the weighted sums of the predictions of their models."""
+
+import keras
+import numpy as np
+import pytest
+from scipy import stats
+
+import tfbbb
+from tests.served_answer import served_answer
+from tfbbb.model.inference_result import InferenceResult
+from tfbbb.model.stacking import stacking_weights
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(60, 2)).astype("float32")
+Y = (10.0 + 3.0 * X[:, :1] + 0.5 * GENERATOR.normal(size=(60, 1))).astype("float32")
+LABELS = (X[:, 0] > 0).astype("int32")
+WEIGHTS = np.array([0.3, 0.7])
+NEW = X[:7]
+
+
+def network(units, likelihood="normal", outputs=1, members=1, y=Y, seed=0):
+    generator = np.random.default_rng([seed, *units])
+    keras.utils.set_random_seed(seed + sum(units))
+    inputs = keras.Input((2,))
+    hidden = inputs
+    for width in units:
+        hidden = tfbbb.layers.DenseVariational(width, activation="tanh")(hidden)
+    outputs = tfbbb.layers.DenseVariational(outputs)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+    # Training would only take time: nothing here depends on what was learned.
+    model.likelihood.adapt(y)
+    for variable in model.likelihood.learned_variables:
+        variable.assign(generator.normal(-1.0, 0.5, variable.shape))
+    for layer in model.variational_layers:
+        for weight in layer.variational_weights:
+            variable = weight.variables["log_scale"]
+            variable.assign(generator.normal(-2.0, 0.5, variable.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def models():
+    return [network([]), network([3])]
+
+
+@pytest.fixture(scope="module")
+def mixture(models):
+    return tfbbb.average(models, WEIGHTS)
+
+
+@pytest.fixture(scope="module")
+def exported(mixture, tmp_path_factory):
+    path = tmp_path_factory.mktemp("average") / "1"
+    mixture.export_predictive(path, target="y")
+    return tfbbb.load(path)
+
+
+def of_models(prediction, function, weights=WEIGHTS):
+    """The weighted sum over members of a function of each draw, [rows, ...]."""
+    values = prediction.of_outputs(function)
+    members = len(weights)
+    by_member = values.reshape(len(values), -1, members, *values.shape[2:]).mean(1)
+    return np.tensordot(by_member, weights, axes=(1, 0))
+
+
+def parameters_of_draws(mixture, prediction):
+    normal = mixture.likelihood
+    location = prediction.of_outputs(lambda o: normal.parameters(o)["loc"])
+    scale = prediction.of_outputs(lambda o: normal.parameters(o)["scale"])
+    location, scale = (np.asarray(x, np.float64)[..., 0] for x in (location, scale))
+    weights = np.tile(WEIGHTS, location.shape[1] // 2) * 2 / location.shape[1]
+    return location, scale, weights
+
+
+def test_answers_are_those_of_the_weighted_mixture_of_draws(mixture):
+    prediction = mixture.predictive(NEW, num_samples=60, method="weight")
+    location, scale, weights = parameters_of_draws(mixture, prediction)
+    y = Y[:7]
+    densities = stats.norm.pdf(y, location, scale) @ weights
+    np.testing.assert_allclose(prediction.log_prob(y), np.log(densities), rtol=1e-5)
+    below = stats.norm.cdf(y, location, scale) @ weights
+    np.testing.assert_allclose(prediction.cdf(y)[:, 0], below, rtol=1e-5)
+    mean = location @ weights
+    np.testing.assert_allclose(prediction.mean[:, 0], mean, rtol=1e-6)
+    np.testing.assert_allclose(
+        prediction.aleatoric[:, 0], scale**2 @ weights, rtol=1e-5
+    )
+    quantile = prediction.quantile(0.8)
+    reached = stats.norm.cdf(quantile, location, scale) @ weights
+    np.testing.assert_allclose(reached, 0.8, atol=1e-6)
+
+
+def test_each_model_has_its_own_noise(mixture, models):
+    learned = [model.likelihood.raw_noise.numpy() for model in models]
+    np.testing.assert_array_equal(mixture.likelihood.raw_noise.numpy(), learned)
+    assert len(np.unique(learned)) == 2
+
+
+@pytest.mark.parametrize("method", ["local", "moments"])
+def test_moments_are_the_weighted_moments_of_the_models(mixture, models, method):
+    prediction = mixture.predictive(NEW, num_samples=4000, method=method)
+    alone = [model.predictive(NEW, num_samples=2000, method=method) for model in models]
+    means = np.stack([p.mean for p in alone], axis=-1)
+    mean = means @ WEIGHTS
+    errors = np.stack([p.mean_standard_error for p in alone], axis=-1)
+    # Two independent estimates.
+    error = np.sqrt(2 * np.square(errors) @ np.square(WEIGHTS)) + 1e-4
+    assert (abs(prediction.mean - mean) < 4.5 * error).all()
+    between = np.square(means - mean[..., None]) @ WEIGHTS
+    np.testing.assert_allclose(
+        prediction.between_members, between, rtol=0.05, atol=0.01
+    )
+    variance = np.stack([p.variance for p in alone], axis=-1) @ WEIGHTS + between
+    np.testing.assert_allclose(prediction.variance, variance, rtol=0.1)
+
+
+def test_linear_models_are_integrated_exactly():
+    lines = [network([]), network([], seed=1)]
+    both = tfbbb.average(lines, WEIGHTS)
+    prediction = both.predictive(NEW, 4, method="local")
+    alone = [line.predictive(NEW, 4, method="local") for line in lines]
+    assert (prediction.mean_standard_error < 1e-6).all()
+    densities = np.exp([one.log_prob(Y[:7]) for one in alone])
+    np.testing.assert_allclose(
+        prediction.log_prob(Y[:7]), np.log(WEIGHTS @ densities), rtol=1e-4
+    )
+
+
+def test_standard_error_is_that_of_the_weighted_mean(mixture):
+    means, errors = [], []
+    for seed in range(40):
+        prediction = mixture.predictive(NEW, 24, method="weight", seed=seed)
+        means.append(prediction.mean)
+        errors.append(prediction.mean_standard_error**2)
+    # The variance of a variance of 40 is 2/39; all rows share the draws.
+    ratio = np.var(means, axis=0, ddof=1).mean() / np.mean(errors)
+    assert abs(ratio - 1.0) < 4.5 * np.sqrt(2 / 39)
+
+
+def test_samples_choose_models_by_their_weights(mixture):
+    prediction = mixture.predictive(NEW[:1], num_samples=300, method="weight")
+    drawn = prediction.sample(20_000, seed=1)[:, 0, 0]
+    location, scale, weights = parameters_of_draws(mixture, prediction)
+    error = np.sqrt(prediction.variance[0, 0] / 20_000)
+    assert abs(drawn.mean() - location[0] @ weights) < 4.5 * error
+    uniform = np.sort(
+        (stats.norm.cdf(drawn[:, None], location, scale) @ weights).ravel()
+    )
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-3
+
+
+def test_joint_samples_choose_models_by_their_weights(mixture, models):
+    first = 1.0 * np.concatenate([NEW, 100.0 * NEW])
+    far = mixture.predictive(first).joint_sample(600, seed=3)
+    assert far.shape == (600, 14, 1)
+    # Far away only the linear model, without tanh units, is far from its mean.
+    spread = abs(far[:, 7:, 0] - np.median(far[:, 7:, 0], axis=0)).max(axis=1)
+    share = np.mean(spread > 100.0)
+    assert abs(share - WEIGHTS[0]) < 4.5 * np.sqrt(0.3 * 0.7 / 600)
+
+
+def test_uniform_average_of_members_is_the_ensemble():
+    ensemble = network([4], members=3)
+    same = tfbbb.average([ensemble])
+    assert len(same.models[0].members) == 3
+    assert same.likelihood.member_weights is None
+    x = NEW
+    one = ensemble.predictive(x, 3000, method="weight")
+    other = same.predictive(x, 3000, method="weight")
+    error = np.hypot(one.mean_standard_error, other.mean_standard_error)
+    assert (abs(one.mean - other.mean) < 4.5 * error).all()
+    # The variance of three means, each with the error of a third of the draws.
+    between = np.maximum(one.between_members, other.between_members)
+    tolerance = 4.5 * error * (2.0 * np.sqrt(between) + 3.0 * error)
+    assert (abs(one.between_members - other.between_members) < tolerance).all()
+
+
+def test_ensemble_and_single_model_keep_their_weights():
+    ensemble, single = network([], members=3), network([], seed=1)
+    both = tfbbb.average([ensemble, single], [1.0, 2.0])
+    np.testing.assert_allclose(both.mixture_weights, [1 / 3, 2 / 3])
+    parts = [*ensemble.members, single]
+    shares = np.array([1, 1, 1, 6]) / 9
+    prediction = both.predictive(NEW, 4, method="local")
+    alone = [part.predictive(NEW, 4, method="local") for part in parts]
+    # Linear models are integrated exactly.
+    densities = np.exp([one.log_prob(Y[:7]) for one in alone])
+    expected = np.log(shares @ densities)
+    np.testing.assert_allclose(prediction.log_prob(Y[:7]), expected, rtol=1e-4)
+    means = np.mean([both.predict(NEW, verbose=0) for _ in range(20)], axis=0)
+    error = np.sqrt(prediction.epistemic / 20)
+    assert (abs(means - prediction.mean) < 4.5 * error).all()
+
+
+def test_average_of_classifiers_mixes_probabilities():
+    parts = [network([w], "categorical", 2, y=LABELS) for w in (3, 5)]
+    both = tfbbb.average(parts, [1.0, 3.0])
+    prediction = both.predictive(NEW, 200, method="weight")
+    expected = of_models(prediction, both.likelihood.mean, np.array([0.25, 0.75]))
+    np.testing.assert_allclose(prediction.probabilities, expected, rtol=1e-5)
+    picked = expected[np.arange(7), LABELS[:7]]
+    np.testing.assert_allclose(prediction.log_prob(LABELS[:7]), np.log(picked), 1e-5)
+    assert (prediction.mutual_information > 0).all()
+
+
+def test_saved_average_predicts_the_same(mixture, tmp_path):
+    mixture.save(tmp_path / "average.keras")
+    loaded = keras.models.load_model(tmp_path / "average.keras")
+    np.testing.assert_allclose(loaded.mixture_weights, WEIGHTS, rtol=1e-12)
+    one, other = mixture.predictive(NEW), loaded.predictive(NEW)
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-6)
+    np.testing.assert_allclose(one.quantile(0.9), other.quantile(0.9), rtol=1e-6)
+
+
+def test_exported_average_gives_the_same_answers(mixture, exported):
+    for method in ("local", "weight", "moments"):
+        one = mixture.predictive(NEW, 60, method=method)
+        other = exported.predictive(NEW, 60, method=method)
+        for question in ("mean", "variance", "epistemic", "between_members"):
+            np.testing.assert_allclose(
+                getattr(one, question), getattr(other, question), rtol=1e-4, atol=1e-6
+            )
+        np.testing.assert_allclose(
+            one.log_prob(Y[:7]), other.log_prob(Y[:7]), rtol=1e-5
+        )
+        np.testing.assert_allclose(one.sample(5), other.sample(5), rtol=1e-4)
+        np.testing.assert_allclose(one.interval()[0], other.interval()[0], rtol=1e-5)
+    np.testing.assert_allclose(one.joint_sample(9), other.joint_sample(9), rtol=1e-4)
+
+
+def test_models_of_columns_are_averaged():
+    def of_columns(units):
+        inputs = {name: keras.Input((), name=name) for name in ("age", "size")}
+        columns = [keras.ops.expand_dims(x, 1) for x in inputs.values()]
+        outputs = tfbbb.layers.DenseVariational(1)(
+            keras.layers.Concatenate()(columns[:units])
+        )
+        model = tfbbb.BayesianModel(inputs, outputs)
+        model.likelihood.adapt(Y)
+        return model
+
+    parts = [of_columns(1), of_columns(2)]
+    both = tfbbb.average(parts, [1.0, 3.0])
+    assert list(both.input) == ["age", "size"]
+    rows = {"size": NEW[:, 1], "age": NEW[:, 0]}
+    means = [part.predictive(rows, 4, method="local").mean for part in parts]
+    found = both.predictive(rows, 4, method="local").mean
+    np.testing.assert_allclose(found, 0.25 * means[0] + 0.75 * means[1], rtol=1e-5)
+    with pytest.raises(ValueError, match="the same inputs"):
+        tfbbb.average([parts[0], network([])])
+
+
+def test_adaptive_predictions_keep_the_weights(mixture):
+    found = mixture.predictive(
+        NEW, 20, method="weight", max_standard_error=0.05, relative_error=True
+    )
+    assert (found.mean_standard_error < 0.07 * found.stddev).all()
+    many = mixture.predictive(NEW, 4000, method="weight")
+    error = np.hypot(found.mean_standard_error, many.mean_standard_error)
+    assert (abs(found.mean - many.mean) < 4.5 * error).all()
+    assert found.sample(5).shape == (5, 7, 1)
+    np.testing.assert_allclose(found.take([2]).mean, found.mean[[2]])
+
+
+def test_service_answers_for_an_average(exported):
+    parameters = {"intervals": [0.9], "num_samples": 40, "return_samples": True}
+    body = {"instances": NEW.tolist(), "parameters": parameters}
+    found = served_answer(exported, body)
+    prediction = exported.predictive(NEW, 40)
+    for name in ("mean", "variance", "between_members"):
+        values = [row[name] for row in found["predictions"]]
+        np.testing.assert_allclose(values, getattr(prediction, name), rtol=1e-4)
+    assert np.shape([row["samples"] for row in found["predictions"]])[:2] == (7, 40)
+
+
+def test_signature_samples_by_weight(mixture, exported):
+    drawn = exported.sample(NEW[:1], num_samples=30_000)[:, 0, 0]
+    predicted = exported.predict(NEW[:1], num_samples=3000)
+    error = np.sqrt(predicted["variance"][0, 0] / 30_000)
+    error = np.hypot(error, 2 * predicted["mean_standard_error"][0, 0])
+    assert abs(drawn.mean() - predicted["mean"][0, 0]) < 4.5 * error
+    np.testing.assert_allclose(drawn.var(), predicted["variance"][0, 0], rtol=0.1)
+
+
+def test_average_is_recalibrated_and_predicts_means(mixture):
+    before = mixture.predictive(NEW)
+    mixture.recalibrate(X, Y, method="variance_scaling")
+    try:
+        after = mixture.predictive(NEW)
+    finally:
+        mixture.recalibration = None
+    assert not np.allclose(after.variance, before.variance)
+    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-5)
+    means = np.mean([mixture.predict(NEW, verbose=0) for _ in range(20)], axis=0)
+    error = np.sqrt(before.epistemic / 20)
+    assert (abs(means - before.mean) < 4.5 * error).all()
+
+
+def test_evidence_weights_are_the_softmax_of_log_evidences(models):
+    # The third model's weight is lost in rounding.
+    models = [*models, models[0].members[0]]
+    logs = [-100.0, -101.5, -200.0]
+    for model, log_evidence in zip(models, logs, strict=True):
+        model.inference = InferenceResult("Exact()", log_evidence)
+    try:
+        found = tfbbb.average(models, "evidence")
+    finally:
+        for model in models:
+            model.inference = None
+    odds = np.exp([0.0, -1.5])
+    np.testing.assert_allclose(found.mixture_weights, odds / odds.sum(), rtol=1e-12)
+
+
+def test_stacking_weights_are_those_of_the_held_out_densities(models):
+    found = tfbbb.average(models, "stacking", X[:30], Y[:30], num_samples=50, seed=3)
+    logs = [model.predictive(X[:30], 50, seed=3).log_prob(Y[:30]) for model in models]
+    weights = stacking_weights(np.stack(logs, axis=1))
+    np.testing.assert_allclose(found.mixture_weights, weights[weights > 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weights": "evidence"}, "log_evidence=None of"),
+        ({"weights": "best"}, 'must be "uniform", "evidence"'),
+        ({"weights": "stacking"}, "needs both"),
+        ({"x": X, "y": Y}, "belong to"),
+        ({"weights": [1.0, 2.0, 3.0]}, "must be 2 finite numbers"),
+        ({"weights": [1.0, -2.0]}, "none of them negative"),
+    ],
+)
+def test_weights_that_cannot_be_found_are_refused(models, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        tfbbb.average(models, **arguments)
+
+
+def test_models_that_do_not_fit_each_other_are_refused(models, mixture):
+    with pytest.raises(ValueError, match="at least one model"):
+        tfbbb.average([])
+    with pytest.raises(ValueError, match="is not trained"):
+        mixture.fit(X, Y)
+    other = network([2], "student_t")
+    with pytest.raises(ValueError, match="the same likelihood"):
+        tfbbb.average([models[0], other])
+    shifted = network([2], y=Y + 1.0)
+    with pytest.raises(ValueError, match="the same shift and scale"):
+        tfbbb.average([models[0], shifted])

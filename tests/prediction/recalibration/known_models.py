@@ -1,0 +1,37 @@
+"""Models whose predictions are known, and targets drawn from what they should be."""
+
+import keras
+import numpy as np
+
+import tfbbb
+from tfbbb.bayes.posteriors import MeanFieldNormal
+from tfbbb.layers import DenseVariational
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(2000, 3)).astype("float32")
+FRESH = GENERATOR.normal(size=(2000, 3)).astype("float32")
+# Draws of a prediction, few of which serve as well here.
+DRAWS = 20
+
+
+def network(units=1, likelihood="normal", spread=0.3, members=None):
+    """Returns a model of one hidden layer whose weights vary by about `spread`."""
+    keras.utils.set_random_seed(0)
+    posterior = MeanFieldNormal(initial_scale=spread)
+    both = {"posterior": posterior, "bias_posterior": posterior}
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(6, "tanh", **both)(inputs)
+    outputs = DenseVariational(units, **both)(hidden)
+    return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+
+
+def drawn(model, x, seed=0):
+    """Returns targets that the model's predictions are calibrated for."""
+    prediction = model.predictive(x, num_samples=DRAWS)
+    return prediction.sample(1, seed=seed)[0]
+
+
+def spread_out(model, x, factor, seed=0):
+    """Returns targets drawn from predictions, moved away from their mean."""
+    mean = model.predictive(x, num_samples=DRAWS).mean
+    return mean + np.asarray(factor) * (drawn(model, x, seed) - mean)

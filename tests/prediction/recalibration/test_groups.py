@@ -1,0 +1,166 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+import tfbbb
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    FRESH,
+    X,
+    network,
+)
+from tfbbb.prediction.conformal_reach import conformal_reach
+from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
+from tfbbb.prediction.recalibration.conformal import labels_of
+
+SCALES = np.array([0.5, 1.0, 4.0])
+
+
+def grouped(x):
+    """The inputs, with one of three groups in the first column."""
+    groups = np.random.default_rng(1).choice(3, size=len(x), p=[0.2, 0.5, 0.3])
+    return np.column_stack([groups, x[:, 1:]]).astype("float32"), groups
+
+
+def targets(model, x, groups, seed):
+    """Targets whose noise depends on the group, which the model does not know."""
+    prediction = model.predictive(x, num_samples=DRAWS)
+    noise = np.random.default_rng(seed).normal(size=prediction.mean.shape)
+    return prediction.mean + SCALES[groups][:, None] * noise * prediction.stddev
+
+
+def test_each_group_covers_the_level():
+    model = network()
+    x, groups = grouped(X)
+    y = targets(model, x, groups, seed=0)
+    method = ConformalIntervals(density=VarianceScaling())
+    fitted = model.recalibrate(x, y, method, by=0, num_samples=DRAWS)
+    assert fitted.group_values == (0.0, 1.0, 2.0)
+    new, of_new = grouped(FRESH)
+    fresh = targets(network(), new, of_new, seed=2)
+    prediction = model.predictive(new, num_samples=DRAWS)
+    lower, upper = prediction.interval(0.9)
+    covered = (lower <= fresh) & (fresh <= upper)
+    for group in range(3):
+        rows = of_new == group
+        error = np.sqrt(0.09 / rows.sum() + 0.09 / (groups == group).sum())
+        assert covered[rows].mean() == pytest.approx(0.9, abs=4 * error)
+    # The same rows with the intervals of all rows.
+    model.recalibration = ConformalIntervals(fitted.scores, fitted.density)
+    lower, upper = model.predictive(new, num_samples=DRAWS).interval(0.9)
+    pooled = ((lower <= fresh) & (fresh <= upper))[of_new == 2]
+    assert pooled.mean() < 0.8
+
+
+def test_coverage_of_a_group_is_exact_over_held_out_rows():
+    generator = np.random.default_rng(0)
+    coverage = []
+    for _ in range(1000):
+        groups = np.repeat(["a", "b"], [25, 30])
+        y = np.where(groups == "a", 1.0, 5.0) * generator.standard_t(3, size=55)
+        known = type("Known", (), {"mean": np.zeros((55, 1)), "stddev": 1.0})
+        fitted = ConformalIntervals().fitted_by(
+            tfbbb.likelihoods.Normal(), known, y[:, None], "g", groups
+        )
+        numbers = fitted.groups({"g": tf.constant(["a", "b", "c"])})
+        reach = fitted.reach(0.9, numbers).numpy()[:, 0]
+        truth = stats.t(3)
+        coverage.append(1 - 2 * truth.sf(reach[:2] / [1.0, 5.0]))
+    exact = np.ceil(np.array([26, 31]) * 0.9 - 1e-6) / [26, 31]
+    error = stats.sem(coverage)
+    assert np.all(np.abs(np.mean(coverage, axis=0) - exact) < 4 * error)
+
+
+def test_small_and_unknown_groups_share_the_intervals_of_all_rows():
+    labels = np.repeat(["many", "few"], [30, 19])
+    y = np.arange(49.0)[:, None]
+    known = type("Known", (), {"mean": np.zeros((49, 1)), "stddev": 1.0})
+    fitted = ConformalIntervals().fitted_by(
+        tfbbb.likelihoods.Normal(), known, y, "g", labels
+    )
+    assert fitted.group_values == ("many",)
+    numbers = fitted.groups({"g": tf.constant(["few", "other", "", "many"])})
+    np.testing.assert_array_equal(numbers, [0, 0, 0, 1])
+    reach = fitted.reach(0.8, numbers).numpy()[:, 0]
+    np.testing.assert_array_equal(reach, [39.0, 39.0, 39.0, 24.0])
+    # 30 rows say nothing about 98 %, all 49 do.
+    np.testing.assert_array_equal(fitted.reach(0.98, numbers)[:, 0], [48.0] * 4)
+
+
+def test_missing_numbers_are_a_group():
+    labels = np.repeat([np.nan, 1.5], 20).astype("float32")
+    known = type("Known", (), {"mean": np.zeros((40, 1)), "stddev": 1.0})
+    fitted = ConformalIntervals().fitted_by(
+        tfbbb.likelihoods.Normal(), known, np.arange(40.0)[:, None], "g", labels
+    )
+    assert set(fitted.group_values) == {1.5, None}
+    column = tf.constant([np.nan, 1.5, 2.0], tf.float32)
+    numbers = fitted.groups({"g": column}).numpy()
+    of = dict(enumerate(fitted.group_values, start=1))
+    assert [of.get(n, "none") for n in numbers] == [None, 1.5, "none"]
+
+
+def columns_model():
+    keras.utils.set_random_seed(0)
+    inputs = {
+        "area": keras.Input((), name="area"),
+        "street": keras.Input((), name="street", dtype="string"),
+    }
+    encoded = keras.layers.StringLookup(vocabulary=["mill", "park"], output_mode="int")
+    street = keras.ops.cast(encoded(inputs["street"]), "float32")
+    stacked = keras.ops.stack([inputs["area"], street], axis=-1)
+    outputs = tfbbb.layers.DenseVariational(1)(stacked)
+    return tfbbb.BayesianModel(inputs, outputs)
+
+
+def test_saved_and_loaded_models_know_the_groups(tmp_path):
+    model = columns_model()
+    generator = np.random.default_rng(0)
+    street = generator.choice(["mill", "park"], size=100)
+    x = {"area": generator.normal(size=100).astype("float32"), "street": street}
+    y = np.where(street == "mill", 1.0, 9.0)[:, None] * generator.normal(size=(100, 1))
+    method = ConformalIntervals(density=VarianceScaling())
+    fitted = model.recalibrate(x, y, method, by="street")
+    assert fitted.group_values == ("mill", "park")
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.recalibration == fitted
+    model.export_predictive(tmp_path / "1")
+    loaded = tfbbb.load(tmp_path / "1")
+    more = {"area": np.zeros(3, "float32"), "street": ["mill", "park", "other"]}
+    arrays = {name: np.asarray(values) for name, values in more.items()}
+    expected = np.stack(model.predictive(arrays).interval(0.9))
+    widths = (expected[1] - expected[0])[:, 0]
+    assert widths[0] < widths[2] < widths[1]
+    for found in (
+        again.predictive(arrays).interval(0.9),
+        loaded.predictive(more).interval(0.9),
+        loaded.predictive(more, max_standard_error=0.05).interval(0.9),
+    ):
+        np.testing.assert_allclose(np.stack(found), expected, rtol=0.1, atol=0.1)
+    bounds = loaded.ask("intervals", more, [0.5, 0.9])
+    np.testing.assert_allclose(bounds[:, :, 1], expected.swapaxes(0, 1), rtol=1e-4)
+    with pytest.raises(ValueError, match="takes 199 held-out rows"):
+        loaded.ask("intervals", more, [0.5, 0.995])
+
+
+def test_without_groups_the_result_has_no_rows():
+    assert conformal_reach([[0.1, 0.2]], [0.3, 0.6]).shape == (2, 1)
+
+
+def test_only_conformal_methods_have_groups():
+    with pytest.raises(ValueError, match=r"Groups have intervals or sets of their own"):
+        network().recalibrate(X[:50], X[:50, :1], "variance_scaling", by=0)
+
+
+@pytest.mark.parametrize("by", [7, "street"])
+def test_by_must_be_an_input(by):
+    with pytest.raises(ValueError, match="`by` must be the name of an input column"):
+        labels_of(X, by)
+
+
+def test_every_group_needs_scores():
+    with pytest.raises(ValueError, match="Every group needs its scores"):
+        ConformalIntervals([[1.0]], by="g", groups=["a"])

@@ -1,0 +1,250 @@
+import functools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tfbbb
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    FRESH,
+    X,
+    drawn,
+    network,
+    spread_out,
+)
+from tfbbb.bayes.likelihoods import (
+    Gamma,
+    LogNormal,
+    Normal,
+)
+from tfbbb.prediction.recalibration import IsotonicPIT
+
+SKEWED = stats.gumbel_r(0.3, 1.2)
+# Two samples of 2000 that differ by more are of the same distribution once in a
+# thousand times (Kolmogorov and Smirnov).
+LARGEST_DISTANCE = 1.95 * np.sqrt(2 / 2000)
+BENT = IsotonicPIT([0.05, 0.3, 0.6, 0.99], [0.1, 0.2, 0.7, 0.9])
+
+
+@functools.cache
+def plain():
+    """A model that no test recalibrates."""
+    return network()
+
+
+def skewed(x, seed):
+    prediction = plain().predictive(x, num_samples=DRAWS)
+    noise = SKEWED.rvs((len(x), 1), random_state=seed)
+    return prediction.mean + prediction.stddev * noise
+
+
+def panels(prediction, recalibration):
+    """Returns points and weights of integrals over y of one row's density.
+
+    Between its jumps, which are at the knots, by Gauss's rule.
+    """
+    levels = np.concatenate(
+        [stats.norm.cdf(np.arange(-6.0, 6.01, 0.5)), recalibration.levels]
+    )
+    ends = np.sort(prediction.quantile(levels)[0, :, 0])
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    half = 0.5 * np.diff(ends)[:, None]
+    points = ends[:-1, None] + half * (nodes + 1.0)
+    return points.ravel(), (half * weights).ravel()
+
+
+def repeated(model, x, number):
+    """Returns the prediction of one row, as many times."""
+    rows = np.repeat(x[:1], number, axis=0)
+    return model.predictive(rows, num_samples=DRAWS, method="local")
+
+
+@pytest.fixture(scope="module")
+def bent():
+    model = network()
+    model.recalibration = BENT
+    return model
+
+
+def test_fresh_rows_have_a_uniform_probability_integral_transform():
+    model = network()
+    y = skewed(FRESH, seed=1)
+    before = tfbbb.metrics.pit_values(model.predictive(FRESH, num_samples=DRAWS), y)
+    assert stats.kstest(before[:, 0], "uniform").statistic > 4.0 * LARGEST_DISTANCE
+    model.recalibrate(X, skewed(X, seed=0), "isotonic_pit", num_samples=DRAWS)
+    prediction = model.predictive(FRESH, num_samples=DRAWS)
+    after = tfbbb.metrics.pit_values(prediction, y)
+    assert stats.kstest(after[:, 0], "uniform").statistic < LARGEST_DISTANCE
+    raw = plain().predictive(FRESH, num_samples=DRAWS)
+    gain = np.mean(prediction.log_prob(y) - raw.log_prob(y))
+    # What the form of the density is worth, as far as 13 knots can tell it.
+    second_moment = SKEWED.var() + SKEWED.mean() ** 2
+    worth = 0.5 * np.log(2.0 * np.pi) + 0.5 * second_moment - SKEWED.entropy()
+    assert gain == pytest.approx(worth, rel=0.1)
+
+
+def test_mean_and_spread_of_a_normal_are_corrected():
+    model = network(spread=1e-6)
+    raw = model.predictive(X, num_samples=DRAWS)
+    shift, factor = 1.0, 2.0
+    y = raw.mean + raw.stddev * shift + factor * (drawn(model, X) - raw.mean)
+    model.recalibrate(X, y, "isotonic_pit")
+    prediction = model.predictive(X[:20])
+    model.recalibration = None
+    raw = model.predictive(X[:20])
+    error = factor / np.sqrt(len(X))
+    scores = (prediction.mean - raw.mean) / raw.stddev
+    np.testing.assert_allclose(scores, shift, atol=4.0 * error)
+    # The spread comes from 13 quantiles, of which the tails go on in a straight line:
+    # twice the standard error that all of the rows would give.
+    ratio = prediction.stddev / raw.stddev
+    np.testing.assert_allclose(ratio, factor, atol=4.0 * 2.0 * error / np.sqrt(2.0))
+
+
+def test_a_calibrated_model_hardly_changes():
+    model = network()
+    found = model.recalibrate(X, drawn(model, X), "isotonic_pit", num_samples=DRAWS)
+    levels = np.array(found.levels)
+    error = np.sqrt(levels * (1.0 - levels) / len(X))
+    assert np.all(np.abs(np.array(found.pit) - levels) < 4.0 * error)
+    y = drawn(plain(), FRESH, seed=1)
+    after = model.predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
+    before = plain().predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
+    # m / (2n) in the mean, a sum of m squares of normals of which half the variance is
+    # twice their number.
+    knots = len(levels)
+    most = (knots + 4.0 * np.sqrt(2.0 * knots)) / (2 * len(X))
+    assert before - after < most + 4.0 * np.sqrt(2.0 * most / len(FRESH))
+
+
+def test_quantiles_invert_the_distribution_function(bent):
+    prediction = bent.predictive(X[:5], num_samples=DRAWS)
+    levels = [1e-4, 0.01, 0.1, 0.35, 0.9, 0.999]
+    found = prediction.quantile(levels)
+    for index, level in enumerate(levels):
+        np.testing.assert_allclose(prediction.cdf(found[:, index]), level, rtol=1e-7)
+    assert np.all(np.diff(found, axis=1) > 0.0)
+
+
+def test_the_map_goes_through_its_knots(bent):
+    raw = plain().predictive(X[:5], num_samples=DRAWS)
+    prediction = bent.predictive(X[:5], num_samples=DRAWS)
+    expected = raw.quantile(list(BENT.pit))
+    np.testing.assert_allclose(prediction.quantile(list(BENT.levels)), expected)
+
+
+def test_the_density_integrates_to_one_and_has_the_moments(bent):
+    one = bent.predictive(X[:1], num_samples=DRAWS, method="local")
+    y, weights = panels(one, BENT)
+    prediction = repeated(bent, X, len(y))
+    density = weights * np.exp(prediction.log_prob(y))
+    assert density.sum() == pytest.approx(1.0, abs=1e-6)
+    mean = (density * y).sum()
+    variance = (density * (y - mean) ** 2).sum()
+    deviation = float(one.stddev[0, 0])
+    assert one.mean[0, 0] == pytest.approx(mean, abs=2e-4 * deviation)
+    assert one.variance[0, 0] == pytest.approx(variance, rel=3e-4)
+
+
+def test_draws_follow_the_distribution(bent):
+    prediction = bent.predictive(X[:3], num_samples=DRAWS)
+    values = prediction.sample(2000)
+    assert values.shape == (2000, 3, 1)
+    error = prediction.stddev / np.sqrt(2000)
+    assert np.all(np.abs(values.mean(axis=0) - prediction.mean) < 4.0 * error)
+    p = repeated(bent, X, 2000).cdf(values[:, 0])[:, 0]
+    assert stats.kstest(p, "uniform").statistic < 1.95 / np.sqrt(2000)
+    other = prediction.sample(2000, seed=5)
+    assert not np.array_equal(values, other)
+
+
+def test_the_decomposition_adds_up_in_the_shares_of_the_mixture(bent):
+    prediction = bent.predictive(X[:5], num_samples=DRAWS)
+    raw = plain().predictive(X[:5], num_samples=DRAWS)
+    parts = prediction.epistemic + prediction.aleatoric
+    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
+    share, expected = (p.epistemic / p.variance for p in (prediction, raw))
+    np.testing.assert_allclose(share, expected, rtol=1e-9)
+    functions = prediction.joint_sample(40)
+    ratio = functions.var(axis=0) / raw.joint_sample(40).var(axis=0)
+    np.testing.assert_allclose(ratio, prediction.variance / raw.variance, rtol=1e-6)
+    assert np.all(np.abs(functions.mean(axis=0) - prediction.mean) < prediction.stddev)
+
+
+def test_the_densities_under_draws_average_to_the_density(bent):
+    prediction = bent.predictive(X[:5], num_samples=DRAWS)
+    y = prediction.mean + 0.3
+    of_draws = np.exp(prediction.log_prob_of_draws(y)).mean(axis=1)
+    np.testing.assert_allclose(np.log(of_draws), prediction.log_prob(y), rtol=1e-9)
+
+
+def test_without_knots_nothing_changes():
+    model = network()
+    before = model.predictive(X[:5])
+    model.recalibration = IsotonicPIT()
+    after = model.predictive(X[:5])
+    np.testing.assert_array_equal(after.variance, before.variance)
+    np.testing.assert_allclose(after.quantile(0.9), before.quantile(0.9), rtol=1e-9)
+
+
+@pytest.mark.parametrize("likelihood", [LogNormal(scale=0.5), Gamma(concentration=4.0)])
+def test_positive_targets_stay_positive(likelihood):
+    model = network(1, likelihood)
+    y = 2.0 * drawn(model, X[:300])
+    assert isinstance(model.recalibrate(X[:300], y, num_samples=DRAWS), IsotonicPIT)
+    prediction = model.predictive(X[:300], num_samples=DRAWS)
+    coverage = tfbbb.metrics.interval_coverage(prediction, y, 0.9)
+    assert coverage == pytest.approx(0.9, abs=4.0 * np.sqrt(0.09 / 300))
+    assert np.all(model.predictive(FRESH[:20]).quantile(1e-4) > 0.0)
+
+
+def test_rows_with_the_same_targets_share_a_knot():
+    model = network(spread=1e-6)
+    prediction = model.predictive(X[:100])
+    y = np.where(
+        np.arange(100)[:, None] < 60, prediction.mean, prediction.quantile(0.9)
+    )
+    y[:20] = prediction.quantile(0.05)[:20]
+    found = model.recalibrate(X[:100], y, "isotonic_pit")
+    assert np.all(np.diff(found.pit) > 0.0)
+    assert found.levels == pytest.approx([0.1, 0.4, 0.8])
+
+
+def test_targets_far_outside_are_refused():
+    model = network(1, Normal(scale=1.0))
+    y = spread_out(model, X[:100], 50.0)
+    with pytest.raises(ValueError, match=r"lie so far out.*Received: F\(y\) from"):
+        model.recalibrate(X[:100], y, "isotonic_pit")
+
+
+@pytest.mark.parametrize(
+    ("units", "likelihood", "message"),
+    [
+        (3, "categorical", "needs a likelihood with a density.*Categorical"),
+        (1, "poisson", "needs a likelihood with a density.*Poisson"),
+        (2, "normal", "needs one target.*Received: 2 targets"),
+    ],
+)
+def test_likelihoods_without_a_density_of_one_target_are_refused(
+    units, likelihood, message
+):
+    with pytest.raises(ValueError, match=message):
+        network(units, likelihood).recalibration = BENT
+
+
+@pytest.mark.parametrize(
+    ("pit", "levels"),
+    [
+        ([0.1, 0.2], [0.1]),
+        ([0.5], [0.5]),
+        ([0.2, 0.1], [0.1, 0.2]),
+        ([0.1, 0.2], [0.2, 0.2]),
+        ([0.0, 0.2], [0.1, 0.2]),
+        ([0.1, 1.0], [0.1, 0.2]),
+        ([0.1, np.nan], [0.1, 0.2]),
+    ],
+)
+def test_knots_must_increase_from_0_to_1(pit, levels):
+    with pytest.raises(ValueError, match=r"increasing numbers strictly.*Received"):
+        IsotonicPIT(pit, levels)

@@ -1,0 +1,224 @@
+"""What is fitted is kept with the model, which answers recalibrated from then on."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    X,
+    drawn,
+    network,
+    spread_out,
+)
+from tfbbb import recalibration
+from tfbbb.prediction.recalibration import (
+    ConformalIntervals,
+    IsotonicPIT,
+    Temperature,
+    VarianceScaling,
+)
+
+ROWS = X[:100]
+FITTED = [
+    Temperature(1.3),
+    VarianceScaling([2.0]),
+    IsotonicPIT([0.05, 0.3, 0.99], [0.1, 0.2, 0.9]),
+    ConformalIntervals([[0.5, 2.0, 1.0]]),
+]
+
+
+def network_for(fitted):
+    of_classes = isinstance(fitted, Temperature)
+    return network(3, "categorical") if of_classes else network()
+
+
+@pytest.mark.parametrize(
+    ("units", "likelihood", "expected"),
+    [
+        (3, "categorical", Temperature),
+        (1, "bernoulli", Temperature),
+        (2, "normal", VarianceScaling),
+        (1, "laplace", VarianceScaling),
+        (1, "gamma", IsotonicPIT),
+        (2, "gamma", ConformalIntervals),
+        (1, "negative_binomial", ConformalIntervals),
+    ],
+)
+def test_the_automatic_method_suits_the_likelihood(units, likelihood, expected):
+    model = network(units, likelihood, spread=1.0)
+    y = drawn(model, ROWS)
+    found = tfbbb.recalibrate(model, ROWS, y, num_samples=DRAWS)
+    assert type(found) is expected
+    assert model.recalibration is found
+
+
+def test_a_method_is_a_name_or_an_object():
+    model = network()
+    y = spread_out(model, ROWS, 2.0)
+    first = model.recalibrate(ROWS, y, "variance_scaling", num_samples=DRAWS)
+    # Fitted on the model itself, not on what it was recalibrated to.
+    again = model.recalibrate(ROWS, y, VarianceScaling(7.0), num_samples=DRAWS)
+    assert again == first
+    assert isinstance(model.recalibrate(ROWS, y, "isotonic_pit"), IsotonicPIT)
+
+
+def test_none_removes_the_recalibration():
+    model = network()
+    before = model.predictive(ROWS).variance
+    model.recalibration = VarianceScaling(2.0)
+    kept = model.predictive(ROWS)
+    model.recalibration = None
+    np.testing.assert_array_equal(model.predictive(ROWS).variance, before)
+    # A prediction stays what it was.
+    lower, upper = kept.interval(0.9)
+    narrow = model.predictive(ROWS).interval(0.9)
+    np.testing.assert_allclose(upper - lower, 2.0 * (narrow[1] - narrow[0]))
+
+
+def test_tempered_draws_of_functions_do_not_change():
+    model = network(3, "categorical")
+    model.recalibration = Temperature(0.2)
+    kept = model.predictive(ROWS)
+    expected = kept.joint_sample(3)
+    model.recalibration = None
+    np.testing.assert_array_equal(kept.joint_sample(3), expected)
+
+
+@pytest.mark.parametrize("fitted", FITTED, ids=repr)
+def test_a_recalibration_is_saved_and_loaded_with_the_model(fitted, tmp_path):
+    model = network_for(fitted)
+    model.recalibration = fitted
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.recalibration == fitted
+    expected = model.predictive(ROWS).to_numpy()
+    for name, value in loaded.predictive(ROWS).to_numpy().items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("fitted", FITTED, ids=repr)
+def test_a_recalibration_is_restored_from_its_config(fitted):
+    config = recalibration.serialize(fitted)
+    assert recalibration.deserialize(config) == fitted
+    assert recalibration.get(config) == fitted
+    assert hash(recalibration.get(config)) == hash(fitted)
+
+
+def test_every_recalibration_has_a_name():
+    assert recalibration.names() == [
+        "conformal_intervals",
+        "conformal_sets",
+        "isotonic_pit",
+        "temperature",
+        "variance_scaling",
+    ]
+
+
+def test_a_config_without_recalibration_does_not_mention_it():
+    assert "recalibration" not in network().get_config()
+
+
+def test_further_training_removes_the_recalibration_with_a_warning():
+    model = network()
+    y = drawn(model, ROWS)
+    model.compile("adam")
+    model.recalibration = VarianceScaling(2.0)
+    with pytest.warns(UserWarning, match="not recalibrated any more"):
+        model.fit(ROWS, y, epochs=1, verbose=0)
+    assert model.recalibration is None
+
+
+def test_a_fit_that_never_began_keeps_the_recalibration():
+    model = network()
+    model.compile("adam")
+    model.recalibration = VarianceScaling(2.0)
+    with (
+        pytest.warns(UserWarning, match="not recalibrated any more"),
+        pytest.raises(ValueError, match="must have the shape"),
+    ):
+        model.fit(ROWS, np.zeros((100, 3)), verbose=0)
+    assert model.recalibration == VarianceScaling(2.0)
+
+
+def test_members_and_pruned_copies_have_no_recalibration():
+    model = network(members=2)
+    model.recalibration = VarianceScaling(2.0)
+    assert model.members[1].recalibration is None
+    pruned = tfbbb.compression.prune(model, 0.5)
+    assert pruned.recalibration is None
+    assert model.recalibration == VarianceScaling(2.0)
+
+
+def test_another_likelihood_than_the_models_is_not_recalibrated():
+    model = network()
+    model.recalibration = VarianceScaling(2.0)
+    other = tfbbb.likelihoods.Normal(scale=1.0)
+    prediction = tfbbb.predictive(model, ROWS, likelihood=other)
+    np.testing.assert_allclose(prediction.aleatoric, 1.0)
+    own = tfbbb.predictive(model, ROWS)
+    np.testing.assert_array_equal(own.variance, model.predictive(ROWS).variance)
+
+
+def test_several_inputs_are_taken():
+    one, two = keras.Input((2,), name="one"), keras.Input((1,), name="two")
+    hidden = keras.layers.Concatenate()([one, two])
+    model = tfbbb.BayesianModel(
+        {"one": one, "two": two}, tfbbb.layers.DenseVariational(1)(hidden)
+    )
+    x = {"one": ROWS[:, :2], "two": ROWS[:, 2:]}
+    model.recalibrate(x, drawn(model, x))
+    assert isinstance(model.recalibration, VarianceScaling)
+
+
+def test_a_plain_model_is_refused():
+    model = keras.Sequential([keras.Input((3,)), tfbbb.layers.DenseVariational(1)])
+    with pytest.raises(
+        ValueError, match=r"must be a `tfbbb.BayesianModel`.*Sequential"
+    ):
+        tfbbb.recalibrate(model, ROWS, np.zeros(100))
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(
+        ValueError, match=r"'conformal_intervals'.*recalibration='platt'"
+    ):
+        network().recalibrate(ROWS, np.zeros(100), "platt")
+
+
+@pytest.mark.parametrize(
+    ("method", "rows"), [("variance_scaling", 20), ("isotonic_pit", 50)]
+)
+def test_too_few_rows_are_refused(method, rows):
+    model = network()
+    y = drawn(model, ROWS)
+    with pytest.raises(
+        ValueError, match=rf"needs {rows} held-out rows.*{rows - 1} rows"
+    ):
+        model.recalibrate(ROWS[: rows - 1], y[: rows - 1], method)
+    model.recalibrate(ROWS[:rows], y[:rows], method)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros(99), "Received: 100 rows and 99 targets"),
+        (np.zeros((100, 2)), r"must have the shape \[rows\] or \[rows, 1\]"),
+        (np.full(100, np.nan), "must be finite numbers"),
+        (np.where(np.arange(100) == 7, np.inf, 0.0), "in row 7"),
+    ],
+)
+def test_a_refused_fit_keeps_the_previous_recalibration(y, message):
+    model = network()
+    model.recalibration = VarianceScaling(2.0)
+    with pytest.raises(ValueError, match=message):
+        model.recalibrate(ROWS, y)
+    assert model.recalibration == VarianceScaling(2.0)
+
+
+def test_inputs_that_are_not_finite_are_refused():
+    x = ROWS.copy()
+    x[3] = np.nan
+    with pytest.raises(ValueError, match=r"no finite answer for every row.*row 3"):
+        network().recalibrate(x, np.zeros(100))

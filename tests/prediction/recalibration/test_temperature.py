@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+import tfbbb
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    FRESH,
+    X,
+    drawn,
+    network,
+)
+from tfbbb.bayes.likelihoods import OrderedLogistic
+from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.recalibration import Temperature
+
+CLASSES = {
+    "categorical": lambda: (4, "categorical"),
+    "bernoulli": lambda: (1, "bernoulli"),
+    "ordered": lambda: (1, OrderedLogistic(4)),
+    "ordered_with_scale": lambda: (2, OrderedLogistic(4, heteroscedastic=True)),
+}
+
+
+def labels_at(temperature, model, x, seed=0):
+    model.recalibration = Temperature(temperature)
+    labels = drawn(model, x, seed)
+    model.recalibration = None
+    return labels
+
+
+def test_without_epistemic_variance_t_maximises_the_likelihood():
+    model = network(4, "categorical", spread=1e-6)
+    labels = labels_at(0.5, model, X)
+    logits = np.log(model.predictive(X).probabilities)
+
+    def loss(temperature):
+        log_p = special.log_softmax(logits / temperature, axis=1)
+        return -log_p[np.arange(len(labels)), labels].mean()
+
+    best = optimize.minimize_scalar(loss, bounds=(0.1, 5.0), method="bounded")
+    found = model.recalibrate(X, labels)
+    assert found.temperature == pytest.approx(best.x, rel=1e-3)
+
+
+# Classes of each kind in short, half of them of members.
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        *(("categorical", None), ("bernoulli", 2)),
+        *(("ordered", None), ("ordered_with_scale", 2)),
+        pytest.param("categorical", 2, marks=pytest.mark.slow),
+        pytest.param("bernoulli", None, marks=pytest.mark.slow),
+        pytest.param("ordered", 2, marks=pytest.mark.slow),
+        pytest.param("ordered_with_scale", None, marks=pytest.mark.slow),
+    ],
+)
+def test_the_temperature_of_the_labels_is_recovered(name, members):
+    units, likelihood = CLASSES[name]()
+    model = network(units, likelihood, spread=1.0, members=members)
+    x = X[:500]
+    labels = labels_at(0.4, model, x)
+
+    prediction = model.predictive(x, num_samples=DRAWS)
+
+    def log_prob(outputs, labels, temperature):
+        tempered = model.likelihood.tempered(outputs, temperature[0])
+        return Mixture(model.likelihood, tempered).log_prob(labels)
+
+    def loss(temperature):
+        of_rows = np.full(len(x), temperature)
+        return -prediction.of_outputs(log_prob, labels, of_rows).mean()
+
+    # The standard error by the curvature of the likelihood in log T.
+    step = 0.1
+    curvature = (
+        loss(0.4 * np.exp(step)) + loss(0.4 * np.exp(-step)) - 2.0 * loss(0.4)
+    ) / step**2
+    found = model.recalibrate(x, labels, num_samples=DRAWS).temperature
+    error = 1.0 / np.sqrt(curvature * len(x))
+    assert np.log(found) == pytest.approx(np.log(0.4), abs=4.0 * error)
+    # No other is better on the rows that it was fitted on.
+    assert loss(found) <= min(loss(0.97 * found), loss(1.03 * found))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_logits_of_every_draw_are_divided(name):
+    units, likelihood = CLASSES[name]()
+    model = network(units, likelihood, spread=1e-6)
+    # Of one draw, all of them being alike: log odds, for ordered classes those of
+    # being below.
+    raw = model.predictive(X[:5]).probabilities
+    model.recalibration = Temperature(2.5)
+    tempered = model.predictive(X[:5]).probabilities
+    if name.startswith("ordered"):
+        before, after = (special.logit(p.cumsum(1)[:, :-1]) for p in (raw, tempered))
+    else:
+        before, after = (np.log(p[:, 1:] / p[:, :1]) for p in (raw, tempered))
+    np.testing.assert_allclose(after, before / 2.5, rtol=1e-3, atol=1e-4)
+
+
+def test_everything_follows_the_probabilities():
+    model = network(4, "categorical", spread=1.0)
+    model.recalibration = Temperature(0.5)
+    prediction = model.predictive(X[:5], num_samples=200)
+    p = prediction.probabilities
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
+    expected = -special.xlogy(p, p).sum(axis=1)
+    np.testing.assert_allclose(prediction.entropy, expected, rtol=1e-9)
+    np.testing.assert_allclose(prediction.mean, p, rtol=1e-9)
+    np.testing.assert_allclose(prediction.variance, p * (1.0 - p), rtol=0.02)
+    parts = prediction.epistemic + prediction.aleatoric
+    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
+    for label in range(4):
+        log_prob = prediction.log_prob(np.full(5, label))
+        np.testing.assert_allclose(np.exp(log_prob), p[:, label], rtol=1e-6)
+    labels = prediction.sample(20_000)
+    shares = (labels[..., None] == np.arange(4)).mean(axis=0)
+    error = np.sqrt(p * (1.0 - p) / 20_000)
+    assert np.all(np.abs(shares - p) < 4.5 * error)
+    functions = prediction.joint_sample(50)
+    np.testing.assert_allclose(functions.sum(axis=-1), 1.0, atol=1e-6)
+    model.recalibration = None
+    untempered = model.predictive(X[:5]).joint_sample(50)
+    powers = untempered**2.0
+    expected = powers / powers.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(functions, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_moments_without_draws_are_tempered_alike():
+    model = network(4, "categorical", spread=1e-6)
+    drawn = model.predictive(X[:5], method="moments").probabilities
+    model.recalibration = Temperature(0.5)
+    tempered = model.predictive(X[:5], method="moments").probabilities
+    expected = drawn**2 / (drawn**2).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(tempered, expected, rtol=1e-4)
+
+
+def test_a_calibrated_model_hardly_changes():
+    model = network(4, "categorical", spread=1.0)
+    model.recalibrate(X, drawn(model, X), num_samples=DRAWS)
+    labels = drawn(network(4, "categorical", spread=1.0), FRESH, seed=1)
+    recalibrated = model.predictive(FRESH, num_samples=DRAWS)
+    model.recalibration = None
+    score = tfbbb.metrics.negative_log_likelihood
+    after, before = (
+        score(p, labels) for p in (recalibrated, model.predictive(FRESH, DRAWS))
+    )
+    # One number fitted to n rows costs 1 / (2n) nats in the mean, and 11 times as much
+    # once in a thousand times.
+    assert after - before < 11.0 / (2 * len(X))
+
+
+def test_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"which only classes have.*likelihood=Normal"):
+        network().recalibrate(X[:50], np.zeros(50), "temperature")
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), None])
+def test_temperature_must_be_positive_and_finite(temperature):
+    with pytest.raises(ValueError, match="`temperature` must be a positive finite"):
+        Temperature(temperature)
+
+
+def test_rows_that_are_all_right_have_the_temperature_of_the_prior():
+    """Their likelihood grows for ever with lower temperatures."""
+    model = network(4, "categorical", spread=1e-6)
+    x = X[:100]
+    probabilities = model.predictive(x).probabilities
+    labels = probabilities.argmax(axis=1)
+    logits = np.log(probabilities)
+
+    def loss(log_temperature):
+        log_p = special.log_softmax(logits / np.exp(log_temperature), axis=1)
+        nll = -log_p[np.arange(len(labels)), labels].sum()
+        return nll + 0.5 * log_temperature**2
+
+    best = optimize.minimize_scalar(loss, bounds=(-5.0, 0.0), method="bounded")
+    found = model.recalibrate(x, labels).temperature
+    assert np.log(found) == pytest.approx(best.x, abs=1e-3)

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from sklearn.metrics import brier_score_loss, log_loss
+
+from tests.scores.metrics.known_predictions import (
+    Classes,
+    classes,
+    labels,
+)
+from tfbbb.scores.metrics import (
+    BrierScore,
+    brier_score,
+    expected_calibration_error,
+    negative_log_likelihood,
+    reliability_diagram,
+)
+
+
+def test_nll_equals_that_of_scikit_learn():
+    prediction = classes()
+    y = labels(prediction)
+    assert negative_log_likelihood(prediction, y) == pytest.approx(
+        log_loss(y, prediction.probabilities, labels=range(4))
+    )
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 4])
+def test_brier_score_equals_that_of_scikit_learn(num_classes):
+    prediction = classes(num_classes=num_classes)
+    y = labels(prediction)
+    expected = brier_score_loss(y, prediction.probabilities, labels=range(num_classes))
+    assert brier_score(prediction, y) == pytest.approx(expected)
+    per_row = brier_score(prediction, y, per_row=True)
+    assert per_row.mean() == pytest.approx(expected)
+    metric = BrierScore()
+    metric.update_state(y, prediction.probabilities)
+    assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_brier_score_of_two_classes_needs_one_probability():
+    prediction = classes(num_classes=2)
+    y = labels(prediction)
+    second = prediction.probabilities[:, 1]
+    expected = brier_score_loss(y, second)
+    assert brier_score(prediction, y) == pytest.approx(expected)
+    metric = BrierScore()
+    metric.update_state(y, second[:, None])
+    assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_targets_may_be_indices_columns_or_one_hot_rows():
+    prediction = classes()
+    y = labels(prediction)
+    for same in (y[:, None], np.eye(4)[y], y.astype(float)):
+        np.testing.assert_array_equal(
+            brier_score(prediction, same, per_row=True),
+            brier_score(prediction, y, per_row=True),
+        )
+
+
+def test_ece_weights_the_gap_of_each_bin_by_its_share():
+    sure = np.array([0.55, 0.6, 0.85, 0.95, 1.0])
+    prediction = Classes(np.stack([sure, 1.0 - sure], axis=1)[None])
+    y = np.array([0, 1, 0, 1, 0])
+    # Bins of 0.1, which hold their upper edges: {0.55, 0.6}, {0.85}, {0.95, 1}.
+    gaps = np.abs([0.5 - 0.575, 1.0 - 0.85, 0.5 - 0.975])
+    assert expected_calibration_error(prediction, y, bins=10) == pytest.approx(
+        np.average(gaps, weights=[2, 1, 2])
+    )
+    diagram = reliability_diagram(prediction, y, bins=10)
+    np.testing.assert_array_equal(diagram.counts, [0, 0, 0, 0, 0, 2, 0, 0, 1, 2])
+    np.testing.assert_allclose(diagram.confidence[[5, 8, 9]], [0.575, 0.85, 0.975])
+    np.testing.assert_allclose(diagram.accuracy[[5, 8, 9]], [0.5, 1.0, 0.5])
+    assert np.isnan(diagram.accuracy[:5]).all()
+    np.testing.assert_allclose(diagram.edges, np.linspace(0.0, 1.0, 11))
+
+
+def test_ece_of_a_calibrated_prediction_is_near_its_expectation():
+    prediction = classes(rows=500)
+    errors = [
+        expected_calibration_error(prediction, labels(prediction, seed))
+        for seed in range(60)
+    ]
+    diagram = reliability_diagram(prediction, labels(prediction))
+    filled = diagram.counts > 0
+    counts, confidence = diagram.counts[filled], diagram.confidence[filled]
+    variances = counts * confidence * (1.0 - confidence)
+    expected = np.sqrt(2.0 * variances / np.pi).sum() / counts.sum()
+    # The gaps of bins with few rows are not normal, which costs some percent.
+    standard_error = np.std(errors) / np.sqrt(len(errors))
+    assert abs(np.mean(errors) - expected) < 4.0 * standard_error + 0.05 * expected
+
+
+def test_an_overconfident_prediction_has_a_large_ece():
+    prediction = classes(rows=500)
+    y = labels(prediction)
+    sharper = prediction.probabilities**3
+    sharper = Classes((sharper / sharper.sum(axis=1, keepdims=True))[None])
+    assert expected_calibration_error(sharper, y) > 0.15
+    assert expected_calibration_error(prediction, y) < 0.1
+
+
+@pytest.mark.parametrize("bins", [0, -1, 2.5, True])
+def test_bins_must_be_a_positive_integer(bins):
+    with pytest.raises(ValueError, match="Received: bins="):
+        reliability_diagram(classes(), labels(classes()), bins=bins)

@@ -1,0 +1,316 @@
+"""The scores as metrics of Keras models, in compiled steps."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.ensembles import ALMOST_A_POINT
+from tests.scores.metrics.known_predictions import (
+    OrderedClasses,
+    classes,
+    labels,
+)
+from tfbbb import metrics
+from tfbbb.base.call_context import call_with, current_call
+from tfbbb.scores.metrics.step_prediction import StepPrediction
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(41, 3)).astype("float32")
+Y = (10.0 + X[:, :2] + GENERATOR.normal(size=(41, 2))).astype("float32")
+LABELS = GENERATOR.integers(3, size=41)
+WEIGHTS = GENERATOR.uniform(size=41).astype("float32")
+
+
+def network(likelihood, units, members=1):
+    """Returns a model whose draws hardly differ, but for its members."""
+    inputs = keras.Input((3,))
+    outputs = tfbbb.layers.DenseVariational(
+        units,
+        posterior=ALMOST_A_POINT,
+        bias_posterior=ALMOST_A_POINT,
+        kl_weight=1e-3,
+    )(inputs)
+    return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+
+
+def of_numbers(members=1):
+    model = network(tfbbb.likelihoods.Normal(heteroscedastic=True), 4, members)
+    model.likelihood.adapt(Y)
+    return model
+
+
+def of_classes(members=1):
+    return network("categorical", 3, members)
+
+
+def step_of(model, x=X):
+    """Returns the prediction that a step of the model scores."""
+    outputs = model.with_learned_parameters(tf.convert_to_tensor(model(x)))
+    by_member = tf.reshape(outputs, [-1, len(x), outputs.shape[-1]])
+    return StepPrediction(model.likelihood, tf.transpose(by_member, [1, 0, 2]))
+
+
+class Arrays:
+    """A step's prediction as `tfbbb.Predictive` would have it, as arrays."""
+
+    def __init__(self, step):
+        self._step = step
+
+    def __getattr__(self, name):
+        value = getattr(self._step, name)
+        as_it_is = callable(value) or name in ("discrete", "mask")
+        return value if as_it_is else np.asarray(value)
+
+
+def evaluated(model, chosen, y, weights=None, **options):
+    """Returns metrics by Keras, in batches that do not divide the rows."""
+    name = "metrics" if weights is None else "weighted_metrics"
+    model.compile(**{name: chosen}, **options)
+    return model.evaluate(
+        X, y, batch_size=16, sample_weight=weights, verbose=0, return_dict=True
+    )
+
+
+NUMBERS = {
+    "mixture_nll": (metrics.NegativeLogLikelihood, metrics.negative_log_likelihood),
+    "rmse": (metrics.RootMeanSquaredError, metrics.root_mean_squared_error),
+    "crps": (metrics.CRPS, metrics.crps),
+    "coverage": (metrics.IntervalCoverage, metrics.interval_coverage),
+    "width": (metrics.IntervalWidth, lambda p, y: metrics.interval_width(p)),
+    "calibration": (metrics.CalibrationError, metrics.calibration_error),
+    "aurc": (metrics.AreaUnderRiskCoverage, metrics.area_under_risk_coverage),
+}
+CLASSES = {
+    "mixture_nll": (metrics.NegativeLogLikelihood, metrics.negative_log_likelihood),
+    "brier": (metrics.BrierScore, metrics.brier_score),
+    "ece": (metrics.ExpectedCalibrationError, metrics.expected_calibration_error),
+    "aurc": (metrics.AreaUnderRiskCoverage, metrics.area_under_risk_coverage),
+}
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_a_step_scores_the_mixture_of_its_draws(kind, members):
+    if kind == "numbers":
+        model, y, pairs = of_numbers(members), Y, NUMBERS
+    else:
+        model, y, pairs = of_classes(members), LABELS, CLASSES
+    prediction = Arrays(step_of(model))
+    found = evaluated(
+        model, [metric(name=name) for name, (metric, _) in pairs.items()], y
+    )
+    for name, (_, function) in pairs.items():
+        # Draws differ by 1e-6. The metric integrates the area, the function sums it.
+        tolerance = {"rel": 0.2} if name == "aurc" else {"rel": 1e-4}
+        assert found[name] == pytest.approx(function(prediction, y), **tolerance)
+
+
+@pytest.mark.parametrize("kind", ["counts", "ordered classes"])
+def test_a_step_scores_counts_and_ordered_classes(kind):
+    counts = kind == "counts"
+    likelihood = (
+        tfbbb.likelihoods.Poisson() if counts else tfbbb.likelihoods.OrderedLogistic(4)
+    )
+    model = network(likelihood, 1, members=2)
+    y = (
+        GENERATOR.poisson(2.0, size=(41, 1))
+        if counts
+        else GENERATOR.integers(4, size=41)
+    )
+    prediction = Arrays(step_of(model))
+    names = [name for name in NUMBERS if counts or name != "rmse"]
+    found = evaluated(model, [NUMBERS[name][0](name=name) for name in names], y)
+    for name in names:
+        metric = NUMBERS[name][0]()
+        metric.update_state(y, prediction)
+        assert found[name] == pytest.approx(float(metric.result()), rel=1e-3)
+
+
+def test_sample_weights_weight_the_scores():
+    model = of_numbers(2)
+    prediction = Arrays(step_of(model))
+    names = ("mixture_nll", "rmse", "crps", "coverage")
+    found = evaluated(
+        model, [NUMBERS[name][0](name=name) for name in names], Y, WEIGHTS
+    )
+    for name in names:
+        rows = NUMBERS[name][1](prediction, Y, per_row=True).reshape(41, -1)
+        power = 2 if name == "rmse" else 1
+        weighted = np.average((rows**power).mean(axis=1), weights=WEIGHTS)
+        assert found[name] == pytest.approx(weighted ** (1 / power), rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_metrics_accept_predictions(kind):
+    model = of_numbers() if kind == "numbers" else of_classes()
+    y, pairs = (Y, NUMBERS) if kind == "numbers" else (LABELS, CLASSES)
+    prediction = model.predictive(X, num_samples=5)
+    for name, (metric, function) in pairs.items():
+        if name == "aurc":
+            continue
+        metric = metric()
+        metric.update_state(y, prediction)
+        expected = function(prediction, y)
+        assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
+        metric.reset_state()
+        assert float(metric.result()) == 0.0
+
+
+def test_fit_reports_metrics_of_training_and_validation():
+    model = of_numbers(2)
+    chosen = [metric() for metric, _ in NUMBERS.values()]
+    model.compile(metrics=chosen)
+    history = model.fit(
+        X, Y, batch_size=16, epochs=2, validation_data=(X[:9], Y[:9]), verbose=0
+    ).history
+    for metric in chosen:
+        for name in (metric.name, f"val_{metric.name}"):
+            assert np.isfinite(history[name]).all()
+
+
+def test_several_draws_in_a_step_are_one_mixture():
+    inputs = keras.Input((3,))
+    estimator = tfbbb.estimators.Weight(num_samples=4)
+    outputs = tfbbb.layers.DenseVariational(2, estimator=estimator)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs)
+    model.compile(metrics=[metrics.NegativeLogLikelihood()])
+    history = model.fit(X, Y, epochs=1, batch_size=41, verbose=0).history
+    # Jensen's inequality.
+    assert history["negative_log_likelihood"][0] < history["nll"][0]
+
+
+def test_keras_own_metrics_still_see_the_mean():
+    model = of_numbers(3)
+    metric = keras.metrics.RootMeanSquaredError("keras_rmse")
+    expected = metrics.root_mean_squared_error(Arrays(step_of(model)), Y)
+    found = evaluated(model, [metric], Y)["keras_rmse"]
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_members_rank_rows_from_outside():
+    model = of_classes(3)
+    marks = (np.arange(41) % 2).astype(int)
+    metric = metrics.OutOfDistributionAUROC("mutual_information")
+    step = Arrays(step_of(model))
+    alone = metrics.OutOfDistributionAUROC("mutual_information")
+    alone.update_state(marks, step)
+    found = evaluated(model, [metric], marks)[metric.name]
+    assert found == pytest.approx(float(alone.result()), abs=5e-3)
+
+
+def test_one_draw_has_no_epistemic_uncertainty():
+    metric = metrics.OutOfDistributionAUROC("mutual_information")
+    with pytest.raises(ValueError, match="at least two draws"):
+        evaluated(of_classes(), [metric], np.zeros(41, int))
+
+
+@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.parametrize("units", [1, 3])
+def test_plain_keras_models_may_output_probabilities_or_logits(units, from_logits):
+    logits = GENERATOR.normal(size=(41, units)).astype("float32")
+    y = LABELS if units == 3 else LABELS % 2
+    if units == 1:
+        probabilities = np.asarray(keras.ops.sigmoid(logits))
+        probabilities = np.concatenate([1.0 - probabilities, probabilities], axis=1)
+    else:
+        probabilities = np.asarray(keras.ops.softmax(logits))
+    expected = OrderedClasses(probabilities[None])
+    outputs = logits if from_logits else probabilities[:, -units:]
+    for metric, function in (
+        (metrics.BrierScore, metrics.brier_score),
+        (metrics.ExpectedCalibrationError, metrics.expected_calibration_error),
+    ):
+        metric = metric(from_logits=from_logits)
+        model = keras.Sequential([keras.Input((units,)), keras.layers.Identity()])
+        model.compile(loss="mse", metrics=[metric])
+        targets = y[:, None] if units == 1 else np.eye(3)[y]
+        found = model.evaluate(outputs, targets, verbose=0, return_dict=True)
+        assert found[metric.name] == pytest.approx(function(expected, y), rel=1e-5)
+
+
+def test_plain_keras_models_have_an_rmse():
+    metric = metrics.RootMeanSquaredError()
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Identity()])
+    model.compile(loss="mse", metrics=[metric])
+    found = model.evaluate(Y + 3.0, Y, verbose=0, return_dict=True)
+    assert found[metric.name] == pytest.approx(3.0, rel=1e-5)
+
+
+def test_plain_keras_models_are_refused_by_distribution_scores():
+    for metric in (
+        metrics.NegativeLogLikelihood(),
+        metrics.CRPS(),
+        metrics.IntervalCoverage(),
+        metrics.IntervalWidth(),
+        metrics.CalibrationError(),
+        metrics.AreaUnderRiskCoverage(),
+        metrics.OutOfDistributionAUPR(),
+    ):
+        with pytest.raises(ValueError, match=r"Compile a `tfbbb\.BayesianModel`"):
+            metric.update_state(Y, tf.zeros_like(Y))
+
+
+@pytest.mark.parametrize(
+    "metric", [metrics.CRPS, metrics.IntervalWidth, metrics.CalibrationError]
+)
+def test_unordered_classes_are_refused_in_a_step(metric):
+    with pytest.raises(ValueError, match="without an order"):
+        evaluated(of_classes(), [metric()], LABELS)
+
+
+def test_scores_of_classes_are_refused_in_a_step_of_numbers():
+    with pytest.raises(ValueError, match="scores predictions of classes"):
+        evaluated(of_numbers(), [metrics.BrierScore()], Y)
+
+
+def test_no_prediction_remains_after_a_step():
+    with call_with(prediction=step_of(of_classes())):
+        assert current_call().prediction is not None
+    assert current_call().prediction is None
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        metrics.AreaUnderRiskCoverage(by="epistemic"),
+        metrics.BrierScore(from_logits=True),
+        metrics.CalibrationError(levels=[0.1, 0.5]),
+        metrics.CRPS(name="score"),
+        metrics.ExpectedCalibrationError(bins=7),
+        metrics.IntervalCoverage(0.5),
+        metrics.IntervalWidth(0.5),
+        metrics.NegativeLogLikelihood(),
+        metrics.OutOfDistributionAUPR(by="variance"),
+        metrics.OutOfDistributionAUROC(by="entropy"),
+        metrics.RootMeanSquaredError(),
+    ],
+    ids=lambda metric: type(metric).__name__,
+)
+def test_metrics_are_restored_from_json(metric):
+    config = json.loads(json.dumps(keras.metrics.serialize(metric)))
+    again = keras.metrics.deserialize(config)
+    assert type(again) is type(metric)
+    assert again.get_config() == metric.get_config()
+
+
+def test_a_saved_model_keeps_its_metrics(tmp_path):
+    model = of_numbers()
+    model.compile(metrics=[metrics.IntervalCoverage(0.5, name="half")])
+    model.fit(X, Y, verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert "half" in again.evaluate(X, Y, verbose=0, return_dict=True)
+
+
+def test_ordered_classes_count_with_their_share_of_the_step():
+    prediction = classes(rows=500, kind=OrderedClasses)
+    y = labels(prediction)
+    metric = metrics.CalibrationError()
+    metric.update_state(y, prediction)
+    # Their expectation over the seed, which spreads by less than one row in a hundred.
+    functions = [metrics.calibration_error(prediction, y, seed=s) for s in range(20)]
+    assert float(metric.result()) <= np.mean(functions)

@@ -1,0 +1,158 @@
+"""The mixture of the draws of a step, against what prediction makes of many draws."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+from tfbbb import likelihoods, metrics
+from tfbbb.base.call_context import call_with
+from tfbbb.scores.metrics import crps
+from tfbbb.scores.metrics.step_prediction import StepPrediction
+
+LIKELIHOODS = {
+    "normal": likelihoods.Normal(heteroscedastic=True),
+    "student_t": likelihoods.StudentT(),
+    "gamma": likelihoods.Gamma(),
+    "normal_mixture": likelihoods.NormalMixture(2),
+    "poisson": likelihoods.Poisson(),
+    "ordered_logistic": likelihoods.OrderedLogistic(4),
+}
+
+
+def step(name, draws, rows=5):
+    """Returns the prediction of a step of random outputs."""
+    likelihood = LIKELIHOODS[name]
+    num_outputs = likelihood.num_outputs(4 if name == "ordered_logistic" else 1)
+    if not likelihood.built:
+        likelihood.build((None, num_outputs))
+    outputs = np.random.default_rng(0).normal(size=(rows, draws, num_outputs))
+    return StepPrediction(likelihood, outputs)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_quantiles_invert_the_distribution_function(name, draws):
+    prediction = step(name, draws)
+    levels = [0.05, 0.5, 0.9]
+    quantiles = prediction.quantile(levels)
+    assert quantiles.shape == (5, 3, 1)
+    for index, level in enumerate(levels):
+        reached = prediction.cdf(quantiles[:, index]).numpy()
+        if prediction.discrete:
+            assert np.all(reached >= level)
+            before = prediction.cdf(quantiles[:, index] - 1.0)
+            assert np.all(before < level)
+        else:
+            np.testing.assert_allclose(reached, level, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_variances_of_draws_add_up(name):
+    prediction, likelihood = step(name, 4), LIKELIHOODS[name]
+    means = likelihood.mean(prediction._outputs).numpy()
+    noise = likelihood.variance(prediction._outputs).numpy().mean(axis=1)
+    np.testing.assert_allclose(prediction.mean, means.mean(axis=1))
+    np.testing.assert_allclose(prediction.epistemic, means.var(axis=1, ddof=1))
+    np.testing.assert_allclose(prediction.aleatoric, noise)
+    np.testing.assert_allclose(
+        np.square(prediction.stddev), means.var(axis=1, ddof=1) + noise
+    )
+
+
+def test_information_of_draws_adds_up():
+    prediction = step("ordered_logistic", 4)
+    likelihood = LIKELIHOODS["ordered_logistic"]
+    of_draws = likelihood.probabilities(prediction._outputs).numpy()
+    np.testing.assert_allclose(prediction.probabilities, of_draws.mean(axis=1))
+    entropy = stats.entropy(of_draws.mean(axis=1), axis=-1)
+    np.testing.assert_allclose(prediction.entropy, entropy)
+    expected = stats.entropy(of_draws, axis=-1).mean(axis=1)
+    np.testing.assert_allclose(prediction.mutual_information, entropy - expected)
+
+
+@pytest.mark.parametrize("name", ["normal", "ordered_logistic"])
+def test_one_draw_has_no_epistemic_part(name):
+    prediction = step(name, 1)
+    assert np.all(prediction.epistemic.numpy() == 0.0)
+    np.testing.assert_array_equal(prediction.variance, prediction.aleatoric)
+    if name == "ordered_logistic":
+        np.testing.assert_allclose(prediction.mutual_information, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_crps_is_the_integral_of_the_distribution_function(name, draws):
+    prediction = step(name, draws)
+    ends = prediction.quantile([1e-6, 1.0 - 1e-6]).numpy()
+    if prediction.discrete:
+        y = np.ones((5, 1))
+        nodes = np.arange(ends.max() + 2.0)
+        weights = np.ones(len(nodes))
+    else:
+        y = prediction.quantile([0.7])[:, 0].numpy()
+        nodes = np.linspace(ends.min() - 1.0, ends.max() + 1.0, 200_001)
+        weights = np.full(len(nodes), nodes[1] - nodes[0])
+    below = LIKELIHOODS[name].cdf(nodes[:, None, None, None], prediction._outputs)
+    below = np.moveaxis(below.numpy().mean(axis=2), 0, -1)
+    brute = (weights * np.square(below - (nodes >= y[..., None]))).sum(axis=-1)
+
+    class Arrays:
+        """As `crps` would get it from `predictive`."""
+
+        def __getattr__(self, name):
+            value = getattr(prediction, name)
+            return np.asarray(value) if tf.is_tensor(value) else value
+
+    targets = y[:, 0].astype(int) if name == "ordered_logistic" else y
+    found = crps(Arrays(), targets, per_row=True)
+    # Where a sum takes a node for the target, it is wrong by half a step.
+    half = 0.0 if prediction.discrete else 0.5 * weights[0]
+    np.testing.assert_allclose(found, brute, rtol=1e-3, atol=half)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_places_of_a_row_score_like_rows_except_nll(draws):
+    generator = np.random.default_rng(1)
+    outputs = generator.normal(size=(5, draws, 4, 2))
+    by_place = np.moveaxis(outputs, 2, 1).reshape(20, draws, 2)
+    rows = StepPrediction(LIKELIHOODS["normal"], by_place)
+    places = StepPrediction(LIKELIHOODS["normal"], outputs)
+    y = generator.normal(size=(5, 4, 1))
+    chosen = [
+        metrics.CRPS(),
+        metrics.RootMeanSquaredError(),
+        metrics.IntervalCoverage(),
+        metrics.IntervalWidth(),
+        metrics.CalibrationError(),
+    ]
+    for metric in chosen:
+        with call_with(prediction=places):
+            metric.update_state(y, places.mean)
+        found = float(metric.result())
+        metric.reset_state()
+        with call_with(prediction=rows):
+            metric.update_state(y.reshape(20, 1), rows.mean)
+        assert found == pytest.approx(float(metric.result()), rel=1e-5)
+    likelihood = metrics.NegativeLogLikelihood()
+    with call_with(prediction=places):
+        likelihood.update_state(y, places.mean)
+    joint = -rows.log_prob(y.reshape(20, 1)).numpy().reshape(5, 4).sum(axis=1)
+    assert float(likelihood.result()) == pytest.approx(joint.mean(), rel=1e-5)
+
+
+def test_numbers_have_no_class_attributes():
+    for name in ("probabilities", "entropy", "mutual_information"):
+        with pytest.raises(AttributeError, match="classes only"):
+            getattr(step("normal", 2), name)
+
+
+def test_unordered_classes_have_no_distribution_function():
+    likelihood = likelihoods.Categorical()
+    likelihood.build((None, 3))
+    prediction = StepPrediction(likelihood, keras.ops.zeros((2, 1, 3)))
+    with pytest.raises(ValueError, match="Received: likelihood=Categorical"):
+        prediction.cdf([[0.0], [1.0]])
+    with pytest.raises(ValueError, match="Received: likelihood=Categorical"):
+        prediction.quantile([0.5])

@@ -1,0 +1,262 @@
+"""One picture of each kind, of fixed numbers.
+
+python -m tests.plots.pictures              draws what the tests compare with, anew
+python -m tests.plots.pictures docs/plots.png      draws all of them as one, with text
+"""
+
+import math
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+from scipy import stats
+
+from tests.scores.plots.normal_prediction import NormalPrediction
+from tfbbb import plots
+from tfbbb.lab import plots as lab_plots
+
+BASELINE = Path(__file__).parent / "baseline"
+
+
+def predictive_band(axes):
+    generator = np.random.default_rng(0)
+    x = np.concatenate([generator.uniform(-3, -0.5, 40), generator.uniform(1, 2.5, 30)])
+    noise = 0.1 + 0.12 * (x + 3)
+    data = (x, np.sin(1.5 * x) + noise * generator.normal(size=x.shape))
+    grid = np.linspace(-4, 4, 200)
+    distance = np.maximum(np.abs(np.abs(grid + 0.2) - 1.5) - 1.0, 0.0)
+    prediction = NormalPrediction(
+        mean=np.sin(1.5 * grid)[:, None],
+        epistemic=(0.08 + 0.4 * distance)[:, None] ** 2,
+        aleatoric=np.maximum(0.1 + 0.12 * (grid + 3), 0.1)[:, None] ** 2,
+    )
+    plots.predictive_band(
+        prediction, grid, data=data, xlabel="x (m)", label="y (m)", axes=axes
+    )
+
+
+def intervals(axes):
+    generator = np.random.default_rng(1)
+    mean = generator.gamma(4.0, 30.0, size=(60, 1))
+    prediction = NormalPrediction(mean, (0.1 * mean) ** 2, (20 + 0.15 * mean) ** 2)
+    truth = mean + prediction.stddev * generator.normal(size=(60, 1))
+    plots.intervals(prediction, truth, label="price (k€)", axes=axes)
+
+
+def pit_values(rows):
+    """Returns those of predictions two thirds as wide as they should be."""
+    errors = 1.5 * np.random.default_rng(1).normal(size=rows)
+    return stats.norm.cdf(errors)
+
+
+def calibration_curve(axes):
+    plots.calibration_curve(pit_values(200), axes=axes)
+
+
+def pit_histogram(axes):
+    plots.pit_histogram(pit_values(400), axes=axes)
+
+
+def reliability_diagram(axes):
+    confidence = np.linspace(0.35, 0.95, 7)
+    counts = np.array([5, 54, 91, 87, 97, 108, 148])
+    right = np.round(counts * (0.3 + 0.5 * confidence))
+    measured = SimpleNamespace(
+        edges=np.linspace(0.0, 1.0, 11),
+        counts=np.pad(counts, (3, 0)),
+        confidence=np.pad(confidence, (3, 0), constant_values=np.nan),
+        accuracy=np.pad(right / counts, (3, 0), constant_values=np.nan),
+    )
+    plots.reliability_diagram(measured, axes=axes)
+
+
+def risk_coverage(axes):
+    generator = np.random.default_rng(3)
+    mean, stddev = generator.normal(size=(300, 1)), generator.gamma(3.0, size=(300, 1))
+    prediction = NormalPrediction(
+        mean, epistemic=generator.gamma(2.0, size=(300, 1)), aleatoric=stddev**2
+    )
+    truth = mean + prediction.stddev * generator.normal(size=(300, 1))
+    plots.risk_coverage(
+        prediction,
+        truth,
+        by=["variance", "epistemic"],
+        label="mean squared error (m²)",
+        axes=axes,
+    )
+
+
+def out_of_distribution(axes):
+    generator = np.random.default_rng(4)
+    plots.out_of_distribution(
+        generator.gamma(1.5, 0.05, 800),
+        generator.gamma(4.0, 0.08, 300),
+        label="mutual information of class and weights (nats)",
+        axes=axes,
+    )
+
+
+def signal_to_noise(axes):
+    generator = np.random.default_rng(5)
+    ratios = {
+        name: np.abs(generator.normal(size=size)) * scale
+        for name, size, scale in (
+            ("dense", 7840, 0.5),
+            ("dense_1", 1600, 2.0),
+            ("dense_2", 100, 9.0),
+        )
+    }
+    ratios["dense"][:2000] = 0.0
+    plots.signal_to_noise(ratios, axes=axes)
+
+
+def pruning_curve(axes):
+    shares = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98])
+    figures = {
+        "signal to noise": -0.1 - 0.6 * shares**20,
+        "at random": -0.1 - 1.1 * shares**2,
+    }
+    curves = {
+        name: SimpleNamespace(shares=shares, figures=values)
+        for name, values in figures.items()
+    }
+    lab_plots.pruning_curve(curves, label="log-likelihood per row (nats)", axes=axes)
+
+
+def elbo_curve(axes):
+    epochs = np.arange(60)
+    nll = 1.0 + 2.0 * np.exp(-epochs / 3) - 0.004 * epochs
+    temperature = np.minimum(epochs / 20, 1.0)
+    history = {
+        "nll": nll,
+        "loss": nll + temperature * (0.3 + 0.2 * np.exp(-epochs / 15)),
+        "kl": 30 + 20 * np.exp(-epochs / 15),
+        "val_nll": nll + 0.05 + 2e-4 * np.maximum(epochs - 20, 0) ** 1.7,
+        "temperature": temperature,
+    }
+    plots.elbo_curve(history, axes=axes)
+
+
+def two_component(points):
+    """Returns the log density of a mixture of two normals."""
+    parts = [
+        ([-1.2, -0.6], [[0.5, 0.2], [0.2, 0.3]]),
+        ([1.4, 0.9], [[0.3, 0], [0, 0.4]]),
+    ]
+    densities = [stats.multivariate_normal(*part).pdf(points) for part in parts]
+    return np.log(0.6 * densities[0] + 0.4 * densities[1])
+
+
+def posterior_contours(axes):
+    generator = np.random.default_rng(6)
+    samples = generator.multivariate_normal([1.4, 0.9], [[0.3, 0], [0, 0.4]], size=60)
+    plots.posterior_contours(
+        two_component,
+        {
+            "reverse KL": ([-1.2, -0.6], [[0.37, 0.0], [0.0, 0.22]]),
+            "forward KL": ([-0.16, 0.0], [[2.04, 1.06], [1.06, 0.88]]),
+            "start": [-3.0, 1.0],
+            "chain": samples,
+        },
+        limits=((-4.0, 4.0), (-3.5, 3.5)),
+        axes=axes,
+    )
+
+
+def posterior_comparison(axes):
+    generator = np.random.default_rng(7)
+    x = generator.uniform(-1.0, 1.0, 12)
+    data = (x, np.sin(3.0 * x) + 0.2 * generator.normal(size=12))
+    grid = np.linspace(-1.5, 1.5, 100)
+    spread = 0.05 + 0.3 * np.maximum(np.abs(grid) - 0.9, 0.0)
+    bayes = NormalPrediction(
+        mean=np.sin(3.0 * grid)[:, None] * 0.9,
+        epistemic=spread[:, None],
+        aleatoric=np.full((100, 1), 0.04),
+    )
+    plots.posterior_comparison(
+        {
+            "maximum likelihood": np.sin(3.0 * grid) + 0.4 * grid**5,
+            "MAP": np.sin(3.0 * grid) + 0.1 * grid**3,
+            "Bayes": bayes,
+        },
+        grid,
+        data=data,
+        truth=np.sin(3.0 * grid),
+        axes=axes,
+    )
+
+
+def evidence_curve(axes):
+    degrees = np.arange(1, 9)
+    evidence = -20.0 - 25.0 * np.exp(-2.0 * (degrees - 1)) - 1.5 * degrees
+    estimates = [
+        SimpleNamespace(value=value - 0.4 * degree, standard_error=1.0)
+        for value, degree in zip(evidence, degrees, strict=True)
+    ]
+    lab_plots.evidence_curve(degrees, {"exact": evidence, "ELBO": estimates}, axes=axes)
+
+
+PICTURES = {
+    draw.__name__: draw
+    for draw in (
+        predictive_band,
+        posterior_comparison,
+        posterior_contours,
+        evidence_curve,
+        intervals,
+        calibration_curve,
+        pit_histogram,
+        reliability_diagram,
+        risk_coverage,
+        out_of_distribution,
+        signal_to_noise,
+        pruning_curve,
+        elbo_curve,
+    )
+}
+
+
+def save_without_text(name, path):
+    """Draws a picture without what fonts decide: text, and where it leaves room."""
+    with style.context("default"):
+        figure = Figure(figsize=(3.2, 2.4), dpi=100)
+        axes = figure.add_axes((0.1, 0.1, 0.85, 0.7))
+        PICTURES[name](axes)
+        for each in (axes, *axes.child_axes):
+            each.set(xlabel="", ylabel="", title="")
+            for axis in (each.xaxis, each.yaxis):
+                axis.set_major_formatter(NullFormatter())
+                axis.set_minor_formatter(NullFormatter())
+            for text in each.texts:
+                text.set_visible(False)
+            if each.get_legend() is not None:
+                each.get_legend().remove()
+        figure.savefig(path, metadata={"Software": None})
+
+
+def save_all_as_one(path):
+    with style.context("default"):
+        figure = Figure(figsize=(16, 30), layout="constrained")
+        places = figure.subplots(math.ceil(len(PICTURES) / 2), 2).flat
+        for axes, (name, draw) in zip(places, PICTURES.items(), strict=False):
+            draw(axes)
+            axes.set_title(name, loc="left", family="monospace")
+        for axes in places[len(PICTURES) :]:
+            axes.set_axis_off()
+        figure.savefig(path, dpi=75)
+
+
+if __name__ == "__main__":
+    matplotlib.use("Agg")
+    if len(sys.argv) > 1:
+        save_all_as_one(sys.argv[1])
+    else:
+        BASELINE.mkdir(exist_ok=True)
+        for picture in PICTURES:
+            save_without_text(picture, BASELINE / f"{picture}.png")

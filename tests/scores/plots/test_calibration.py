@@ -1,0 +1,137 @@
+import re
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from scipy import stats
+
+from tests.scores.plots.normal_prediction import NormalPrediction
+from tfbbb.scores.metrics import pit_values
+from tfbbb.scores.plots import calibration_curve, pit_histogram
+from tfbbb.scores.plots.sampling_band import sampling_band
+from tfbbb.scores.plots.style import BLUE, VERMILION
+
+
+@pytest.fixture
+def values():
+    return np.random.default_rng(0).uniform(size=60)
+
+
+def test_the_band_is_the_narrowest_with_its_confidence():
+    lower, upper = sampling_band(30, 0.3, 0.9)
+    counts = stats.binom(30, 0.3)
+    assert counts.cdf(upper) - counts.cdf(lower - 1) >= 0.9
+    assert counts.cdf(lower) > 0.05
+    assert counts.sf(upper - 1) > 0.05
+
+
+def test_the_band_of_a_certain_count_is_a_point():
+    assert [ends.tolist() for ends in sampling_band(9, [0.0, 1.0], 0.95)] == [
+        [0, 9]
+    ] * 2
+
+
+def test_the_curve_counts_the_rows_within_each_central_interval(values):
+    axes = calibration_curve(values, axes=Figure().subplots())
+    _, curve = axes.lines
+    levels, shares = curve.get_data()
+    expected = [
+        100 * np.mean((values >= 0.5 - p / 2) & (values <= 0.5 + p / 2))
+        for p in levels / 100
+    ]
+    np.testing.assert_allclose(shares, expected)
+    assert shares[-1] == 100.0
+
+
+def test_the_curve_includes_values_at_its_levels():
+    # 0.35 is the lower end of the interval of 30 %, though 2 * 0.35 - 1 is not -0.3.
+    axes = calibration_curve([0.35], axes=Figure().subplots())
+    assert axes.lines[1].get_ydata()[[29, 30]].tolist() == [0.0, 100.0]
+
+
+def test_the_band_of_the_curve_is_binomial(values):
+    axes = calibration_curve(values, confidence=0.9, axes=Figure().subplots())
+    vertices = axes.collections[0].get_paths()[0].vertices
+    half = np.sort(vertices[vertices[:, 0] == 50.0][:, 1])[[0, -1]]
+    np.testing.assert_allclose(
+        half, 100 * stats.binom.ppf([0.05, 0.95], 60, 0.5) / 60, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("rows", [20, 1000])
+def test_the_band_of_the_histogram_has_its_confidence(
+    rows,
+):
+    axes = pit_histogram(
+        np.linspace(0.0, 1.0, rows), bins=8, confidence=0.8, axes=Figure().subplots()
+    )
+    lower, upper = axes.patches[0].get_bbox().intervaly
+    runs = 20_000
+    counts = np.random.default_rng(0).multinomial(rows, [1 / 8] * 8, size=runs)
+    inside = ((counts >= lower) & (counts <= upper)).all(axis=1).mean()
+    # Bonferroni's bound, but for four standard errors.
+    assert inside > 0.8 - 4 * np.sqrt(0.8 * 0.2 / runs)
+
+
+def test_bars_beyond_the_band_have_another_colour():
+    values = np.concatenate([np.full(80, 0.99), np.linspace(0.01, 0.89, 20)])
+    axes = pit_histogram(values, bins=10, axes=Figure().subplots())
+    bars = axes.patches[1:]
+    assert [bar.get_height() for bar in bars] == [*np.histogram(values, 10, (0, 1))[0]]
+    colors = [to_hex(bar.get_facecolor()).upper() for bar in bars]
+    assert colors[-1] == VERMILION
+    assert BLUE in colors
+
+
+@pytest.mark.parametrize(("rows", "bins"), [(6, 5), (120, 12), (10_000, 20)])
+def test_the_number_of_bins_grows_with_the_rows(rows, bins):
+    axes = pit_histogram(np.linspace(0.0, 1.0, rows), axes=Figure().subplots())
+    assert len(axes.patches[1:]) == bins
+
+
+@pytest.mark.parametrize("draw", [calibration_curve, pit_histogram])
+def test_a_prediction_is_drawn_as_the_values_of_its_target(draw):
+    generator = np.random.default_rng(0)
+    mean = generator.normal(size=(40, 2))
+    prediction = NormalPrediction(mean, np.ones_like(mean), np.ones_like(mean))
+    y = mean + generator.normal(size=mean.shape)
+    of_prediction = draw(prediction, y, target=1, axes=Figure().subplots())
+    of_values = draw(pit_values(prediction, y)[:, 1], axes=Figure().subplots())
+    if draw is pit_histogram:
+        heights = [
+            [bar.get_height() for bar in a.patches] for a in (of_prediction, of_values)
+        ]
+        assert heights[0] == heights[1]
+    else:
+        np.testing.assert_array_equal(
+            of_prediction.lines[1].get_ydata(), of_values.lines[1].get_ydata()
+        )
+
+
+@pytest.mark.parametrize("draw", [calibration_curve, pit_histogram])
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([0.5, 1.5],), {}, "Received: values from 0.5 to 1.5"),
+        (([-0.1],), {}, "Received: values from -0.1 to -0.1"),
+        (([],), {}, "`prediction` must be an array of shape"),
+        (([0.5, np.nan],), {}, "Received: 1 of 2 that are not"),
+        (([0.5], [1.0]), {}, "already contain `y`"),
+        (([0.5],), {"confidence": 1.0}, "`confidence` must be a number strictly"),
+        (
+            (NormalPrediction(*np.ones((3, 4, 1))),),
+            {},
+            "Pass the true values `y`",
+        ),
+    ],
+)
+def test_invalid_arguments_are_refused(draw, arguments, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        draw(*arguments, **options, axes=Figure().subplots())
+
+
+@pytest.mark.parametrize("bins", [0, 2.5, "10"])
+def test_bins_must_be_a_positive_integer(bins):
+    with pytest.raises(ValueError, match="`bins` must be a positive integer"):
+        pit_histogram([0.5], bins=bins, axes=Figure().subplots())

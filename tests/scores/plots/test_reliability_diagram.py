@@ -1,0 +1,71 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from tests.scores.plots.class_prediction import ClassPrediction
+from tfbbb.scores.metrics import ReliabilityDiagram
+from tfbbb.scores.plots import reliability_diagram
+
+MEASURED = ReliabilityDiagram(
+    edges=np.array([0.0, 0.25, 0.5, 0.75, 1.0]),
+    counts=np.array([0, 10, 40, 50]),
+    confidence=np.array([np.nan, 0.4, 0.6, 0.9]),
+    accuracy=np.array([np.nan, 0.5, 0.6, 0.6]),
+)
+
+
+def test_dots_are_at_the_accuracy_of_each_filled_bin():
+    axes = reliability_diagram(MEASURED, axes=Figure().subplots())
+    _, near, beyond = axes.collections
+    np.testing.assert_allclose(near.get_offsets(), [[40, 50], [60, 60]])
+    # 30 of 50 at a probability of 0.9 are five standard deviations off.
+    np.testing.assert_allclose(beyond.get_offsets(), [[90, 60]])
+
+
+def test_bars_hold_the_accuracy_of_a_calibrated_model():
+    axes = reliability_diagram(MEASURED, confidence=0.8, axes=Figure().subplots())
+    bars = [segment[:, 1] for segment in axes.collections[0].get_segments()]
+    expected = [
+        100 * stats.binom.ppf([0.1, 0.9], n, p) / n
+        for n, p in ((10, 0.4), (40, 0.6), (50, 0.9))
+    ]
+    np.testing.assert_allclose(bars, expected)
+
+
+def test_the_strip_above_counts_the_rows():
+    axes = reliability_diagram(MEASURED, axes=Figure().subplots())
+    strip = axes.child_axes[0]
+    assert [bar.get_height() for bar in strip.patches] == [0, 10, 40, 50]
+    assert [bar.get_x() for bar in strip.patches] == [0, 25, 50, 75]
+    assert strip.get_xlim() == axes.get_xlim()
+
+
+def test_a_prediction_is_measured_in_the_requested_bins():
+    probabilities = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.02, 0.98]])
+    axes = reliability_diagram(
+        ClassPrediction(probabilities), [0, 1, 1, 1], bins=2, axes=Figure().subplots()
+    )
+    dots = np.concatenate([dots.get_offsets() for dots in axes.collections[1:]])
+    np.testing.assert_allclose(dots, [[100 * 0.795, 75.0]])
+
+
+@pytest.mark.parametrize(
+    ("prediction", "y", "message"),
+    [
+        (ClassPrediction(np.array([[0.5, 0.5]])), None, "Pass the true classes"),
+        (MEASURED, [0, 1], "Pass a `tfbbb.Predictive` with `y`, or what"),
+        ([[0.5, 0.5]], None, "Received: prediction of type list, y of type NoneType"),
+        (SimpleNamespace(aleatoric=1.0, mean=np.ones((1, 1))), [0], "of classes"),
+    ],
+)
+def test_invalid_arguments_are_refused(prediction, y, message):
+    with pytest.raises(ValueError, match=message):
+        reliability_diagram(prediction, y, axes=Figure().subplots())
+
+
+def test_a_confidence_must_be_a_probability():
+    with pytest.raises(ValueError, match="`confidence` must be a number strictly"):
+        reliability_diagram(MEASURED, confidence=95, axes=Figure().subplots())

@@ -1,0 +1,84 @@
+import inspect
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+from tests.scores.plots.pictures import PICTURES
+from tfbbb import plots
+from tfbbb.scores.plots import style
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_plot_draws_only_on_the_given_axes(name, monkeypatch):
+    monkeypatch.setattr(pyplot, "subplots", None)
+    settings = dict(matplotlib.rcParams)
+    given = Figure().subplots()
+    returned = []
+    draw = getattr(plots, name)
+    monkeypatch.setattr(plots, name, lambda *a, **k: returned.append(draw(*a, **k)))
+    PICTURES[name](given)
+    assert returned == [given]
+    assert not pyplot.get_fignums()
+    assert dict(matplotlib.rcParams) == settings
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_plot_labels_its_axes_and_its_content(name):
+    axes = Figure().subplots()
+    PICTURES[name](axes)
+    # Rows of the ratios of layers are named by their ticks.
+    assert axes.get_xlabel()
+    assert axes.get_ylabel() or name == "signal_to_noise"
+    assert axes.get_legend().get_texts()
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_plot_can_be_drawn_over_another(name):
+    axes = Figure().subplots()
+    axes.plot([0.0, 1.0], [0.0, 1.0], label="another")
+    PICTURES[name](axes)
+    PICTURES[name](axes)
+    assert axes.lines[0].get_label() == "another"
+
+
+def test_a_figure_is_created_without_axes():
+    axes = plots.pit_histogram([0.2, 0.7])
+    assert pyplot.get_fignums() == [axes.figure.number]
+    pyplot.close(axes.figure)
+
+
+def test_an_invalid_argument_leaves_no_figure():
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        plots.pit_histogram([0.2, 1.7])
+    assert not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize("axes", [Figure(), "axes", 1])
+def test_invalid_axes_are_refused(axes):
+    with pytest.raises(TypeError, match="`axes` must be Matplotlib axes"):
+        plots.pit_histogram([0.2, 0.7], axes=axes)
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_every_plot_accepts_axes_by_name(name):
+    axes = inspect.signature(getattr(plots, name)).parameters["axes"]
+    assert axes.default is None
+    assert axes.kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_legends_leave_the_data_free():
+    figure = Figure(figsize=(8, 4.5))
+    axes = figure.subplots()
+    plots.pit_histogram(np.full(50, 0.95), axes=axes)
+    figure.canvas.draw()
+    legend = axes.get_legend().get_window_extent()
+    assert all(bar.get_window_extent().y1 <= legend.y0 for bar in axes.patches[1:])
+
+
+def test_many_dots_are_smaller_and_fainter_than_few():
+    few, many = style.dots(10), style.dots(10_000)
+    assert many["s"] < few["s"]
+    assert many["alpha"] < few["alpha"]

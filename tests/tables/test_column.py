@@ -1,0 +1,298 @@
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.tables import Column, TableError
+from tfbbb.tables.override import Override, OverrideError
+
+
+def inferred(values, rows=None):
+    return Column.infer(pa.table({"a": values}), "a", rows)
+
+
+def test_statistics_use_known_values_in_double_precision():
+    values = 1e8 + np.random.default_rng(0).normal(scale=100, size=50)
+    column = inferred([None, *values])
+    assert column.missing
+    np.testing.assert_allclose(column.mean, values.mean(), rtol=1e-14)
+    np.testing.assert_allclose(column.scale, values.std(), rtol=1e-9)
+
+
+def test_statistics_use_training_rows_and_missing_uses_all_rows():
+    column = inferred([1.0, 3.0, 100.0, None], np.array([0, 1]))
+    assert (column.mean, column.scale, column.missing) == (2.0, 1.0, True)
+
+
+def test_categories_come_from_training_rows_including_missing_as_empty_text():
+    column = inferred(["b", None, "a", "c"], np.array([0, 1, 2]))
+    assert column.categories == ("", "a", "b")
+    assert column.missing
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "read"),
+    [
+        ([True, False, None], "numeric", [1, 0, np.nan]),
+        ([1, 2, 3], "numeric", [1, 2, 3]),
+        (pa.array([2**64 - 1, 0, 7], pa.uint64()), "numeric", [2.0**64, 0, 7]),
+        ([1.5, float("nan"), 2.0], "numeric", [1.5, np.nan, 2]),
+        ([Decimal("1.25"), None, Decimal(2)], "numeric", [1.25, np.nan, 2]),
+        (pa.array([4, None, 5]).dictionary_encode(), "numeric", [4, np.nan, 5]),
+        (["a", None, ""], "categorical", ["a", "", ""]),
+        (pa.array(["a", None], pa.large_string()), "categorical", ["a", ""]),
+        (pa.array(["a", "b"]).dictionary_encode(), "categorical", ["a", "b"]),
+    ],
+)
+def test_every_type_of_numbers_or_text_is_read(values, kind, read):
+    table = pa.table({"a": values})
+    column = Column.infer(table, "a", None)
+    assert column.kind == kind
+    np.testing.assert_array_equal(column.values(table), read)
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ([b"\xff", b"x"], "binary"),
+        ([[1], [2]], "list"),
+    ],
+)
+def test_other_types_are_refused(values, type_):
+    with pytest.raises(TableError, match=f"'a' holds values of type {type_}"):
+        inferred(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3.0] * 5,
+        [0.1] * 5,
+        [0.1, None] * 5,
+        # Equal in single precision, in which models compute.
+        [1e9, 1e9 + 1, 1e9 + 2],
+        [1e-40, 2e-40, 3e-40],
+    ],
+)
+def test_a_column_with_one_value_is_constant(values):
+    column = inferred(values)
+    assert column.constant
+    assert column.scale == 1.0
+
+
+def test_tiny_units_are_not_constant():
+    assert not inferred([1e-12, 2e-12, 4e-12]).constant
+
+
+@pytest.mark.parametrize("values", [[None] * 3, [np.nan] * 3, ["", None]])
+def test_a_column_without_values_is_refused(values):
+    with pytest.raises(TableError, match=r"Column 'a' has no values; leave it out\."):
+        inferred(values)
+
+
+def test_numbers_missing_in_all_training_rows_are_refused():
+    with pytest.raises(TableError, match="no values in the training rows"):
+        inferred([None, None, 1.0], np.array([0, 1]))
+
+
+def test_more_than_a_thousand_categories_are_hashed():
+    texts = [f"t{number}" for number in range(1001)]
+    column = inferred(texts[:1000] * 2)
+    assert (len(column.categories), column.buckets) == (1000, 0)
+    column = inferred(texts * 2)
+    assert (column.categories, column.buckets) == ((), 256)
+    assert "1001 distinct texts are distributed over 256 buckets" in column.remarks[-1]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39])
+def test_infinite_values_are_refused_with_their_row(value):
+    with pytest.raises(TableError, match=r"'a' has the value .* in row 3"):
+        inferred([1.0, None, value])
+
+
+def test_missing_values_unseen_in_training_are_read():
+    assert np.isnan(inferred([1.0, 2.0]).values(pa.table({"a": [1.0, None]}))[1])
+    texts = inferred(["a", "b"]).values(pa.table({"a": ["a", None]}))
+    assert texts.tolist() == ["a", ""]
+
+
+def test_text_in_a_numeric_column_is_refused_with_its_row():
+    with pytest.raises(TableError, match="'a' has the text 'x' in row 3"):
+        inferred([1.0, 2.0]).values(pa.table({"a": ["1", "-2.5e3", "x"]}))
+
+
+def test_dates_in_a_numeric_column_are_refused():
+    asked = pa.table({"a": pa.array([0, 1], pa.date32())})
+    with pytest.raises(TableError, match=r"type date32\[day\], but must hold numbers"):
+        inferred([1.0, 2.0]).values(asked)
+
+
+def test_texts_that_are_all_numbers_are_read_as_numbers():
+    spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
+    values = inferred([1.0, None]).values(spelt)
+    np.testing.assert_array_equal(values, [1.0, -2500.0, np.nan])
+
+
+def test_numbers_in_a_text_column_are_refused_with_a_remedy():
+    with pytest.raises(TableError, match=r"cast it .*text_columns=\['a'\]"):
+        inferred(["007", "a"]).values(pa.table({"a": [7, 8]}))
+
+
+def test_a_column_entirely_missing_at_prediction_is_read():
+    asked = pa.table({"a": pa.nulls(2)})
+    assert np.isnan(inferred([1.0, None]).values(asked)).all()
+    assert inferred(["a", None]).values(asked).tolist() == ["", ""]
+
+
+def test_a_missing_column_error_suggests_a_similar_name():
+    with pytest.raises(TableError, match=r"no feature column 'a1' \(did you mean 'A1'"):
+        Column("a1", "numeric").values(pa.table({"A1": [1.0]}))
+
+
+def test_a_column_is_restored_from_json():
+    for values in ([1.0, None, 2.5], ["b", None, "é"]):
+        column = inferred(values)
+        assert Column.from_dict(json.loads(json.dumps(column.to_dict()))) == column
+
+
+def test_empty_texts_among_numbers_are_missing_values():
+    digits = [str(number) for number in range(30)]
+    column = inferred(["", *digits])
+    assert (column.kind, column.missing) == ("numeric", True)
+    assert (column.low, column.high) == (0.0, 29.0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "meaning", "read"),
+    [
+        (["$1,200", "($7)", "?"], "numeric", "number", [1200, -7, np.nan]),
+        (["12,5 %", "-1 %", "0 %"], "numeric", "number", [0.125, -0.01, 0]),
+        (["yes", "No", "NA"], "numeric", "boolean", [1, 0, np.nan]),
+        (["1:30", "0:10", ""], "numeric", "duration", [5400, 600, np.nan]),
+        (["01.02.1970", "31.12.1969"], "date", "date", [31 * 86400, -86400]),
+        (["red", "?", "NA"], "categorical", "text", ["red", "", ""]),
+        (["red", "sky blue", " -"], "categorical", "text", ["red", "sky blue", ""]),
+    ],
+)
+def test_cells_are_understood_as_people_write_them(cells, kind, meaning, read):
+    column = inferred(cells)
+    assert (column.kind, column.meaning) == (kind, meaning)
+    restored = Column.from_dict(json.loads(json.dumps(column.to_dict())))
+    assert restored == column
+    values = restored.values(pa.table({"a": cells}))
+    expected = np.array(read, dtype=values.dtype)
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_the_only_dash_among_words_is_said_to_be_missing():
+    cells = ["red", "-", "blue", "-"]
+    column = inferred(cells)
+    assert column.num_missing == 2
+    assert column.remarks == (
+        "Its '-', in 2 cells, is read as a missing value; text overrules this.",
+    )
+    # Another mark, that came later, is missing as well.
+    assert column.values(pa.table({"a": ["-", "?", "--"]})).tolist() == ["", "", "--"]
+    asked = Column.infer(pa.table({"a": cells}), "a", None, as_text=True)
+    assert asked.categories == ("-", "blue", "red")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["+", "-"], ["red", "-"], ["red", "blue", "-", "--"], ["red", "blue", "-", "?"]],
+)
+def test_a_dash_that_may_be_a_category_is_one(cells):
+    column = inferred(cells)
+    assert "-" in column.categories
+    assert not column.remarks
+
+
+def test_dates_of_every_type_are_seconds():
+    seconds = [0, 86400 * 20000 + 61, None]
+    for unit, factor in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
+        ticks = [None if s is None else s * factor for s in seconds]
+        for zone in (None, "Europe/Berlin"):
+            column = inferred(pa.array(ticks, pa.timestamp(unit, zone)))
+            table = pa.table({"a": pa.array(ticks, pa.timestamp(unit, zone))})
+            least = np.iinfo(np.int64).min
+            assert column.values(table).tolist() == [*seconds[:2], least]
+    days = pa.array([0, 3, None], pa.date32())
+    column = inferred(days)
+    assert column.values(pa.table({"a": days}))[:2].tolist() == [0, 3 * 86400]
+    assert (column.low, column.high, column.mean) == (0.0, 259200.0, 1.5)
+    # Both days are in January, at midnight.
+    assert column.cycles == ("weekday",)
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "read"),
+    [
+        ("number:decimal-comma", ["1.234", "5,5"], [1234, 5.5]),
+        ("number:percent", ["12", "5%"], [0.12, 0.05]),
+        ("number", ["5", "x", "7"], [5, np.nan, 7]),
+        ("date:day-first", ["01/02/1970"], [31 * 86400]),
+        ("date:unix-ms", [1000, 5500], [1, 5]),
+        ("duration:minutes", ["1:30"], [90]),
+        ("boolean", ["y", "n", "perhaps"], [1, 0, np.nan]),
+        ("ordered:low,middle,high", ["High", "low"], [2, 0]),
+        ("ordered:1,2,5", [5, 2], [2, 1]),
+        ("text", [7, 8], ["7", "8"]),
+        ("text", [7.0, None], ["7", ""]),
+    ],
+)
+def test_an_override_says_what_a_column_is(text, cells, read):
+    table = pa.table({"a": cells})
+    column = Column.infer(table, "a", None, override=Override.parse(text))
+    values = column.values(table)
+    np.testing.assert_array_equal(values, np.array(read, dtype=values.dtype))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("numbr", r"must be one of number, .* Received: 'numbr'"),
+        ("date:dmy", r"one of year-first, .* Received: 'date:dmy'"),
+        ("text:x", r"After text there may be no option"),
+        ("ordered:low", r"from the least to the greatest"),
+        ("ordered:a,A", r"each once"),
+        ("hashed:1", r"from 2 to 10000"),
+        ("duration:hours,minutes", "only one option"),
+        ("number:decimal-comma,decimal-point", "either a decimal point or"),
+    ],
+)
+def test_an_override_without_meaning_is_refused(text, message):
+    with pytest.raises(OverrideError, match=message):
+        Override.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "message"),
+    [
+        ("number", ["a", "b"], r"cannot be read as a number.*'a'"),
+        ("date:day-first", ["13", "x"], r"cannot be read as a date.*'13'"),
+        ("ordered:S,M", ["S", "XL"], r"text 'XL' in row 2.* S, M; add it"),
+    ],
+)
+def test_cells_that_contradict_an_override_are_refused(text, cells, message):
+    with pytest.raises(TableError, match=message):
+        Column.infer(pa.table({"a": cells}), "a", None, override=Override.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([f"id{i}" for i in range(30)], "a different text in each row"),
+        ([f"I liked the {i}th day of my stay a lot" for i in range(30)], "free text"),
+    ],
+)
+def test_texts_that_differ_in_each_row_are_refused(texts, message):
+    with pytest.raises(TableError, match=f"'a' .*{message}"):
+        inferred(texts)
+
+
+@pytest.mark.parametrize(("rows", "intervals"), [(100, 12), (4000, 20), (20_000, 48)])
+def test_more_rows_get_more_edges(rows, intervals):
+    column = inferred(np.random.default_rng(0).normal(size=rows))
+    assert len(column.edges) == intervals + 1

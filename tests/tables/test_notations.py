@@ -1,0 +1,222 @@
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfbbb.tables.notations import infer_notation, notation_from_dict
+from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.duration import DurationNotation
+from tfbbb.tables.notations.notation import Texts
+from tfbbb.tables.notations.number import NumberNotation
+
+
+def understood(cells):
+    """The finding of a column, and the numbers of its cells."""
+    texts = Texts.of(pa.array(cells, pa.string()))
+    found = infer_notation(texts.distinct())
+    if found.notation is None:
+        return found, None
+    # The record survives JSON.
+    stored = notation_from_dict(json.loads(json.dumps(found.notation.to_dict())))
+    assert stored == found.notation
+    parsed = texts.parse(stored)
+    assert found.share < 1.0 or not parsed.unreadable.any()
+    return found, parsed.numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["$1,234.50", "($7)", "-$8", "$ -9"], [1234.5, -7, -8, -9]),
+        (["1.234,5 €", "1.000.000 €", "7 €"], [1234.5, 1e6, 7]),
+        (["1\u00a0234,5", "12 345 678", "7,25"], [1234.5, 12345678, 7.25]),
+        (["CHF 1'234.50", "CHF 2\u2019000"], [1234.5, 2000]),
+        (["₹12,34,567", "₹1,000"], [1234567, 1000]),
+        (["12.3%", "5 %", "-1%"], [12.3 / 100, 0.05, -0.01]),
+        (["3.5 kg", "4 kg", "2kg"], [3.5, 4, 2]),
+        (["7 m²", "8 m²"], [7, 8]),
+        (["€1.2M", "€800K", "€900"], [1.2e6, 8e5, 900]),
+        (["−5", "+3", "4-", "1e3", ".5", "2."], [-5, 3, -4, 1000, 0.5, 2]),
+        (["5", "?", "NA", "n/a", "-", "--", "None", "null", ""], [5] + [np.nan] * 8),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(cells, numbers):
+    found, read = understood(cells)
+    assert found.notation.kind == "number"
+    np.testing.assert_array_equal(read, numbers)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["red", "green"],
+        ["3 kg", "4 lb"],
+        # Codes: leading zeros, several letters, dots.
+        ["007", "012"],
+        ["12A", "7B", "3C"],
+        ["1.2.3", "1.10.4"],
+        ["(5", "6"],
+        ["1,23,4", "5"],
+        ["INV 17", "INV 18"],
+        # One letter in twenty texts is no unit.
+        ["10B", *map(str, range(19))],
+        ["2022-13-01", "2022-02-30"],
+        ["25:61", "1:99"],
+        ["y", "z"],
+    ],
+)
+def test_other_texts_are_categories(cells):
+    found, _ = understood(cells)
+    assert found.share < 1.0
+
+
+@pytest.mark.parametrize(
+    ("cells", "notation"),
+    [
+        (["1,234", "5,678"], NumberNotation(thousands=",")),
+        (["$1.234", "$5.678"], NumberNotation(currency=True, thousands=",")),
+        (["01/02/2022", "03/04/2022"], DateNotation("month-first")),
+        (["01.02.2022", "03.04.2022"], DateNotation("day-first")),
+        (["1:30", "2:45"], DurationNotation()),
+        (["5%", "6%", "7"], NumberNotation(percent="sign")),
+        (["$5", "€6"], NumberNotation(currency=True, thousands=",")),
+    ],
+)
+def test_open_choices_are_said(cells, notation):
+    found, _ = understood(cells)
+    assert found.notation == notation
+    assert found.remarks
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1,234.5", "5,678"],
+        ["1,234", "5,67"],
+        ["31.03.2022"],
+        ["31/03/2022"],
+        ["12/31/99"],
+    ],
+)
+def test_one_cell_may_decide_the_whole_column(cells):
+    found, _ = understood(cells)
+    assert found.notation is not None
+    assert not found.remarks
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["yes", "No"], ["t", "F"], ["on", "off"], ["Ja", "nein"], ["sí", "NO"]],
+)
+def test_booleans_are_read_in_every_spelling(words):
+    found, read = understood([*words, *words, "?"])
+    assert found.notation.kind == "boolean"
+    expected = [1.0, 0.0, 1.0, 0.0]
+    np.testing.assert_array_equal(read, [*expected, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("cells", "seconds"),
+    [
+        (["1:30:00", "0:00:01.5", "-1:00"], [5400, 1.5, -3600]),
+        (["2 days 03:00:00", "1 day, 0:00:00"], [183600, 86400]),
+        (["1h 30min", "5 min", "2 days"], [5400, 300, 172800]),
+        (["P1DT2H", "PT30S"], [93600, 30]),
+        (["9:15 AM", "12:00 AM", "12:30 pm"], [33300, 0, 45000]),
+    ],
+)
+def test_durations_are_read_in_seconds(cells, seconds):
+    found, read = understood(cells)
+    assert found.notation.kind == "duration"
+    np.testing.assert_array_equal(read, seconds)
+
+
+_DATES = {
+    "%Y-%m-%d": "year-first",
+    "%Y/%m/%d %H:%M": "year-first",
+    "%Y-%m-%dT%H:%M:%S": "year-first",
+    "%Y-%m-%d %H:%M:%SZ": "year-first",
+    "%d %B %Y": "year-first",
+    "%d-%b-%Y %H:%M:%S": "year-first",
+    "%B %d, %Y": "year-first",
+    "%a, %d %b %Y %H:%M:%S": "year-first",
+    "%m/%d/%Y": "month-first",
+    "%m/%d/%Y %I:%M:%S %p": "month-first",
+    "%d.%m.%Y": "day-first",
+    "%d/%m/%y %H:%M": "day-first",
+    "%d-%m-%Y %H:%M:%S": "day-first",
+}
+_MOMENTS = st.datetimes(datetime.datetime(1970, 1, 1), datetime.datetime(2068, 12, 31))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(_MOMENTS, min_size=1, max_size=20), st.sampled_from(sorted(_DATES)))
+def test_dates_are_those_of_datetime(moments, pattern):
+    # This one decides the order.
+    moments = [datetime.datetime(2001, 7, 31, 13, 5, 9), *moments]
+    cells = [moment.strftime(pattern) for moment in moments]
+    found, read = understood(cells)
+    assert found.notation == DateNotation(_DATES[pattern])
+    expected = [
+        datetime.datetime.strptime(cell, pattern)
+        .replace(tzinfo=datetime.UTC)
+        .timestamp()
+        for cell in cells
+    ]
+    np.testing.assert_array_equal(read, expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(_MOMENTS, st.integers(-14 * 60, 14 * 60))
+def test_zones_are_converted_to_utc(moment, minutes):
+    zone = datetime.timezone(datetime.timedelta(minutes=minutes))
+    moment = moment.replace(microsecond=0, tzinfo=zone)
+    _, read = understood([moment.isoformat()])
+    assert read.tolist() == [moment.timestamp()]
+
+
+def _written(value, decimal, thousands, before, after, negative):
+    text = f"{abs(value):,}".replace(",", "T").replace(".", "D")
+    text = text.replace("T", thousands).replace("D", decimal)
+    text = f"{before}{text}{after}"
+    if value >= 0:
+        return text
+    return f"({text})" if negative == "(" else f"-{text}"
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.decimals(-(10**9), 10**9, places=2), min_size=1, max_size=30),
+    st.sampled_from([(".", ""), (".", ","), (",", "."), (",", " "), (".", "'")]),
+    st.sampled_from(["", "$", "€ ", "US$", "GBP "]),
+    st.sampled_from(["", " kg", " km/h", "\u00a0€", " USD", "°C"]),
+    st.sampled_from("(-"),
+    st.sampled_from(["", "?", "NA", "-"]),
+)
+def test_written_numbers_are_read_to_the_last_bit(
+    values, marks, before, after, negative, missing
+):
+    values = [value + 0 for value in values]
+    cells = [_written(v, *marks, before, after, negative) for v in values]
+    _, read = understood([*cells, missing])
+    np.testing.assert_array_equal(read, [*map(float, values), np.nan])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.one_of(st.text(max_size=12), st.from_regex(r"[\d.,:/%$() -]{1,12}")))
+)
+def test_any_texts_are_understood_without_an_error(cells):
+    found, read = understood([cell.replace("\0", "") for cell in cells])
+    assert read is None or (len(read) == len(cells) and 0 <= found.share <= 1)
+
+
+def test_the_same_cell_is_the_same_number_alone_and_among_many():
+    cells = [f"{i % 700},{i % 10}5 €" for i in range(30_000)]
+    found, read = understood(cells)
+    alone = Texts.of(pa.array(cells[:5])).parse(found.notation).numbers
+    np.testing.assert_array_equal(read[:5], alone)

@@ -1,0 +1,202 @@
+import csv
+import gzip
+import io
+
+import numpy as np
+import pandas
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tfbbb.tables import TableError, read_table
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+# Words that the reader does not take for a number, a date or a missing value.
+TEXTS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12
+).map(lambda text: f"<{text}>")
+
+
+def written(tmp_path, content, name="table.csv"):
+    path = tmp_path / name
+    if isinstance(content, str):
+        content = content.encode()
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    # Each example overwrites the same file.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(rows=st.lists(st.tuples(NUMBERS, TEXTS), min_size=1, max_size=20))
+def test_csv_numbers_and_texts_survive_a_round_trip(tmp_path, rows):
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["number", "text"])
+    writer.writerows((repr(number), word) for number, word in rows)
+    table = read_table(written(tmp_path, text.getvalue()))
+    assert table.column("number").cast(pa.float64()).to_pylist() == [r[0] for r in rows]
+    assert table.column("text").to_pylist() == [r[1] for r in rows]
+
+
+def test_a_compressed_csv_file_reads_like_the_plain_file(tmp_path):
+    content = "a,b\n1,x\n2,y\n"
+    plain = read_table(written(tmp_path, content))
+    assert read_table(written(tmp_path, content, "table.CSV.gz")).equals(plain)
+
+
+def test_a_parquet_file_keeps_its_types(tmp_path):
+    table = pa.table(
+        {
+            "flag": [True, None],
+            "word": pa.array(["a", "b"]).dictionary_encode(),
+            "day": pa.array([0, 1], pa.date32()),
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").schema.types == table.schema.types
+
+
+def test_the_pandas_index_in_a_parquet_file_is_left_out(tmp_path):
+    frame = pandas.DataFrame({"a": [1, 2, 3]})
+    frame[frame["a"] > 1].to_parquet(tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").to_pydict() == {"a": [2, 3]}
+
+
+@pytest.mark.parametrize("index", [[0, 1, 2], [1, 2, 3], [7, 0, 31]])
+def test_the_pandas_index_in_a_csv_file_is_left_out(tmp_path, index):
+    pandas.DataFrame({"a": [1, 2, 3]}, index=index).to_csv(tmp_path / "table.csv")
+    notes = []
+    table = read_table(tmp_path / "table.csv", notify=notes.append)
+    assert table.to_pydict() == {"a": [1, 2, 3]}
+    assert notes == ["The unnamed index that pandas wrote into the table is left out."]
+
+
+def test_tables_without_an_index_cause_no_note(tmp_path):
+    notes = []
+    read_table(written(tmp_path, "a,b\n0,1\n1,2\n"), notify=notes.append)
+    assert notes == []
+
+
+@pytest.mark.parametrize("word", ["", "NA", " NA", '"NaN"', "null", "#N/A", '""'])
+def test_missing_words_are_missing_in_numbers_and_texts(tmp_path, word):
+    path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n")
+    assert read_table(path).to_pydict() == {"number": [1.5, None], "text": ["x", None]}
+
+
+@pytest.mark.parametrize("word", ["None", "?", "-"])
+def test_other_words_are_text(tmp_path, word):
+    assert read_table(written(tmp_path, f"a\n{word}\nx\n")).to_pydict() == {
+        "a": [word, "x"]
+    }
+
+
+def test_the_column_type_fits_all_cells(tmp_path):
+    path = written(
+        tmp_path,
+        "int,float,quoted,flag,day,text\n"
+        '1, 2.5,"3",true,2020-01-31,"a, ""b"""\n'
+        '-4,1e3,"5",False,2021-02-01,"two\nlines"\n',
+    )
+    table = read_table(path)
+    assert [str(type_) for type_ in table.schema.types] == [
+        *("int64", "double", "int64", "bool", "date32[day]", "string")
+    ]
+    assert table.column("text").to_pylist() == ['a, "b"', "two\nlines"]
+
+
+def test_text_columns_keep_codes_as_text(tmp_path):
+    path = written(tmp_path, "code,n\n007,1\n")
+    table = read_table(path, text_columns=["code", "elsewhere"])
+    assert table.to_pydict() == {"code": ["007"], "n": [1]}
+
+
+def test_a_byte_order_mark_is_not_read(tmp_path):
+    path = written(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n")
+    assert read_table(path).column_names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"table.csv is empty\."),
+        ("\n\n", r"table.csv is empty\."),
+        ("a,b\n", "has a header but no rows"),
+        ("a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
+        ("a,,c\n1,2,3\n", "column 2 of 3 has no name"),
+        (",b\n1,2\n1,3\n", "column 1 of 2 has no name"),
+        (",b\n-1,2\n0,3\n", "column 1 of 2 has no name"),
+        (",b\n0.5,2\n1,3\n", "column 1 of 2 has no name"),
+        (",,c\n0,1,2\n", "column 1 of 3 has no name"),
+        ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, but the header has 2 cells"),
+        ('a,b\n1,"x\ny"\n2,3,4\n', "line 4 has 3 cells, but the header has 2 cells"),
+        ('a,b\n1,2\n3,"x\n5,6\n', "line 3: unexpected end of data"),
+        (b"a,b\n1,x\n2,\x81\n", "not UTF-8 text: line 3 "),
+        (b"a\x81,b\n1,2\n", "not UTF-8 text: line 1 "),
+        (b"a,b\n1,2\n\0,\xff\n", "not UTF-8 text: line 3 "),
+        (b"\xef\xbb\xbfa,b\n1,\xff\n", "not UTF-8 text: line 2 "),
+        ("a,b\n1,ä\n2,".encode() + b"\xff\n", "not UTF-8 text: line 3 "),
+        ("a,b\n1,ä\n".encode("utf-16") + b"\0", "not UTF-16 text: line 3 "),
+        ("a,b\n1,ä\n".encode("utf-16-le"), "line 1 has a NUL character"),
+        ("a,b\n1,2\n".encode("utf-32"), "is UTF-32 text; save it as UTF-8"),
+        (
+            "a,b\n1,Съешь ещё этих французских булок\n".encode("cp1251"),
+            "neither UTF-8 text nor, by its letters, Windows-1252",
+        ),
+        (
+            "a;b\n1;2\n3\n",
+            r"line 3 has 1 cell, .* 2 cells \(the cells are separated by semicolons\)",
+        ),
+        ("a|b\n1\n2\n", r"line 2 has 1 cell, .* 2 cells \(.* by vertical bars\)"),
+    ],
+)
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
+def test_a_malformed_csv_file_is_refused_with_the_line(
+    tmp_path, content, message, name
+):
+    if content == "" and name.endswith(".gz"):
+        message = "table.csv.gz is empty"
+    message = message.replace("table.csv ", f"{name} ")
+    with pytest.raises(TableError, match=message):
+        read_table(written(tmp_path, content, name))
+
+
+def test_text_columns_not_in_utf8_are_refused_with_the_line(tmp_path):
+    path = written(tmp_path, b"a,b\n1,x\n2,\x81\n")
+    with pytest.raises(TableError, match="not UTF-8 text: line 3 "):
+        read_table(path, text_columns=["b"])
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_a_missing_file_is_named(tmp_path, name):
+    with pytest.raises(TableError, match=rf"{name} does not exist\."):
+        read_table(tmp_path / name)
+
+
+def test_a_directory_is_refused(tmp_path):
+    (tmp_path / "table.csv").mkdir()
+    with pytest.raises(TableError, match="is a directory, not a file"):
+        read_table(tmp_path / "table.csv")
+
+
+def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path):
+    path = written(tmp_path, "a\n1\n", "table.xls")
+    with pytest.raises(TableError, match=r"must end in \.csv, .*, \.xlsx or \.ods\."):
+        read_table(path)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    rows = "".join(f"{x}\n" for x in np.random.default_rng(0).normal(size=1000))
+    whole = gzip.compress(f"a\n{rows}".encode())
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "plain.csv.gz").write_text("a\n1\n")
+    (tmp_path / "text.parquet").write_text("a\n1\n")
+    for path in tmp_path.iterdir():
+        with pytest.raises(TableError, match=f"{path.name} cannot be read as"):
+            read_table(path)

@@ -1,0 +1,408 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.tables import (
+    Schema,
+    TableError,
+    samples,
+)
+from tfbbb.tables.target import rows_with_target
+
+
+def table_of(**columns):
+    """A table of 12 rows with the features `x` and `kind` and the target `y`."""
+    return pa.table(
+        {
+            "x": np.arange(12.0),
+            "kind": ["a", "b", "c"] * 4,
+            "y": 2.0 * np.arange(12),
+            **columns,
+        }
+    )
+
+
+def replaced(values, row, value):
+    """The values with another one in a row, counted from 1."""
+    return [*values[: row - 1], value, *values[row:]]
+
+
+def test_the_diabetes_table_is_a_regression_from_a_matrix():
+    table = samples.diabetes()
+    schema = Schema.infer(table, "progression")
+    assert (schema.task, schema.input_format) == ("regression", "matrix")
+    assert schema.inputs(table).shape == (442, 10)
+    assert schema.inputs(table).dtype == np.float32
+    assert schema.targets(table).shape == (442, 1)
+    np.testing.assert_array_equal(
+        schema.targets(table)[:, 0], table["progression"].to_numpy()
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "classes"),
+    [
+        (np.arange(12.0), "regression", ()),
+        (np.arange(12), "regression", ()),
+        (["no", "yes", "no"] * 4, "classification", ("no", "yes")),
+        ([True, False, True] * 4, "classification", ("false", "true")),
+    ],
+)
+def test_the_task_follows_from_the_target(target, task, classes):
+    schema = Schema.infer(table_of(y=target), "y")
+    assert (schema.task, schema.classes) == (task, classes)
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.float64()])
+def test_whole_numbers_are_classes_in_the_order_of_their_values(type_):
+    table = table_of(y=pa.array([10, 2, -1, 0] * 3, type_))
+    schema = Schema.infer(table, "y", task="classification")
+    assert schema.classes == ("-1", "0", "2", "10")
+    assert schema.targets(table)[:4].tolist() == [3, 2, 0, 1]
+    assert schema.targets(table).dtype == np.int32
+
+
+def test_the_two_zeros_of_floating_point_numbers_are_one_class():
+    schema = Schema.infer(table_of(y=[0.0, -0.0, 1.0] * 4), "y", task="classification")
+    assert schema.classes == ("0", "1")
+
+
+def test_inputs_are_a_dictionary_with_text_or_missing_values():
+    table = table_of(x=replaced(list(range(12)), 2, None))
+    schema = Schema.infer(table, "y")
+    assert schema.input_format == "columns"
+    inputs = schema.inputs(table)
+    assert list(inputs) == ["x", "kind"]
+    assert inputs["x"].dtype == np.float32
+    assert np.isnan(inputs["x"][1])
+    assert inputs["kind"][:2].tolist() == ["a", "b"]
+
+
+def test_only_statistics_and_categories_come_from_training_rows():
+    table = table_of(kind=["a"] * 11 + ["z"])
+    schema = Schema.infer(table, "y", training_rows=np.arange(11))
+    x, kind = schema.features
+    assert x.mean == 5.0
+    assert kind.categories == ("a",)
+    assert schema.target.mean == 10.0
+
+
+def test_requested_features_keep_their_order():
+    schema = Schema.infer(table_of(w=np.ones(12)), "y", features=["w", "x"])
+    assert [column.name for column in schema.features] == ["w", "x"]
+
+
+def test_other_columns_are_ignored():
+    schema = Schema.infer(table_of(), "y", features=["x"])
+    more = table_of(day=pa.array(range(12), pa.date32()))
+    np.testing.assert_array_equal(schema.inputs(more)[:, 0], np.arange(12))
+
+
+def test_a_schema_is_restored_from_json():
+    for target in (np.arange(12.0), ["no", "yes"] * 6):
+        schema = Schema.infer(table_of(y=target), "y")
+        assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+Y = list(np.arange(12.0))
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "message"),
+    [
+        ({}, {"target": "z"}, r"no target column 'z'.*'x', 'kind', 'y'"),
+        ({}, {"target": "kin"}, "did you mean 'kind'"),
+        ({}, {"features": ["X"]}, r"no feature column 'X'"),
+        ({}, {"features": ["x", "x"]}, "'x' appears 2 times"),
+        ({}, {"features": ["x", "y"]}, "target 'y' cannot be a feature"),
+        ({}, {"features": []}, "no column other than the target 'y'"),
+        ({"y": replaced(Y, 4, None)}, {}, "'y' has no value in row 4"),
+        ({"y": replaced(Y, 4, np.nan)}, {}, "'y' has no value in row 4"),
+        ({"y": replaced(Y, 4, np.inf)}, {}, "'y' has the value inf in row 4"),
+        ({"y": ["a", "b", None] * 4}, {}, "'y' has no value in row 3"),
+        ({"y": [3.5] * 12}, {}, "'y' has the same value, 3.5, in every"),
+        ({"y": ["a"] * 12}, {}, "'y' has the same class, 'a', in every"),
+        ({"y": [*[1.0] * 11, 2.0]}, {"training_rows": range(11)}, "the same value, 1"),
+        ({"y": ["a", "b"] * 6}, {"task": "regression"}, "the text 'a' in row 1"),
+        ({"y": [*"12345678901", "x"]}, {}, r"'y' is mostly numbers.*'x' in row 12"),
+        ({"y": replaced(Y, 4, 0.5)}, {"task": "classification"}, "value 0.5 in row 4"),
+        ({"y": pa.array(range(12), pa.date32())}, {}, "'y' holds values of type date"),
+        (
+            {"kind": pa.nulls(12)},
+            {"features": ["kind"]},
+            "'kind' has no values; leave it out",
+        ),
+        ({"x": replaced(Y, 12, -np.inf)}, {}, "'x' has the value -inf in row 12"),
+    ],
+)
+def test_an_unusable_table_is_refused_with_the_place(columns, arguments, message):
+    arguments = {"target": "y", **arguments}
+    with pytest.raises(TableError, match=message):
+        Schema.infer(table_of(**columns), **arguments)
+
+
+def numbers_but(*texts):
+    """A table of 40 rows with numbers as text in `x`, the last ones other texts."""
+    numbers = [f" {i}.5" for i in range(40 - len(texts))]
+    return pa.table({"x": [*numbers, *texts], "y": np.arange(40.0)})
+
+
+def test_mostly_numeric_text_is_refused_with_the_first_text():
+    message = r"'x' is mostly numbers, but has the text 'x1' in row 37"
+    with pytest.raises(TableError, match=message):
+        Schema.infer(numbers_but("x1", "x2", "-", "x1"), "y")
+
+
+def test_missing_marks_among_numbers_are_missing_values():
+    (x,) = Schema.infer(numbers_but("?", "NA", "-"), "y", features=["x"]).features
+    assert (x.kind, x.num_missing) == ("numeric", 3)
+
+
+def test_text_columns_accept_mostly_numeric_text():
+    (x,) = Schema.infer(
+        numbers_but("x"), "y", features=["x"], text_columns=["x"]
+    ).features
+    assert (x.kind, len(x.categories)) == ("categorical", 40)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        # One text in eight is not a number; postal codes; only 20 distinct texts.
+        ["x"] * 5 + [f"{i}" for i in range(35)],
+        [f"00{i}" for i in range(40)],
+        [f"{i % 19}" for i in range(39)] + ["10B"],
+    ],
+)
+def test_text_with_few_numbers_or_few_categories_is_accepted(texts):
+    table = pa.table({"x": texts, "y": np.arange(40.0)})
+    (x,) = Schema.infer(table, "y", features=["x"]).features
+    assert set(x.categories) == set(texts)
+
+
+def test_fewer_than_ten_rows_are_refused():
+    with pytest.raises(TableError, match="has 9 rows; at least 10"):
+        Schema.infer(table_of().slice(0, 9), "y")
+    with pytest.raises(TableError, match="has 1 row; at least 10"):
+        Schema.infer(table_of().slice(0, 1), "y")
+
+
+def test_too_many_classes_are_refused():
+    table = pa.table({"x": range(1001), "y": [f"t{i}" for i in range(1001)]})
+    with pytest.raises(TableError, match="'y' has 1001 classes in 1001 rows, so most"):
+        Schema.infer(table, "y")
+    table = pa.table({"x": range(3003), "y": [f"t{i // 3}" for i in range(3003)]})
+    with pytest.raises(TableError, match="'y' has 1001 classes; at most 1000"):
+        Schema.infer(table, "y")
+
+
+GENERATOR = np.random.default_rng(0)
+Z = GENERATOR.normal(size=100)
+TARGET = GENERATOR.normal(size=100)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ([5] * 100, "the same value in every row"),
+        (["a"] * 100, "the same value in every row"),
+        (range(1, 101), "numbers the rows"),
+        ([f"customer {i}" for i in range(100)], "a different text in each row"),
+        ([f"a fine day, the {i}th of all of them" for i in range(100)], "free text"),
+        (Z, "tells the same of each row as column 'z'"),
+        (100 - 3 * TARGET, "the target 'y' in other units"),
+        ([[1]] * 100, "values of type list"),
+        ([None] * 100, "no values"),
+    ],
+)
+def test_useless_columns_and_copies_of_the_target_are_left_out(column, reason):
+    table = {"z": Z, "x": pa.array(column), "y": TARGET}
+    schema = Schema.infer(table, "y")
+    assert [feature.name for feature in schema.features] == ["z"]
+    ((name, said),) = schema.left_out
+    assert name == "x"
+    assert reason in said
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+@pytest.mark.parametrize(
+    ("column", "remark"),
+    [
+        (np.exp(TARGET), "a monotone function of the target"),
+        (TARGET + 0.01 * Z**2, "alone explains 99.9"),
+        (range(7000, 7100), "grows by one"),
+        ([f"t{i % 60}" for i in range(100)], "looks like an identifier"),
+    ],
+)
+def test_suspicious_columns_are_kept_with_a_remark(column, remark):
+    schema = Schema.infer({"z": Z, "x": column, "y": TARGET}, "y")
+    assert remark in schema.features[1].remarks[0]
+    assert not schema.left_out
+
+
+@pytest.mark.parametrize("column", [range(1950, 2050), GENERATOR.normal(size=100)])
+def test_years_and_ordinary_numbers_get_no_remark(column):
+    schema = Schema.infer({"z": Z, "x": column, "y": TARGET}, "y")
+    assert [feature.remarks for feature in schema.features] == [(), ()]
+
+
+def test_a_copy_of_the_classes_is_left_out():
+    classes = ["yes", "no"] * 50
+    table = {"z": Z, "x": ["A" if c == "yes" else "B" for c in classes], "y": classes}
+    assert Schema.infer(table, "y").left_out == (
+        ("x", "It is a copy of the target 'y'."),
+    )
+    table["x"] = [f"{c}{i % 3}" for i, c in enumerate(classes)]
+    assert "determines the target" in Schema.infer(table, "y").features[1].remarks[0]
+
+
+def test_named_features_and_the_last_one_are_kept():
+    table = {"z": Z, "x": range(100), "y": TARGET}
+    schema = Schema.infer(table, "y", features=["x", "z"])
+    assert [feature.name for feature in schema.features] == ["x", "z"]
+    schema = Schema.infer({"x": range(100), "y": TARGET}, "y")
+    assert schema.features[0].remarks == ("It numbers the rows.",)
+
+
+def test_overrides_leave_out_and_reinterpret_columns():
+    table = {"z": Z, "x": ["low", "high"] * 50, "d": ["1/2/20"] * 50 + ["3/4/20"] * 50}
+    columns = {"z": "ignore", "x": "ordered:low,high", "d": "date:day-first"}
+    schema = Schema.infer({**table, "y": TARGET}, "y", columns=columns)
+    assert [c.meaning for c in schema.features] == ["ordered", "date"]
+    assert schema.features[1].low == np.datetime64("2020-02-01", "s").astype(int)
+    assert dict(schema.left_out) == {"z": "As asked."}
+    with pytest.raises(TableError, match=r"no overruled column 'zz'"):
+        Schema.infer({**table, "y": TARGET}, "y", columns={"zz": "text"})
+    with pytest.raises(TableError, match=r"Column 'z': A column must be one of"):
+        Schema.infer({**table, "y": TARGET}, "y", columns={"z": "nothing"})
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "sentence"),
+    [
+        (["CA", "OH"], "boolean", "boolean, as asked: none of its texts, such as 'CA'"),
+        (["1/2/20", "1/13/20", "1/14/20"], "date:day-first", "2 of its 3 texts"),
+        (["yes", "CA", "OH"], "boolean", "2 of its 3 texts are none, such as 'CA'"),
+    ],
+)
+def test_an_override_must_suit_most_texts(texts, kind, sentence):
+    table = {"x": (texts * 50)[:100], "z": Z, "y": TARGET}
+    with pytest.raises(TableError, match=sentence):
+        Schema.infer(table, "y", columns={"x": kind})
+
+
+def test_classes_that_differ_in_all_rows_are_asked_for_by_the_task():
+    target = [f"${i}.99" for i in range(100)]
+    with pytest.raises(TableError, match="100 classes in 100 rows"):
+        Schema.infer({"z": Z, "y": target}, "y", columns={"y": "text"})
+    schema = Schema.infer(
+        {"z": Z, "y": target}, "y", task="classification", columns={"y": "text"}
+    )
+    assert len(schema.classes) == 100
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "remark"),
+    [
+        ([f"${i}.99" for i in range(100)], "regression", None),
+        (["1.234,5", "7,25"] * 50, "regression", None),
+        ([0, 1] * 50, "classification", "--task regression"),
+        ([0.0, 1.0] * 50, "classification", "--task regression"),
+        ([3, 4, 5, 6] * 25, "regression", "--task classification"),
+        (["1", "2", "3", "4"] * 25, "classification", "--task regression"),
+        (["Yes", "no"] * 50, "classification", None),
+        (range(100), "regression", None),
+    ],
+)
+def test_the_task_of_a_target_is_chosen_and_said(target, task, remark):
+    schema = Schema.infer({"z": Z, "y": target}, "y")
+    assert schema.task == task
+    assert (remark is None) == (not schema.target.remarks)
+    assert remark is None or remark in schema.target.remarks[0]
+    for other in ("regression", "classification"):
+        if remark is not None:
+            assert Schema.infer({"z": Z, "y": target}, "y", task=other).task == other
+
+
+def test_rows_whose_class_is_a_dash_have_no_target():
+    cells = ["win", "draw", "-", "win"] * 4
+    table = pa.table({"y": cells, "x": np.square(range(16))})
+    known = rows_with_target(table, "y")
+    assert known.tolist() == [True, True, False, True] * 4
+    schema = Schema.infer(table.filter(pa.array(known)), "y")
+    assert schema.classes == ("draw", "win")
+
+
+def test_a_target_of_classes_that_hardly_repeat_is_refused_with_advice():
+    names = [f"n{i}" for i in range(60)] + ["n1"] * 40
+    with pytest.raises(TableError, match=r"60 classes in 100 rows.*--column y=number"):
+        Schema.infer({"z": Z, "y": names}, "y")
+
+
+def test_warnings_name_values_that_training_did_not_have():
+    table = {
+        "x": np.linspace(0, 1, 40) ** 2,
+        "kind": ["a", "b"] * 20,
+        "day": pa.array((np.arange(40) ** 2).tolist(), pa.date32()),
+        "gaps": [None, 1.0, 2.0, 3.0] * 10,
+        "y": np.sin(np.arange(40.0)),
+    }
+    schema = Schema.infer(table, "y")
+    asked = {
+        "x": [0.5, None, 7.0],
+        "kind": ["a", "c", None],
+        "day": ["1970-01-02", "1969-12-31", None],
+        "gaps": [None, 2.0, 2.5],
+    }
+    assert schema.warnings(asked) == [
+        [],
+        [
+            "Column 'x' has no value; the mean of training is assumed.",
+            "Column 'kind' has the category 'c', unseen in training.",
+            "Column 'day' is 1969-12-31, outside the range of training, 1970-01-01 to "
+            "1974-03-02.",
+        ],
+        [
+            "Column 'x' is 7, outside the range of training, 0 to 1.",
+            "Column 'kind' has no value; it counts as an unknown category.",
+            "Column 'day' has no value; the mean of training is assumed.",
+        ],
+    ]
+
+
+def test_errors_list_at_most_twenty_columns():
+    table = pa.table({f"column {i}": range(10) for i in range(100)})
+    with pytest.raises(TableError, match=r"'column 19' and 80 more\.$"):
+        Schema.infer(table, "target")
+
+
+def test_repeated_column_names_are_refused():
+    table = pa.Table.from_arrays([pa.array(range(12))] * 2, names=["a", "a"])
+    with pytest.raises(TableError, match="'a' appears 2 times"):
+        Schema.infer(table, "a")
+
+
+def test_an_unknown_task_is_refused():
+    with pytest.raises(ValueError, match="Received: task='ranking'"):
+        Schema.infer(table_of(), "y", task="ranking")
+
+
+def test_columns_missing_at_prediction_are_refused():
+    schema = Schema.infer(table_of(), "y")
+    with pytest.raises(TableError, match="no feature column 'x'"):
+        schema.inputs(table_of().drop_columns("x"))
+    with pytest.raises(TableError, match="no target column 'y'"):
+        schema.targets(table_of().drop_columns("y"))
+
+
+def test_an_unknown_class_is_refused_with_its_row():
+    schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
+    with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
+        schema.targets(table_of(y=["a", "c"] * 6))
+
+
+def test_earlier_names_of_methods_still_work():
+    assert Schema.inputs_of is Schema.inputs
+    assert Schema.targets_of is Schema.targets

@@ -1,0 +1,139 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.small_disk import small_files
+from tfbbb.tables import Schema
+from tfbbb.tables.scan import TableScan
+from tfbbb.tables.stored_table import StoredTable
+
+ROWS = 40
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("tfbbb.tables.stored_table._MAX_ROWS_PER_BLOCK", 6)
+
+
+def table():
+    words = pa.array(["x", "y", None, ""] * (ROWS // 4))
+    return pa.table(
+        {
+            "a.b": np.arange(ROWS) / 3,
+            "a": words,
+            "levels": words.dictionary_encode(),
+            "code": pa.array(range(ROWS), pa.int64()),
+            "nothing": pa.array([None] * ROWS),
+            "y": [float(number % 7) for number in range(ROWS)],
+        }
+    )
+
+
+@pytest.fixture
+def stored(tmp_path):
+    batches = [
+        # Each batch has its own dictionary.
+        table().slice(start, 9).unify_dictionaries().combine_chunks().to_batches()[0]
+        for start in range(0, ROWS, 9)
+    ]
+    return StoredTable.write(tmp_path / "table.arrow", batches)
+
+
+def test_every_column_is_read_as_it_was_written(stored):
+    assert (stored.num_rows, stored.column_names) == (ROWS, table().column_names)
+    for name in table().column_names:
+        assert stored.column(name).to_pylist() == table().column(name).to_pylist()
+
+
+def test_a_stored_table_gives_the_schema_of_the_table(stored):
+    features = ["a.b", "a", "levels", "code"]
+    for options in (
+        {"target": "y"},
+        {"target": "y", "training_rows": np.arange(10)},
+        {"target": "code", "task": "classification"},
+        {"target": "a.b"},
+    ):
+        named = {"features": [f for f in features if f != options["target"]]}
+        assert Schema.infer(stored, **options, **named) == Schema.infer(
+            table(), **options, **named
+        )
+
+
+def test_training_rows_may_be_given_by_a_mask(stored):
+    rows = np.array([1, 2, 5, 30, 31, 35])
+    mask = np.isin(np.arange(ROWS), rows)
+    by_rows, by_mask = (
+        Schema.infer(stored, "y", features=["a.b", "a"], training_rows=given)
+        for given in (rows, mask)
+    )
+    assert by_rows == by_mask
+
+
+def test_rows_are_read_in_blocks_and_taken_in_any_order(stored):
+    blocks = list(stored.tables())
+    assert max(block.num_rows for block in blocks) < 2 * 6
+    assert pa.concat_tables(blocks).column("code").to_pylist() == list(range(ROWS))
+    rows = np.array([39, 0, 17, 17, 4])
+    assert stored.take(rows).column("code").to_pylist() == rows.tolist()
+    assert stored.take(rows[:0]).num_rows == 0
+
+
+def test_a_column_is_read_without_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfbbb.tables.stored_table._MAX_ROWS_PER_BLOCK", 10_000)
+    numbers = np.random.default_rng(0).random((20, 50_000))
+    wide = pa.table(list(numbers), names=[f"column {index}" for index in range(20)])
+    stored = StoredTable.write(tmp_path / "wide.arrow", wide.to_batches())
+    before = _bytes_read()
+    np.testing.assert_array_equal(stored.column("column 7"), numbers[7])
+    size = (tmp_path / "wide.arrow").stat().st_size
+    assert _bytes_read() - before < 0.5 * size
+
+
+def test_an_interrupted_write_leaves_no_table(tmp_path):
+    def broken():
+        yield from table().to_batches()
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        StoredTable.write(tmp_path / "table.arrow", broken())
+    assert not (tmp_path / "table.arrow").exists()
+
+
+def _bytes_read():
+    lines = Path(f"/proc/{os.getpid()}/io").read_text(encoding="ascii").splitlines()
+    return int(lines[0].removeprefix("rchar: "))
+
+
+def test_a_file_is_stored_again_only_after_a_change(tmp_path):
+    path, scratch = tmp_path / "table.csv", tmp_path / "scratch"
+    path.write_text("a,b\n1,x\n2,y\n")
+    stored = StoredTable.from_scan(TableScan(path), scratch)
+    assert stored.column("a").to_pylist() == [1, 2]
+    written = stored.path.stat().st_ino
+    assert StoredTable.from_scan(TableScan(path), scratch).path.stat().st_ino == written
+    as_text = StoredTable.from_scan(TableScan(path, text_columns=["a"]), scratch)
+    assert as_text.column("a").to_pylist() == ["1", "2"]
+    path.write_text("a,b\n1,x\n2,y\n3,z\n")
+    assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
+
+
+def test_a_file_with_late_wider_types_is_stored_completely(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfbbb.tables.stored_table._MAX_ROWS_PER_BLOCK", 100_000)
+    path = tmp_path / "table.csv"
+    cells = ["1"] * 400_000 + ["half"]
+    path.write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
+    stored = StoredTable.from_scan(TableScan(path), tmp_path)
+    assert stored.num_rows == len(cells)
+    assert stored.column("a")[-1].as_py() == "half"
+
+
+def test_a_full_disk_error_names_the_directory(tmp_path):
+    source = tmp_path / "table.csv"
+    source.write_text("a,b\n" + "1.25,x\n" * 1000)
+    scan = TableScan(source)
+    with small_files(100), pytest.raises(OSError, match="too large") as caught:
+        StoredTable.from_scan(scan, tmp_path / "scratch")
+    assert caught.value.filename == str(tmp_path / "scratch")

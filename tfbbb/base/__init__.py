@@ -1,0 +1,1 @@
+"""What knows no mathematics: private APIs, noise, checks of arguments, texts, files."""

@@ -1,0 +1,81 @@
+"""What the layers, weights and metrics in a call know without an argument."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from tfbbb.base.types import Tensor
+
+# (input products at a time step, previous states) -> (outputs, new states)
+RecurrentStep = Callable[[Any, Any], tuple[Any, list[Any]]]
+
+
+class PredictionEngine(Protocol):
+    """Draws the outputs of layers while a posterior predictive is computed."""
+
+    def outputs(self, layer: Any, inputs: Tensor) -> Any:
+        """Returns draws of the pre-activations of a layer that is linear in a kernel.
+
+        Its inputs have the samples folded into the batch or not, its outputs do.
+        """
+
+    def drawn_weights(self, layer: Any) -> dict[str, Any]:
+        """Returns draws of all weights of a layer by name, [samples, *shape].
+
+        They are in the dtype that the layer computes in.
+
+        The inputs of a layer that asks for them have the samples folded into the batch:
+        [samples * rows, ...].
+        """
+
+
+@dataclass(frozen=True)
+class CallContext:
+    """The state around a call, which Keras offers no argument for.
+
+    Each thread has its own, so a prediction in one thread does not see a training step
+    in another.
+
+    Attributes:
+        engine: Draws the outputs of layers; None for an ordinary call, in which layers
+            draw by their estimators.
+        samples_in_batch: How often the batch holds each row, once per draw; None
+            outside a `BayesianModel`.
+        copies_in_batch: How often a `BayesianModel` has repeated its batch, one copy
+            after the other; 1 where the rows of the batch may differ.
+        recurrent_step: The step of the recurrent layer whose loop runs.
+        memos: Values computed from weights, by the `id` of the `VariationalWeight`.
+        prediction: The `StepPrediction` that metrics of distributions score; None
+            outside a step of a `BayesianModel`.
+    """
+
+    engine: PredictionEngine | None = None
+    samples_in_batch: int | None = None
+    copies_in_batch: int = 1
+    recurrent_step: RecurrentStep | None = None
+    memos: Mapping[int, dict[str, Any]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    prediction: Any = None
+
+
+_NO_CALL = CallContext()
+_context: ContextVar[CallContext] = ContextVar("call_context", default=_NO_CALL)
+
+
+def current_call() -> CallContext:
+    """Returns the context of the call that runs."""
+    return _context.get()
+
+
+@contextlib.contextmanager
+def call_with(**changes: Any) -> Iterator[None]:
+    """Changes attributes of the current `CallContext` within a `with` block."""
+    token = _context.set(replace(_context.get(), **changes))
+    try:
+        yield
+    finally:
+        _context.reset(token)

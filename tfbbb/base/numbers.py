@@ -1,0 +1,85 @@
+"""Checks of numeric arguments, and conversions that keep the number."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def is_finite_number(value: Any) -> bool:
+    """Returns whether `value` is a finite real number; booleans are not numbers."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def positive_number(name: str, value: Any) -> float:
+    """Returns `value`, the argument `name`, as a Python number.
+
+    Raises:
+        ValueError: `value` is not a number, not positive, or not finite.
+    """
+    if not (is_finite_number(value) and value > 0):
+        raise ValueError(
+            f"`{name}` must be a positive finite number. Received: {name}={value!r}"
+        )
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def int32(name: str, value: Any, least: int = -(2**31)) -> int:
+    """Returns `value`, the argument `name`, as a Python integer.
+
+    Raises:
+        ValueError: `value` is not a 32-bit integer, or is below `least`.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
+    number = int(value)
+    if not least <= number < 2**31:
+        raise ValueError(
+            f"`{name}` must be at least {least} and below 2**31. "
+            f"Received: {name}={value!r}"
+        )
+    return number
+
+
+def positive_integer(name: str, value: int) -> int:
+    """Returns `value`, or raises ValueError if it is not a positive integer."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
+    return value
+
+
+def in_dtype(values: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Returns numbers in another data type, and whether it cannot hold each of them.
+
+    Floats are rounded to the nearest one. An integer or a boolean type holds a number
+    only if their values are equal: neither 2.5 nor NaN is an integer, and 300 is not
+    one of 8 bits.
+
+    Example:
+
+    >>> values, wrong = in_dtype(np.array([7.0, 2.5]), "int32")
+    >>> values.tolist(), wrong.tolist()
+    ([7, 2], [False, True])
+
+    Args:
+        values: Numbers or booleans, of any shape.
+        dtype: The name of a data type of NumPy.
+
+    Returns:
+        The converted values, and an array of booleans of their shape, or None if the
+        type is one of floats.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        converted = values.astype(dtype, copy=False)
+    if converted.dtype == values.dtype or np.dtype(dtype).kind not in "biu":
+        return converted, None
+    wrong = converted != values
+    if values.dtype.kind == "f" and np.dtype(dtype).kind != "b":
+        # A conversion of floats beyond the type may end at its greatest integer, which
+        # rounds to the same float.
+        wrong |= values >= float(np.iinfo(dtype).max) + 1.0
+    return converted, wrong

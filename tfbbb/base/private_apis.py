@@ -1,0 +1,493 @@
+"""The private names of Keras, TensorFlow and TFP that `tfbbb` depends on.
+
+No other module of `tfbbb` uses a private name of these libraries. Each function here
+has a contract test in `tests/base/test_private_apis.py`, which fails where an upgrade
+of a library changes what the function relies on.
+"""
+
+import contextlib
+import functools
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import Distribution, Tensor
+
+# Private methods of a library that a subclass in `tfbbb` overrides, or calls on itself:
+# no function can take their place. `DistributionTensor._value` is another such name, by
+# which TensorFlow Probability asks an object for its tensor.
+OVERRIDDEN = {
+    # Keras creates the resource of a variable here; an adopted variable has one.
+    "AdoptedVariable": {"_initialize_with_initializer", "_initialize"},
+    # Keras runs the graph of a model on new inputs here to clone the model.
+    "PredictiveModel": {"_run_through_graph"},
+}
+
+
+# Graphs of layers.
+
+
+def graph_of(model: keras.Layer) -> keras.Model | None:
+    """Returns the functional graph behind a model, or None for a subclassed one."""
+    if isinstance(model, keras.Sequential):
+        # A Sequential model keeps its functional twin.
+        return getattr(model, "_functional", None)
+    return model if hasattr(model, "_nodes_by_depth") else None
+
+
+def sublayers(layer: keras.Layer) -> list[keras.Layer]:
+    """Returns `layer` and every layer in it, in a fixed order, each once."""
+    return list(layer._flatten_layers())
+
+
+def nodes_by_depth(graph: keras.Model) -> list[list[Any]]:
+    """Returns the calls in a graph, from its inputs to its outputs.
+
+    The calls of one list do not depend on each other. Each has an `operation`,
+    `input_tensors` and `outputs`.
+    """
+    nodes = graph._nodes_by_depth
+    return [nodes[depth] for depth in sorted(nodes, reverse=True)]
+
+
+def producer(tensor: keras.KerasTensor) -> Any:
+    """Returns the operation, a layer as a rule, whose output a symbolic tensor is."""
+    return tensor._keras_history.operation
+
+
+def sources(tensor: keras.KerasTensor) -> list[keras.KerasTensor]:
+    """Returns the symbolic tensors that the producer of a symbolic tensor takes."""
+    operation, node_index, _ = tensor._keras_history
+    return list(operation._inbound_nodes[node_index].input_tensors)
+
+
+def index_of_output(tensor: keras.KerasTensor) -> int:
+    """Returns which of the outputs of its producer a symbolic tensor is."""
+    return tensor._keras_history.tensor_index
+
+
+def input_structure(model: keras.Model) -> Any:
+    """Returns the symbolic inputs of a functional model in their nested structure."""
+    return model._inputs_struct
+
+
+def output_structure(graph: keras.Model) -> Any:
+    """Returns the symbolic outputs of a functional model in their nested structure."""
+    return graph._outputs_struct
+
+
+def standardize_inputs(graph: keras.Model, inputs: Any) -> list[Any]:
+    """Returns inputs as a flat list of tensors in the ranks and dtypes of the graph."""
+    return graph._standardize_inputs(inputs)
+
+
+def run_through_graph(
+    graph: keras.Model,
+    inputs: Sequence[Any],
+    operation: Callable[[Any], Callable[..., Any]],
+) -> Any:
+    """Runs a graph with other operations in place of its own.
+
+    Args:
+        graph: A functional model.
+        inputs: One value for each input; it need not be a tensor.
+        operation: Returns the function to call in place of an operation.
+    """
+    from keras.src.ops.function import Function
+
+    return Function._run_through_graph(graph, inputs, operation_fn=operation)
+
+
+def is_recorded(tensor: keras.KerasTensor) -> bool:
+    """Whether a symbolic tensor is an input, or a layer's output in a graph.
+
+    Keras also computes shapes with symbolic tensors, and records no call.
+    """
+    return hasattr(tensor, "_keras_history")
+
+
+def has_constructor_of_functional(cls: type[keras.Model]) -> bool:
+    """Whether Keras makes clones of functional models of a class with the class.
+
+    Keras gives the clones of other classes the class `Functional`.
+    """
+    from keras.src.models.functional import functional_like_constructor
+
+    return bool(functional_like_constructor(cls))
+
+
+def is_h5_of_whole_models() -> bool:
+    """Whether Keras reads or writes a config for the legacy format `.h5`."""
+    from keras.src.backend.common import global_state
+
+    return bool(global_state.get_global_attribute("use_legacy_config"))
+
+
+def mask_of(tensor: Tensor) -> Tensor | None:
+    """Returns the mask that Keras keeps with a tensor, or None."""
+    return getattr(tensor, "_keras_mask", None)
+
+
+def set_mask(tensor: Tensor, mask: Tensor) -> None:
+    """Gives a tensor the mask that Keras passes to the next layer."""
+    tensor._keras_mask = mask
+
+
+def has_activation_logits(tensor: Tensor) -> bool:
+    """Whether a tensor is the result of Keras' softmax or sigmoid, by a mark of it."""
+    return hasattr(tensor, "_keras_logits")
+
+
+# State of layers and calls.
+
+
+def outermost_call(layer: keras.Layer) -> Any:
+    """Returns Keras' object for the outermost call that runs, a new one for each."""
+    return layer._get_call_context()
+
+
+def outermost_layer(layer: keras.Layer) -> keras.Layer:
+    """Returns the layer or model whose call is the outermost that runs."""
+    return layer._get_call_context().entry_layer
+
+
+def exports_call() -> bool:
+    """Whether Keras traces the call of a model to export it.
+
+    `keras.Model.export` traces `model.__call__`, and `tf.saved_model.save` a function
+    that Keras calls `serving_default`.
+    """
+    if tf.executing_eagerly():
+        return False
+    name = tf.compat.v1.get_default_graph().name
+    return name in ("__call__", "serving_default")
+
+
+def remove_loss(layer: keras.Layer, loss: Tensor) -> None:
+    """Removes a tensor from the losses that `layer.add_loss` collected in this call."""
+    layer._losses[:] = [other for other in layer._losses if other is not loss]
+
+
+def own_trainable_variables(layer: keras.Layer) -> list[keras.Variable]:
+    """Returns a layer's trainable variables, without those of layers in it.
+
+    They include the variables of a layer that is frozen.
+    """
+    return list(layer._trainable_variables)
+
+
+def own_variables(layer: keras.Layer) -> list[keras.Variable]:
+    """Returns a layer's variables in the order in which Keras saves them."""
+    return [*layer._trainable_variables, *layer._non_trainable_variables]
+
+
+def untrack_variables(layer: keras.Layer, variables: Iterable[keras.Variable]) -> None:
+    """Removes variables from a layer, built or not."""
+    for variable in variables:
+        layer._untrack_variable(variable)
+
+
+@contextlib.contextmanager
+def unlocked(layer: keras.Layer) -> Iterator[None]:
+    """Allows a layer that is built to get variables within a `with` block."""
+    tracker = layer._tracker
+    was_locked = tracker.locked
+    tracker.unlock()
+    try:
+        yield
+    finally:
+        if was_locked:
+            tracker.lock()
+
+
+def track_variable(layer: keras.Layer, variable: keras.Variable) -> bool:
+    """Makes a variable one of a layer's own, which Keras trains and saves.
+
+    Returns:
+        Whether the variable is new to the layer.
+    """
+    tracker = layer._tracker
+    stores = "trainable_variables", "non_trainable_variables"
+    if any(tracker.is_in_store(store, variable) for store in stores):
+        return False
+    with unlocked(layer):
+        # Keras unfreezes a layer's trainable variables only.
+        tracker.add_to_store(stores[0 if variable.trainable else 1], variable)
+    return True
+
+
+# Datasets.
+
+
+def dataset_operation(dataset: tf.data.Dataset) -> tuple[str, list[tf.data.Dataset]]:
+    """Returns the operation that makes a dataset, e.g. "Batch", and its inputs."""
+    name = type(dataset).__name__.removeprefix("_").removesuffix("Dataset")
+    return name, list(dataset._inputs())
+
+
+def drops_incomplete_batches(batches: tf.data.Dataset) -> bool:
+    """Returns `drop_remainder` of the operation that makes batches."""
+    return bool(tf.get_static_value(batches._drop_remainder))
+
+
+# Training.
+
+
+def is_validation_of_fit(arguments: Mapping[str, Any]) -> bool:
+    """Whether bound arguments of `keras.Model.evaluate` are those that `fit` passes."""
+    return bool(arguments.get("kwargs", {}).get("_use_cached_eval_dataset"))
+
+
+def average_loss_in(model: keras.Model, dtype: str) -> None:
+    """Makes a compiled model average the losses that it reports in a dtype."""
+    # Keras does not track this metric either.
+    vars(model)["_loss_tracker"] = keras.metrics.Mean(name="loss", dtype=dtype)
+
+
+def in_stateless_scope() -> bool:
+    """Whether a `keras.StatelessScope` is active, in which no variable has a value."""
+    from keras.src.backend import in_stateless_scope
+
+    return in_stateless_scope()
+
+
+def adam_moments(
+    optimizer: keras.optimizers.Adam, variable: keras.Variable
+) -> tuple[Any, Any]:
+    """Returns the variables of the first and second moment of a variable's gradient."""
+    index = optimizer._get_variable_index(variable)
+    return optimizer._momentums[index], optimizer._velocities[index]
+
+
+def index_in_optimizer(
+    optimizer: keras.optimizers.Optimizer, variable: keras.Variable
+) -> int:
+    """Returns the place of a variable among those that an optimizer was built for."""
+    return int(optimizer._get_variable_index(variable))
+
+
+def compiled_metrics(
+    model: keras.Model, first: Callable[[], tuple[Tensor, Tensor]]
+) -> tuple[list[keras.metrics.Metric], list[keras.metrics.Metric]]:
+    """Returns the `metrics` and the `weighted_metrics` of a model with one output.
+
+    Keras finds the metric of the name "accuracy" by the shapes of the first targets and
+    predictions, which `first` returns.
+    """
+    compiled = model._compile_metrics
+    if compiled is None:
+        return [], []
+    if not compiled.built:
+        compiled.build(*first())
+    plain, weighted = (
+        [metric for metrics in lists if metrics for metric in metrics.metrics]
+        for lists in (compiled._flat_metrics, compiled._flat_weighted_metrics)
+    )
+    return plain, weighted
+
+
+def wrapped_function(metric: keras.metrics.Metric) -> Any:
+    """Returns the function or loss whose mean a metric is, or None."""
+    return getattr(metric, "_fn", None)
+
+
+def wrap_until_built(model: keras.Model, wrap: Callable[[Any], Any]) -> None:
+    """Wraps the loss and the metrics of a model until its trace ends.
+
+    Keras traces a model, its metrics and its loss before the first step under
+    `tf.distribute`. The methods are those of this model alone, and are called with
+    `(x, y, y_pred, **kwargs)`.
+
+    Args:
+        model: The model, while its trace calls it.
+        wrap: Takes a method and returns the one to call instead.
+    """
+    if "_post_build" in vars(model):
+        return
+    names = "_compute_loss", "compute_metrics"
+    methods = {name: wrap(getattr(model, name)) for name in names}
+    end = model._post_build
+
+    def unwrap_and_end() -> None:
+        for name in (*names, "_post_build"):
+            del vars(model)[name]
+        end()
+
+    vars(model).update(methods, _post_build=unwrap_and_end)
+
+
+# `keras.layers.MultiHeadAttention`.
+
+
+def attention_options(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
+    """Returns the options that have no public name."""
+    return {
+        "use_gate": layer._use_gate,
+        "output_shape": layer._output_shape,
+        "flash_attention": layer._flash_attention,
+    }
+
+
+def options_of_projections(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
+    """Returns what the projections have in common: initializers, penalties, dtype."""
+    return layer._get_common_kwargs_for_sublayer()
+
+
+def set_projection(
+    layer: keras.layers.MultiHeadAttention, name: str, projection: keras.Layer
+) -> None:
+    """Gives an attention layer a layer that it calls.
+
+    Args:
+        layer: The layer, while it is built.
+        name: `"query"`, `"key"`, `"value"`, `"gate"` or `"output"`.
+        projection: The layer to call.
+    """
+    setattr(layer, f"_{name}_dense", projection)
+
+
+def build_attention(layer: keras.layers.MultiHeadAttention, rank: int) -> None:
+    """Prepares the product of queries and keys.
+
+    Args:
+        layer: The layer, while it is built.
+        rank: Rank of the projected values, [batch, ..., heads, size].
+    """
+    layer._build_attention(rank)
+
+
+def gate_projection(
+    layer: keras.layers.MultiHeadAttention,
+) -> keras.Layer | None:
+    """Returns the projection whose outputs multiply the heads' outputs, or None."""
+    return layer._gate_dense if layer._use_gate else None
+
+
+# TensorFlow and TensorFlow Probability.
+
+
+def variable_identity(variable: tf.Variable) -> str:
+    """Returns a name of a variable that no other variable of the process has."""
+    return variable._unique_id
+
+
+def version_read(value: tf.Tensor) -> Any:
+    """Returns the version of a variable from a value that was read eagerly.
+
+    If two values that are both still referenced have one version, the variable has not
+    changed between the readings. The opposite is not certain: after an assignment to a
+    slice of the variable, TensorFlow copies at each reading, and each has a version.
+
+    TensorFlow does not count the assignments of a variable, and most of them run inside
+    compiled steps, past every hook of Python. But no assignment writes into a buffer
+    that another tensor references (`PrepareToUpdateVariable` in the kernels): it gives
+    the variable another buffer. So a buffer that is kept is a version.
+
+    TensorFlow gives a scalar as a NumPy scalar, a copy. The version of a scalar is its
+    value.
+    """
+    array = value._numpy_internal()
+    if not isinstance(array, np.ndarray):
+        return array
+    return array.__array_interface__["data"][0]
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`tf.custom_gradient` whose gradient is freed with the graph that it is in.
+
+    TensorFlow keeps the gradient of each call in a graph in a table of the process. The
+    gradient references the graph, so neither would ever be freed, and a process that
+    trains models would grow by tens of megabytes with each. Here the graph keeps the
+    gradient, and the table a weak reference.
+    """
+    decorated = tf.custom_gradient(function)
+
+    @tf.autograph.experimental.do_not_convert
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        results = decorated(*arguments)
+        if not tf.executing_eagerly():
+            _keep_gradient_in_graph(tf.nest.flatten(results)[0])
+        return results
+
+    return call
+
+
+def _keep_gradient_in_graph(result: tf.Tensor) -> None:
+    from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph
+
+    graph = result.graph
+    # The body of a loop may be freed before its gradient is asked for.
+    while isinstance(graph, ControlFlowFuncGraph):
+        graph = graph.outer_graph
+    _keep_gradient(result.op.get_attr("_gradient_op_type"), graph)
+
+
+def free_gradients_with(graph: tf.Graph) -> None:
+    """Frees the gradients of all calls in a graph, and in its functions, with it.
+
+    They include those of TensorFlow and Keras, which `custom_gradient` does not see.
+    """
+    definition = graph.as_graph_def()
+    functions = (function.node_def for function in definition.library.function)
+    for node in itertools.chain(definition.node, *functions):
+        if node.op == "IdentityN" and "_gradient_op_type" in node.attr:
+            _keep_gradient(node.attr["_gradient_op_type"].s, graph)
+
+
+def _keep_gradient(name: bytes, graph: tf.Graph) -> None:
+    """Makes the graph keep a gradient, of which the table keeps a weak reference."""
+    from tensorflow.python.framework import ops
+
+    table = ops.gradient_registry._registry
+    entry = table.get(name.decode())
+    if entry is None or isinstance(entry["type"], _WeakGradient):
+        return
+    gradient = entry["type"]
+    graph.gradients_of_calls = [*getattr(graph, "gradients_of_calls", ()), gradient]
+    entry["type"] = _WeakGradient(gradient)
+    weakref.finalize(graph, table.pop, name.decode(), None).atexit = False
+
+
+class _WeakGradient:
+    def __init__(self, gradient: Callable[..., Any]):
+        self._gradient: Callable[[], Any] = weakref.ref(gradient)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._gradient()(*arguments)
+
+
+def dispatch_by_type(cls: type) -> type:
+    """Makes a class known to `tf.experimental.dispatch_for_api`, as a decorator.
+
+    Type-based dispatch is public for extension types only, and those are taken apart
+    where they leave a `tf.function`.
+    """
+    from tensorflow.python.util.dispatch import register_dispatchable_type
+
+    return register_dispatchable_type(cls)
+
+
+def searched_attributes(module: tf.Module) -> dict[str, Any]:
+    """Returns the attributes in which `tf.Module` looks for variables, by name."""
+    ignored = module._TF_MODULE_IGNORED_PROPERTIES
+    return {k: v for k, v in sorted(vars(module).items()) if k not in ignored}
+
+
+def give_bernoulli_parameters(
+    distribution: Distribution, bernoulli: Distribution
+) -> None:
+    """Makes `tfd.Bernoulli.logits(distribution)` that of a Bernoulli distribution."""
+    distribution._logits, distribution._probs = bernoulli.logits, None
+    distribution.logits = bernoulli.logits
+    distribution.probs = bernoulli.probs_parameter()
+
+
+def set_mean(distribution: Distribution, mean: Callable[[], Any]) -> None:
+    """Makes a distribution's method `mean` compute another function."""
+    distribution._mean = mean

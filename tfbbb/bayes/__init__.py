@@ -1,0 +1,1 @@
+"""Posteriors, priors, divergences, likelihoods and how training draws weights."""

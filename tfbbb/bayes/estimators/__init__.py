@@ -1,0 +1,62 @@
+"""Estimators of the ELBO's gradient, resolvable by string name."""
+
+from collections.abc import Sequence
+
+import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.base.strategy import DeclaredClasses, Registry
+from tfbbb.base.texts import snake_case
+from tfbbb.bayes.estimators.auto import Auto
+from tfbbb.bayes.estimators.estimator import EstimatedLayer, Estimator
+from tfbbb.bayes.estimators.flipout import Flipout
+from tfbbb.bayes.estimators.local import Local
+from tfbbb.bayes.estimators.score_function import ScoreFunction
+from tfbbb.bayes.estimators.weight import Weight
+from tfbbb.bayes.families.estimators import ESTIMATORS
+from tfbbb.bayes.posteriors import Posterior
+
+_registry = Registry(Estimator, DeclaredClasses(ESTIMATORS, __name__))
+names, get, make, serialize, deserialize = (
+    _registry.names,
+    _registry.get,
+    _registry.make,
+    _registry.serialize,
+    _registry.deserialize,
+)
+
+
+def check(
+    estimator: Estimator, layer: EstimatedLayer, posteriors: Sequence[Posterior]
+) -> None:
+    """Raises ValueError if an estimator cannot train the layer with its posteriors."""
+    if estimator.serves(layer, posteriors):
+        return
+    working = [f"'{name}'" for name in names() if get(name).serves(layer, posteriors)]
+    if not working:
+        raise ValueError(
+            "No estimator can train these posteriors in one layer: one has draws "
+            "without a gradient, and another has no density for 'score_function'. Use "
+            f"other posteriors. Received: posteriors={list(posteriors)} in a "
+            f"{type(layer).__name__}"
+        )
+    raise ValueError(
+        f"The estimator '{snake_case(type(estimator).__name__)}' cannot train this "
+        f"layer with its posteriors. Use one of {', '.join(working)}. "
+        f"Received: estimator={estimator!r}, posteriors={list(posteriors)} in a "
+        f"{type(layer).__name__}"
+    )
+
+
+__all__ = [
+    "Auto",
+    "Estimator",
+    "Flipout",
+    "Local",
+    "ScoreFunction",
+    "Weight",
+    "check",
+    "deserialize",
+    "get",
+    "make",
+    "names",
+    "serialize",
+]

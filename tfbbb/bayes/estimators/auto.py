@@ -1,0 +1,73 @@
+"""The default estimator: the exact one with the lowest gradient variance."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
+from tfbbb.bayes.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    LinearLayer,
+)
+from tfbbb.bayes.estimators.flipout import Flipout
+from tfbbb.bayes.estimators.local import Local
+from tfbbb.bayes.estimators.score_function import ScoreFunction
+from tfbbb.bayes.estimators.weight import Weight
+from tfbbb.bayes.families.estimators import AutoEstimator
+from tfbbb.bayes.posteriors import Posterior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.estimators")
+class Auto(AutoEstimator, Estimator):
+    """Takes `local` if it is exact, else `flipout`, `weight` or `score_function`.
+
+    The chosen estimator can always train the posterior: if draws have no gradient it is
+    `score_function`, with two draws in each step. `local` is exact if q factorises and
+    each weight is used once per row. It is not exact for a shared layer, nor if several
+    positions of a row share one kernel. In a subclassed model `auto` does not choose
+    `local`, because it cannot know whether a layer is shared.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(4, estimator="auto")
+    """
+
+    def serves(self, layer: EstimatedLayer, posteriors: Sequence[Posterior]) -> bool:
+        return any(e.serves(layer, posteriors) for e in (Weight(), ScoreFunction()))
+
+    def resolve(self, posteriors: Sequence[Posterior]) -> Estimator:
+        if all(map(Weight().can_serve, posteriors)):
+            return self
+        return ScoreFunction()
+
+    def choose(self, layer: LinearLayer, input_rank: int) -> Estimator:
+        """Returns the estimator for this layer in the model being called."""
+        families = [weight.posterior for weight in layer.variational_weights]
+        if (
+            not all(family.deterministic for family in families)
+            and all(map(Local().can_serve, families))
+            and layer.is_local_exact(input_rank, layer.calls_in_this_pass())
+        ):
+            return Local()
+        return self.choose_of_weights(layer)
+
+    def choose_of_weights(self, layer: EstimatedLayer) -> Estimator:
+        """Returns the best estimator for a layer among those that draw weights."""
+        families = [weight.posterior for weight in layer.variational_weights]
+        if all(family.deterministic for family in families):
+            return Weight()
+        return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
+
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
+        return self.choose(layer, len(inputs.shape))(layer, inputs)
+
+    def draw_kernels(
+        self, layer: EstimatedLayer, rows: int | Tensor
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        return self.choose_of_weights(layer).draw_kernels(layer, rows)

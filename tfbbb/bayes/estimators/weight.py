@@ -1,0 +1,115 @@
+"""One draw of the weights per step, for all rows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.estimators.drawn_kernel import (
+    DrawnKernel,
+    GroupedKernel,
+    GroupLayout,
+)
+from tfbbb.bayes.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    LinearLayer,
+    validate_num_samples,
+)
+from tfbbb.bayes.families.estimators import WeightEstimator
+from tfbbb.bayes.variational_weight import VariationalWeight
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.estimators")
+class Weight(WeightEstimator, Estimator):
+    """Draws one kernel and bias per step (Blundell et al. 2015, section 3.2).
+
+    `w = mean + sigma * eps`, `eps ~ N(0, 1)`, the same for every row of the batch and
+    for every call of a shared layer. It can train any posterior whose draws have a
+    gradient.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(4, estimator="weight")
+
+    Args:
+        num_samples: Number of draws in a training step. A `tfbbb.BayesianModel`
+            evaluates each row under every draw and averages over the draws. Any other
+            model keeps the size of its batch and splits the rows evenly between the
+            draws.
+    """
+
+    def __init__(self, num_samples: int = 1):
+        self.num_samples = validate_num_samples(num_samples)
+
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
+        draws = drawn_weights(layer)
+        return with_weights(layer, inputs, draws), draws
+
+    def draw_kernels(
+        self, layer: EstimatedLayer, rows: int | Tensor
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        draws = drawn_weights(layer)
+        return grouped_kernels(layer, draws, layer.batch_layout()), draws
+
+
+def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
+    """Returns this step's draws of every weight of a layer, by name, float32.
+
+    [members * samples, *shape], without the leading axis for a single draw.
+    """
+    samples = layer.batch_layout().samples
+    return {
+        weight.name: weight.draw(layer.noise_seed(weight.name, shared=True), samples)
+        for weight in layer.variational_weights
+    }
+
+
+def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> Tensor:
+    """Returns the pre-activations that a layer computes with drawn weights."""
+    dtype = layer.compute_dtype
+    bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
+    kernel = GroupedKernel(
+        ops.cast(draws["kernel"], dtype), layer.batch_layout(), affine(layer, bias)
+    )
+    return kernel.product(layer.cast_inputs(inputs))
+
+
+def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
+    """Returns `linear(inputs, kernel) + bias` as a function of inputs and kernel."""
+
+    def linear_and_bias(inputs: Tensor, kernel: Tensor) -> Tensor:
+        outputs = layer.linear(inputs, kernel)
+        if bias is None:
+            return outputs
+        return outputs + layer.broadcast_bias(bias, len(outputs.shape))
+
+    return linear_and_bias
+
+
+def grouped_kernels(
+    layer: EstimatedLayer, draws: dict[str, Any], layout: GroupLayout
+) -> dict[str, DrawnKernel]:
+    """Returns the kernels of a layer with drawn weights, by name.
+
+    Args:
+        layer: The layer that the weights were drawn for.
+        draws: The draws by name, [draws, *shape], one for each group.
+        layout: The order of the groups' rows in the batch.
+    """
+    return {
+        weight.name: GroupedKernel(
+            as_matrix(ops.cast(draws[weight.name], layer.compute_dtype), weight), layout
+        )
+        for weight in layer.variational_weights
+    }
+
+
+def as_matrix(values: ArrayLike, weight: VariationalWeight) -> Tensor:
+    """Returns values of a weight, [..., out] as [..., 1, out] if it is of rank 1."""
+    return values if len(weight.shape) > 1 else ops.expand_dims(values, -2)

@@ -1,0 +1,22 @@
+"""A schedule with temperature 1 in every step."""
+
+import keras
+
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+class Constant(KLSchedule):
+    """Temperature 1 throughout: `kl_weight = 1/N` at every step.
+
+    Example:
+
+    >>> import tfbbb
+    >>> tfbbb.kl_schedules.Constant().temperature(3, 0, num_batches=10, num_rows=80)
+    1.0
+    """
+
+    def temperature(
+        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
+    ) -> float:
+        return 1.0

@@ -1,0 +1,41 @@
+"""A schedule with one temperature in every step."""
+
+from typing import Any
+
+import keras
+
+from tfbbb.base.numbers import positive_number
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+class Tempered(KLSchedule):
+    """A fixed temperature T: `kl_weight = T/N` at every step.
+
+    T < 1 gives a cold posterior, which often predicts better than T = 1 if the prior or
+    the family of q fits badly (Wenzel et al. 2020). T > 1 regularises more.
+
+    Example:
+
+    >>> import tfbbb
+    >>> schedule = tfbbb.kl_schedules.Tempered(0.3)
+    >>> schedule.temperature(0, 0, num_batches=10, num_rows=80)
+    0.3
+
+    Args:
+        temperature: T, positive and finite.
+    """
+
+    def __init__(self, temperature: float):
+        self._temperature = positive_number("temperature", temperature)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"temperature": self._temperature}
+
+    def temperature(
+        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
+    ) -> float:
+        return float(self._temperature)
+
+    def target_temperature(self, num_rows: float) -> float:
+        return float(self._temperature)

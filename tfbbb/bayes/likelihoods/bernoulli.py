@@ -1,0 +1,69 @@
+"""The likelihood of two classes."""
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.likelihoods import BernoulliLikelihood
+from tfbbb.bayes.likelihoods.classification import Classification
+from tfbbb.bayes.likelihoods.regression import at_least_float32
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Bernoulli(BernoulliLikelihood, Classification):
+    """Class 0 or 1: `p(y = 1 | f) = sigmoid(f)`; the network gives one logit.
+
+    Targets are 0 and 1, [n] or [n, 1], or one-hot rows, [n, 2]. Mean, variance and
+    probabilities are of both classes, [n, 2], as for `Categorical`; `model.predict`
+    returns the probability of class 1, [n, 1].
+
+    Several labels of a row are places, independent of each other given the outputs: the
+    network ends in [rows, labels, 1] (`keras.layers.Reshape((labels, 1))`), targets are
+    [rows, labels].
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Bernoulli()
+    >>> likelihood.probabilities([[0.0]]).numpy().tolist()
+    [[0.5, 0.5]]
+
+    Raises:
+        ValueError: The network does not end in one output.
+    """
+
+    num_classes = 2
+
+    def num_outputs(self, num_targets: int = 2) -> int:
+        """Returns 1, the number of outputs that the network needs for two classes.
+
+        Raises:
+            ValueError: `num_targets` is not 2.
+        """
+        if num_targets != 2:
+            raise ValueError(
+                "Bernoulli has two classes; use `Categorical` for more. "
+                f"Received: num_targets={num_targets}"
+            )
+        return 1
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        if output_shape[-1] != 1:
+            raise ValueError(
+                "Bernoulli needs one output, the logit of class 1. For several labels "
+                "of a row let the network end in [rows, labels, 1], with "
+                "`keras.layers.Reshape((labels, 1))`; for one of several classes use "
+                f"`Categorical`. Received: output_shape={output_shape}"
+            )
+        super().build(output_shape)
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        logits = at_least_float32(outputs)
+        return {"logits": logits, "probs": tf.sigmoid(logits)}
+
+    def point_prediction(self, outputs: Tensor) -> tf.Tensor:
+        return tf.sigmoid(at_least_float32(outputs))
+
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
+        logits = at_least_float32(outputs)
+        return tf.math.log_sigmoid(tf.concat([-logits, logits], axis=-1))

@@ -1,0 +1,210 @@
+"""The beta likelihood."""
+
+import math
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.types import (
+    ArrayLike,
+    DType,
+    Tensor,
+)
+from tfbbb.bayes.families.likelihoods import BetaLikelihood
+from tfbbb.bayes.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
+
+# At larger logits, single precision rounds the mean to a bound.
+_LARGEST_LOGIT = 30.0
+# In logits: no mean is absurd so close to that of the training targets, and the limit
+# of the distance from their range.
+_LEAST_DISTANCE, _MARGIN = 1.0, 0.5
+# For training targets that lie at the bounds, with hardly any between.
+_SMALLEST_INITIAL = 1e-3
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Beta(BetaLikelihood, MeanConcentration):
+    """Targets between two bounds, such as shares and rates.
+
+        (y - low) / (high - low) ~ Beta(m c, (1 - m) c),
+        logit m = logit(mean) + width * f
+
+    with mean m, concentration c, and variance `m (1 - m) / (1 + c)` (Ferrari and
+    Cribari-Neto 2004). The first `fit` sets `mean` to the mean of the training targets,
+    scaled to between 0 and 1, and `width` to their standard deviation in logits,
+    `deviation / (mean (1 - mean))`. Initially m is their mean and c gives their
+    variance.
+
+    `logit m` is left as it is in the range of the logits of the training targets and
+    within 1 of that of their mean; beyond, it approaches a bound at a distance of 1/2.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Beta(concentration=3.0, high=100.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.mean([[0.0]]).numpy().tolist()
+    [[50.0]]
+    >>> likelihood.variance([[0.0]]).numpy().tolist()
+    [[625.0]]
+
+    Args:
+        low: Lower bound of the targets, which lie strictly above it.
+        high: Upper bound of the targets, which lie strictly below it.
+        heteroscedastic: Whether the network gives the concentration of each row, after
+            the k means.
+        concentration: The concentration c, positive and 1e5 at most; None to learn it.
+        standardize: Whether the network works in standard units; else it gives
+            `logit m` itself.
+
+    Raises:
+        ValueError: `concentration` is not positive or too large, or is given together
+            with `heteroscedastic=True`; a bound is not finite or larger than 1e18 in
+            size; or `low` is not smaller than `high` in single precision.
+    """
+
+    def __init__(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        heteroscedastic: bool = False,
+        concentration: float | None = None,
+        standardize: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(heteroscedastic, concentration, standardize, **kwargs)
+        if not (is_finite_number(low) and is_finite_number(high)):
+            raise ValueError(
+                "The bounds must be finite numbers, `low` smaller than `high`. "
+                f"Received: low={low!r}, high={high!r}"
+            )
+        self.low = low
+        self.high = high
+        _ = self.support  # Raises ValueError if no number lies between the bounds.
+
+    _widest_range = (-_LARGEST_LOGIT, _LARGEST_LOGIT)
+
+    def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def logit(values: np.ndarray) -> np.ndarray:
+            logits = np.log(values - self.low) - np.log(self.high - values)
+            return np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT)
+
+        centre = logit(values.mean(axis=0))
+        return (
+            np.minimum(logit(values.min(axis=0)), centre - _LEAST_DISTANCE),
+            np.maximum(logit(values.max(axis=0)), centre + _LEAST_DISTANCE),
+        )
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, deviation = super()._shift_and_scale(values)
+        span = self.high - self.low
+        above, below = (mean - self.low) / span, (self.high - mean) / span
+        binomial = above * below
+        initial = binomial / np.square(deviation / span) - 1.0
+        self._check_concentration(initial, values)
+        return np.log(above / below), deviation / span / binomial
+
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns the concentrations of the upper and the lower bound."""
+        raw = self._raw(outputs)
+        logit = self._located(raw["location"])
+        logit = soft_clip(
+            logit,
+            self._value(self.target_low, logit),
+            self._value(self.target_high, logit),
+            _MARGIN,
+        )
+        shift = self._value(self.target_shift, logit)
+        binomial = tf.sigmoid(shift) * tf.sigmoid(-shift)
+        width = self._value(self.target_scale, logit)
+        initial = 1.0 / (tf.square(width) * binomial) - 1.0
+        concentration = self._concentration(
+            raw, initial=tf.maximum(initial, _SMALLEST_INITIAL)
+        )
+        return concentration * tf.sigmoid(logit), concentration * tf.sigmoid(-logit)
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        upper, lower = self._parameters(outputs)
+        return {"concentration1": upper, "concentration0": lower}
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        upper, lower = self._parameters(outputs)
+        return self.low + (self.high - self.low) * upper / (upper + lower)
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        upper, lower = self._parameters(outputs)
+        total, span = upper + lower, self.high - self.low
+        return span**2 * (upper / total) * (lower / total) / (1.0 + total)
+
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        import tensorflow_probability as tfp
+
+        upper, lower = self._parameters(outputs)
+        above, below = self._distances(values, upper.dtype)
+        inside = (above > 0.0) & (below > 0.0)
+        above = tf.where(inside, above, tf.ones_like(above))
+        below = tf.where(inside, below, tf.ones_like(below))
+        densities = (
+            (upper - 1.0) * tf.math.log(above)
+            + (lower - 1.0) * tf.math.log(below)
+            - tfp.math.lbeta(upper, lower)
+            - math.log(self.high - self.low)
+        )
+        return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        upper, lower = self._parameters(outputs)
+        above, _ = self._distances(values, upper.dtype)
+        return tf.math.betainc(
+            *_broadcast(upper, lower, tf.clip_by_value(above, 0.0, 1.0))
+        )
+
+    def _distances(
+        self, values: ArrayLike, dtype: DType
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the distances from both bounds, as shares of the span."""
+        values, span = tf.cast(values, dtype), self.high - self.low
+        return (values - self.low) / span, (self.high - values) / span
+
+    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
+        import tensorflow_probability as tfp
+
+        upper, lower, levels = _broadcast(*parameters, levels)
+        # TFP's inverse is wrong by up to 90 % at a level of one half. Start beside it,
+        # and correct the result by one step of Newton's method.
+        at_half = tf.abs(levels - 0.5) < 1e-8
+        beside = levels + 1e-7 * tf.cast(at_half, levels.dtype)
+        share = tfp.math.betaincinv(upper, lower, beside)
+        log_density = (
+            tf.math.xlogy(upper - 1.0, share)
+            + tf.math.xlog1py(lower - 1.0, -share)
+            - tfp.math.lbeta(upper, lower)
+        )
+        excess = tf.math.betainc(upper, lower, share) - levels
+        corrected = share - excess * tf.exp(-log_density)
+        share = tf.where(at_half, tf.clip_by_value(corrected, 0.0, 1.0), share)
+        return self.low + (self.high - self.low) * share
+
+    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
+        import tensorflow_probability as tfp
+
+        upper, lower = parameters
+        total = upper + lower
+        return (
+            tfp.math.lbeta(upper, lower)
+            - (upper - 1.0) * tf.math.digamma(upper)
+            - (lower - 1.0) * tf.math.digamma(lower)
+            + (total - 2.0) * tf.math.digamma(total)
+            + math.log(self.high - self.low)
+        )
+
+
+def _broadcast(*tensors: tf.Tensor) -> list[tf.Tensor]:
+    shape = tf.shape(tensors[0])
+    for tensor in tensors[1:]:
+        shape = tf.broadcast_dynamic_shape(shape, tf.shape(tensor))
+    return [tf.broadcast_to(tensor, shape) for tensor in tensors]

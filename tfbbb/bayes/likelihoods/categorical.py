@@ -1,0 +1,57 @@
+"""The likelihood of unordered classes."""
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.likelihoods import CategoricalLikelihood
+from tfbbb.bayes.likelihoods.classification import Classification
+from tfbbb.bayes.likelihoods.regression import at_least_float32
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Categorical(CategoricalLikelihood, Classification):
+    """One of C classes: `p(y = c | f) = softmax(f)_c`; the network gives C logits.
+
+    Targets are class indices, [n] or [n, 1], or one-hot rows, [n, C]. The mean of the
+    one-hot targets is the class probabilities. `Categorical(ignore_class=255)` leaves
+    out targets of a void class.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Categorical()
+    >>> likelihood.mean([[0.0, 0.0]]).numpy().tolist()
+    [[0.5, 0.5]]
+
+    Raises:
+        ValueError: The network has fewer than two outputs.
+    """
+
+    def num_outputs(self, num_targets: int) -> int:
+        """Returns how many outputs the network needs for `num_targets` classes."""
+        return num_targets
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        if output_shape[-1] is None or output_shape[-1] < 2:
+            raise ValueError(
+                "Categorical needs one output per class, and at least two classes. "
+                f"Received: output_shape={output_shape}"
+            )
+        super().build(output_shape)
+        self.num_classes = output_shape[-1]
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        logits = at_least_float32(outputs)
+        return {"logits": logits, "probs": self.probabilities(outputs)}
+
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
+        return tf.nn.log_softmax(at_least_float32(outputs))
+
+    def probabilities(self, outputs: Tensor) -> tf.Tensor:
+        # For a few rows, TensorFlow's softmax takes eight times as long.
+        return tf.exp(self.log_probabilities(outputs))
+
+    def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
+        logits = at_least_float32(outputs)
+        return -tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)

@@ -1,0 +1,128 @@
+"""The base class of likelihoods of counts."""
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.support import LARGEST_COUNT
+from tfbbb.bayes.likelihoods import count_distribution
+from tfbbb.bayes.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.bayes.likelihoods.normal_noise import standard_normal_cdf
+from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
+
+# Largest value at which a distribution function is evaluated.
+_LARGEST_VALUE = 1e100
+
+
+class Counts(LogLink, Regression):
+    """Whole numbers y >= 0, k of them in a row, with a mean by the log link.
+
+        log mean = log(average) + f
+
+    where f is an output of the network and `average` is the mean of the training
+    targets, set by the first `fit` and 1 until then. The training targets bound the log
+    mean: see `tfbbb.likelihoods.log_link.LogLink`.
+
+    Distribution function, quantiles, samples and entropy are computed in float64.
+
+    Subclasses define in `_concentration` the variance in excess of the Poisson
+    distribution's.
+
+    Args:
+        standardize: Whether the network gives the log of the mean relative to
+            `average`; else it gives the log of the mean itself.
+    """
+
+    # Single precision has no smaller positive number.
+    _widest_range = (-100.0, math.log(LARGEST_COUNT))
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns log of mean and, in its units, standard deviation, [k] each."""
+        mean = values.mean(axis=0)
+        if not mean.all():
+            raise ValueError(
+                f"Target {int(np.argmin(mean))} is 0 in every row, so there is nothing "
+                "to learn; leave it out. "
+                f"Received: {len(values)} rows of zeros"
+            )
+        return np.log(mean), values.std(axis=0) / mean
+
+    def _concentration(
+        self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
+    ) -> tf.Tensor | None:
+        """Returns the concentration, [..., k], or None if it is infinite."""
+        raise NotImplementedError
+
+    def _distribution(self, outputs: Tensor) -> tuple[Any, ...]:
+        """Returns mean, log mean and concentration, [..., k] each."""
+        raw = self._raw(outputs)
+        log_mean = raw["location"]
+        if self.standardize:
+            log_mean += self._value(self.target_shift, log_mean)
+        log_mean = self._bounded(log_mean)
+        return tf.exp(log_mean), log_mean, self._concentration(raw, log_mean)
+
+    def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], tf.DType]:
+        """Returns the distribution in float64, and the precision of the outputs."""
+        dtype = at_least_float32(outputs).dtype
+        return self._distribution(tf.cast(outputs, tf.float64)), dtype
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        return self._distribution(outputs)[0]
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        return _variance(*self._distribution(outputs))
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        (mean, _, concentration), dtype = self._in_doubles(outputs)
+        entropies = count_distribution.entropy(mean, concentration)
+        return tf.cast(tf.reduce_sum(entropies, axis=-1), dtype)
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        distribution = self._distribution(outputs)
+        targets = tf.cast(targets, distribution[0].dtype)
+        masses = count_distribution.log_mass(targets, *distribution)
+        return tf.reduce_sum(masses, axis=-1)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns the mass at `values`, [..., k]; 0 unless a value is a count."""
+        distribution = self._distribution(outputs)
+        values = tf.cast(values, distribution[0].dtype)
+        counts = tf.floor(tf.maximum(values, 0.0))
+        mass = tf.exp(count_distribution.log_mass(counts, *distribution))
+        return tf.where(counts == values, mass, 0.0)
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        distribution, dtype = self._in_doubles(outputs)
+        return tf.cast(_cdf(tf.cast(values, tf.float64), *distribution), dtype)
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        distribution, dtype = self._in_doubles(outputs)
+        return tf.cast(_quantile(tf.cast(levels, tf.float64), *distribution), dtype)
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        distribution, dtype = self._in_doubles(outputs)
+        levels = standard_normal_cdf(tf.cast(noise, tf.float64))
+        return tf.cast(_quantile(levels, *distribution), dtype)
+
+
+def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Any) -> tf.Tensor:
+    return mean if concentration is None else mean + tf.square(mean) / concentration
+
+
+def _cdf(values: tf.Tensor, *distribution: Any) -> tf.Tensor:
+    counts = tf.clip_by_value(tf.floor(values), 0.0, _LARGEST_VALUE)
+    found = count_distribution.cumulative(counts, *distribution)
+    return tf.where(values >= 0.0, found, 0.0)
+
+
+def _quantile(levels: tf.Tensor, *distribution: Any) -> tf.Tensor:
+    mean, *_ = distribution
+    below, enough = bracket_of_counts(levels, mean, _variance(*distribution))
+    return least_integer(
+        lambda counts: _cdf(counts, *distribution) >= levels, below, enough
+    )

@@ -1,0 +1,121 @@
+"""The gamma likelihood."""
+
+import math
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import GammaLikelihood
+from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.bayes.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.bayes.likelihoods.stirling_correction import stirling_correction
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Gamma(GammaLikelihood, LogLink, MeanConcentration):
+    """Positive targets whose noise grows with their mean.
+
+        p(y | f) = (a / m)^a / G(a) * y^(a - 1) exp(-a y / m),
+        log m = log(mean) + variation * f
+
+    with mean m, concentration a, and a standard deviation of `m / sqrt(a)`: a constant
+    share of the mean (McCullagh and Nelder 1989, chapter 8). The first `fit` sets
+    `mean` and `variation` (standard deviation over mean) to the values of the training
+    targets, so that nothing depends on the unit of the targets. Initially m is their
+    mean and `1 / sqrt(a)` their variation.
+
+    The training targets bound `log m` as in `tfbbb.likelihoods.log_link.LogLink`, and a
+    learned or predicted a so that the length m / a of the tail is less than four times
+    the greatest of them. Up to half of that, a is left as it is.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Gamma(concentration=4.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.mean([[0.0]]).numpy().tolist()
+    [[1.0]]
+    >>> likelihood.variance([[0.0]]).numpy().tolist()
+    [[0.25]]
+
+    Args:
+        heteroscedastic: Whether the network gives the concentration of each row, after
+            the k means.
+        concentration: The concentration a, positive and 1e5 at most; None to learn it.
+        standardize: Whether the network works in standard units; else it gives `log m`
+            itself.
+
+    Raises:
+        ValueError: `concentration` is not positive or too large, or is given together
+            with `heteroscedastic=True`.
+    """
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, deviation = super()._shift_and_scale(values)
+        self._check_concentration(np.square(mean / deviation), values)
+        return np.log(mean), deviation / mean
+
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns concentration and mean."""
+        raw = self._raw(outputs)
+        log_mean = self._bounded(self._located(raw["location"]))
+        variation = self._value(self.target_scale, log_mean)
+        concentration = self._concentration(
+            raw,
+            initial=1.0 / tf.square(variation),
+            largest_inverse=self._longest_tail(log_mean),
+        )
+        return concentration, tf.exp(log_mean)
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        concentration, mean = self._parameters(outputs)
+        return {"concentration": concentration, "rate": concentration / mean}
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        return self._parameters(outputs)[1]
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        concentration, mean = self._parameters(outputs)
+        return tf.square(mean) / concentration
+
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        concentration, mean = self._parameters(outputs)
+        values = tf.cast(values, mean.dtype)
+        inside = values > 0.0
+        values = tf.where(inside, values, tf.ones_like(values))
+        # In this order large concentrations lose no digits: both terms are small near
+        # the mean.
+        share = values / mean
+        densities = (
+            concentration * (tf.math.log(share) - (share - 1.0))
+            + _log_of_powers_over_gamma(concentration)
+            - tf.math.log(values)
+        )
+        return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        concentration, mean = self._parameters(outputs)
+        values = tf.maximum(tf.cast(values, mean.dtype), 0.0)
+        return tf.math.igamma(concentration, concentration * values / mean)
+
+    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
+        import tensorflow_probability as tfp
+
+        concentration, mean = parameters
+        return tfp.math.igammainv(concentration, levels) * mean / concentration
+
+    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
+        concentration, mean = parameters
+        return (
+            concentration
+            - tf.math.log(concentration / mean)
+            + tf.math.lgamma(concentration)
+            + (1.0 - concentration) * tf.math.digamma(concentration)
+        )
+
+
+def _log_of_powers_over_gamma(a: tf.Tensor) -> tf.Tensor:
+    """Returns `log(a^a exp(-a) / G(a))`, by Stirling's formula and its correction."""
+    return 0.5 * tf.math.log(a / (2.0 * math.pi)) - stirling_correction(a)

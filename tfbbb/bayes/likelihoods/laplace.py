@@ -1,0 +1,66 @@
+"""The Laplace likelihood."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.likelihoods import LaplaceLikelihood
+from tfbbb.bayes.likelihoods.location_scale import LocationScale
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Laplace(LaplaceLikelihood, LocationScale):
+    """Targets around a median: `p(y | f) = exp(-|y - loc| / scale) / (2 scale)`.
+
+    `loc = shift + scale_of_targets * f` is median and mean, and the variance is
+    `2 scale^2`. The negative log likelihood is the absolute error, up to a constant: a
+    row far from all others has no more influence than any other row. As for
+    `tfbbb.likelihoods.Normal`, the first `fit` sets shift and scale to mean and
+    standard deviation of the training targets. The noise initially has the variance of
+    the targets: for outputs of 0, also if the network gives the noise.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Laplace(scale=2.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.variance([[10.0]]).numpy().tolist()
+    [[8.0]]
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row, after the k
+            locations.
+        scale: Mean absolute deviation in the units of the targets, positive; None to
+            learn it.
+        standardize: Whether the network works in standard units.
+        resolution: Step r between possible targets, such as 1 for whole numbers, in the
+            units of the targets; the scale is then at least `r / sqrt(12)`, that of
+            rounding. None for targets that may be any number.
+
+    Raises:
+        ValueError: `scale` is not positive and finite, or is given together with
+            `heteroscedastic=True`.
+    """
+
+    @property
+    def _unit_scale(self) -> float:
+        return math.sqrt(0.5)
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return -tf.abs(z) - math.log(2.0)
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        tail = 0.5 * tf.exp(-tf.abs(z))
+        return tf.where(z < 0.0, tail, 1.0 - tail)
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        tail = tf.math.log(2.0 * tf.minimum(levels, 1.0 - levels))
+        return tf.where(levels < 0.5, tail, -tail)
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+        return 2.0
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
+        return 1.0 + math.log(2.0)

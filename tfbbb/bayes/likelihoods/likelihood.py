@@ -1,0 +1,355 @@
+"""The base class of likelihoods p(y | f)."""
+
+import inspect
+from typing import Any, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import LikelihoodFamily
+from tfbbb.bayes.target_shape import target_width
+
+
+class Likelihood(LikelihoodFamily, keras.Layer):
+    """A distribution p(y | outputs) of one row's targets given the net's outputs.
+
+    `outputs` [..., P] are the network's outputs for one row; leading dimensions (rows,
+    posterior samples) are kept. Targets are always in raw units. A likelihood is a
+    Keras layer, so its parameters are trained, saved and exported with the model.
+
+    A row may have several places (the steps of a sequence), each with its own targets;
+    outputs are then [rows, places..., P]. `tfbbb.target_shape` has the rule of the
+    shapes of targets. All methods are pure TensorFlow. They compute
+    in float64 for float64 outputs and in float32 otherwise.
+
+    Attributes:
+        task: `"regression"` or `"classification"`.
+        ordered: Whether targets have a distribution function and quantiles.
+        support: The numbers that a target may be; None for classes.
+        integrates_location: Whether the location may have a variance, which the
+            likelihood adds to the variance of the noise: see `with_location_variance`.
+        slow_quantiles: Whether `quantile` takes much longer than `cdf`.
+        num_classes: Number C of the classes of a classification, set by `build`.
+        member_weights: Weights of the members in a mixture, which sum to 1; None for
+            equal weights.
+    """
+
+    ordered: bool = False
+    integrates_location: bool = False
+    slow_quantiles: bool = False
+    num_classes: int
+
+    def __init__(self, *, members: int = 1, **kwargs: Any):
+        super().__init__(**kwargs)
+        # The model sets it. Each member learns the parameters it would learn alone.
+        self.members = members
+        # `tfbbb.average` sets it.
+        self.member_weights: tuple[float, ...] | None = None
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the keyword arguments that make an equal likelihood.
+
+        They include the arguments of its declaration in `tfbbb.families.likelihoods`.
+        """
+        config = super().get_config()
+        for base in type(self).__mro__:
+            if issubclass(base, LikelihoodFamily) and not issubclass(base, Likelihood):
+                for name in inspect.get_annotations(base):
+                    if name not in LikelihoodFamily.__annotations__:
+                        config[name] = getattr(self, name)
+        return config if self.members == 1 else {**config, "members": self.members}
+
+    def copy_for(self, members: int, output_shape: tuple[int | None, ...]) -> Self:
+        """Returns a likelihood with the same arguments and copies of the variables.
+
+        Parameters that a single posterior has learned become those of every member.
+
+        Args:
+            members: Number of members of the model that the copy is for.
+            output_shape: Shape of the model's outputs.
+
+        Raises:
+            ValueError: The parameters are those of another number of members, or of
+                another number of targets or classes.
+        """
+        copy = type(self).from_config({**self.get_config(), "members": members})
+        copy.build(output_shape)
+        for old, new in zip(self.variables, copy.variables, strict=True):
+            if tuple(new.shape) not in (tuple(old.shape), (members, *old.shape)):
+                raise ValueError(
+                    "The likelihood of another model has parameters of another shape. "
+                    "Pass a new likelihood. Received: "
+                    f"likelihood={type(self).__name__} with {old.name} of shape "
+                    f"{tuple(old.shape)} for {tuple(new.shape)}"
+                )
+            new.assign(np.broadcast_to(old.numpy(), new.shape))
+        return copy
+
+    @property
+    def discrete(self) -> bool:
+        """Whether targets are integers.
+
+        If so, `cdf` is a step function, `prob` the probability mass, and `quantile` the
+        smallest integer whose `cdf` reaches the level.
+        """
+        return self.support is not None and self.support.integer
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether a target may be any real number."""
+        return self.support is not None and self.support.unbounded
+
+    @property
+    def learns(self) -> bool:
+        """Whether the likelihood has trainable variables."""
+        return False
+
+    @property
+    def learned_variables(self) -> list[keras.Variable]:
+        """The trainable variables: with several members, each has their axis first."""
+        return []
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        self._places = tuple(output_shape[1:-1])
+
+    def not_void(self, targets: ArrayLike) -> tf.Tensor | None:
+        """Returns which targets of a minibatch are not of a void class, or None."""
+        return None
+
+    def labels(self, targets: ArrayLike) -> tf.Tensor:
+        """Returns the class indices of a minibatch's targets, [rows, places...]."""
+        raise NotImplementedError(f"{type(self).__name__} has no classes.")
+
+    def num_outputs(self, num_targets: int) -> int:
+        """Returns how many outputs the network needs for `num_targets` targets."""
+        raise NotImplementedError
+
+    def num_integrated(self, num_outputs: int) -> int:
+        """Returns how many of P outputs are locations that may have a variance.
+
+        They are the first ones: see `with_location_variance`.
+
+        Args:
+            num_outputs: Number P of outputs of the network; the likelihood need not be
+                built.
+        """
+        return 0
+
+    @property
+    def adapted(self) -> bool:
+        """Whether shift and scale are set, or the likelihood has none."""
+        return True
+
+    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
+        """Sets shift, scale and range from the training targets, [n, k].
+
+        After the first call, shift and scale stay as they are, and the range can only
+        become wider.
+
+        Args:
+            targets: Targets in any shape that `check_targets` takes.
+            counted: Which targets count: see `check_targets`.
+        """
+
+    @property
+    def target_widths(self) -> tuple[int, ...]:
+        """The sizes that the last axis of targets may have."""
+        raise NotImplementedError
+
+    def check_targets(
+        self, targets: ArrayLike, counted: ArrayLike = None
+    ) -> np.ndarray:
+        """Validates targets and returns them in the shape that `log_prob` takes.
+
+        Args:
+            targets: Targets in raw units.
+            counted: Which targets count, [rows, places...] or [rows]; the others, such
+                as those of masked steps, may have any values. By default all count.
+
+        Raises:
+            ValueError: The targets have another shape, or a value outside the support.
+        """
+        raise NotImplementedError
+
+    def negative_log_likelihood(
+        self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None
+    ) -> tf.Tensor:
+        """Returns -log p(targets | outputs) of each row, [rows].
+
+        Args:
+            targets: Targets of a minibatch in any shape that `check_targets` takes.
+            outputs: [rows, ..., P].
+            weights: Factor of the log probability of each place, [rows, ...]. Targets
+                with the weight 0 may have any values. None for 1.
+        """
+        outputs = tf.convert_to_tensor(outputs)
+        aligned = self.aligned(targets, outputs)
+        if weights is not None:
+            aligned = self.with_placeholders(aligned, weights != 0)
+        with tf.control_dependencies(self.checks_of_step(targets, aligned)):
+            log_prob = self.log_prob(aligned, outputs)
+        if weights is not None:
+            log_prob *= tf.cast(weights, log_prob.dtype)
+        axes = range(1, len(outputs.shape) - 1)
+        return -tf.reduce_sum(log_prob, axis=list(axes))
+
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+        """Returns operations that fail where targets of a step are not possible.
+
+        `fit` checks only the targets that it reads before training.
+
+        Args:
+            given: The targets as they were given.
+            aligned: The targets that count, from `aligned` and `with_placeholders`.
+        """
+        return []
+
+    def with_placeholders(self, targets: tf.Tensor, counted: tf.Tensor) -> tf.Tensor:
+        """Returns targets with a possible value where they do not count.
+
+        Args:
+            targets: From `aligned`.
+            counted: Which places count, [rows, places...].
+        """
+        possible = 0.0
+        if self.support is not None:
+            possible = min(max(1.0, self.support.least), self.support.greatest)
+        if len(targets.shape) > len(counted.shape):
+            counted = counted[..., tf.newaxis]
+        return tf.where(counted, targets, tf.cast(possible, targets.dtype))
+
+    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+        """Reshapes the targets of a minibatch for `log_prob`, without reading them.
+
+        Raises:
+            ValueError: The known sizes of the targets do not fit the outputs.
+        """
+        raise NotImplementedError
+
+    def width_of(self, targets: tf.Tensor, outputs: tf.Tensor) -> int | None:
+        """Returns the size of the last axis of a minibatch's targets, None without one.
+
+        When the dataset changes, Keras may retrace with targets of unknown rank. Their
+        last axis is then unknown too, and the result is None.
+
+        Raises:
+            ValueError: The known sizes of the targets do not fit the outputs.
+        """
+        if targets.shape.rank is None:
+            return None
+        shape, places = targets.shape.as_list(), outputs.shape[1:-1].as_list()
+        width = target_width(shape, places, self.target_widths)
+        unknown = [None in sizes for sizes in zip(shape[1:], places, strict=False)]
+        if sum(unknown) > 1:
+            # A reshape would exchange the height and width of an image.
+            tf.debugging.assert_equal(
+                tf.shape(targets)[: 1 + len(places)],
+                tf.shape(outputs)[:-1],
+                "The targets must have the places of the outputs.",
+            )
+        return width
+
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
+        """Appends the learned parameters of each output's member.
+
+        With several members, all other methods take the returned outputs, whose last
+        dimension may be larger than P.
+
+        Args:
+            outputs: Outputs of the network, [..., P].
+            member: Index of the member of each output; broadcasts against [...].
+        """
+        return tf.convert_to_tensor(outputs)
+
+    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
+        """Appends the variance of normal locations to outputs, [..., P + k].
+
+        This integrates over a linear last layer: given the layer before it, the
+        locations are normal under the posterior. For the returned outputs, `log_prob`,
+        `cdf`, `prob`, `quantile` and `sample` include both variances, and `parameters`,
+        `variance` and `entropy` describe the noise alone.
+
+        Args:
+            outputs: [..., P], from `of_members`.
+            variance: Variance of the first k outputs, the locations, in the units of
+                the network, [..., k].
+
+        Raises:
+            NotImplementedError: `integrates_location` is False.
+        """
+        raise NotImplementedError(f"{type(self).__name__} integrates no location.")
+
+    def location_variance(self, outputs: Tensor) -> tf.Tensor:
+        """Returns the variance of the locations, [..., k], in raw units.
+
+        It is 0 for outputs without one: see `with_location_variance`.
+        """
+        return tf.zeros_like(self.mean(outputs))
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        """Returns the parameters of p(y | outputs) in raw units, by their usual names.
+
+        Each is [..., k], or [..., k, components] of a mixture.
+        """
+        raise NotImplementedError
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        """Returns E[y | outputs], [..., k]; for classes, of the one-hot target."""
+        raise NotImplementedError
+
+    def point_prediction(self, outputs: Tensor) -> tf.Tensor:
+        """Returns what a plain Keras network for the same targets would output.
+
+        That is the mean of numbers, [..., k], and the probabilities of classes,
+        [..., C], but for two classes by one logit the probability of class 1 alone,
+        [..., 1]. `model.predict` returns it, and Keras' metrics compare it with the
+        targets.
+        """
+        return self.mean(outputs)
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        """Returns Var[y | outputs], [..., k]: the variance of the noise."""
+        raise NotImplementedError
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        """Returns the joint entropy of all targets given outputs, [...], in nats.
+
+        The entropy of a density is in the raw units of the targets.
+        """
+        raise NotImplementedError
+
+    def probabilities(self, outputs: Tensor) -> tf.Tensor:
+        """Returns the probability of each class, [..., C]."""
+        raise NotImplementedError(f"{type(self).__name__} has no classes.")
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns log p(targets | outputs), [...], in nats, summed over the targets."""
+        raise NotImplementedError
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns P(y <= values | outputs), target by target, [..., k]."""
+        raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns the density or mass of y at `values`, target by target, [..., k]."""
+        raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns the quantiles of y given outputs, target by target, [..., k]."""
+        raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
+
+    @property
+    def noise_size(self) -> int:
+        """Number of standard normals that `sample` needs for one draw."""
+        raise NotImplementedError
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        """Returns draws of y given outputs, [..., k]; for classes, indices, [...].
+
+        Args:
+            outputs: [..., P].
+            noise: Standard normal noise, [..., `noise_size`].
+        """
+        raise NotImplementedError

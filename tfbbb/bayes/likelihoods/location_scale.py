@@ -1,0 +1,144 @@
+"""The base class of location-scale likelihoods."""
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods.regression import Regression
+
+
+class LocationScale(Regression):
+    """`y = loc + scale * z` for each target, with z of a standard density.
+
+    Subclasses define the density of z. `loc` is an output of the network, `scale` is
+    learned, given, or an output.
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row.
+        scale: The scale of the noise in the units of the targets, positive; None to
+            learn it.
+        standardize: Whether the network works in standard units.
+        resolution: The step r between possible targets, positive; None if a target may
+            be any number. The scale is then `sqrt(s^2 + r^2 / 12)` with the learned s:
+            rounding alone has this standard deviation, so the density at a possible
+            target says no more than its probability does.
+
+    Raises:
+        ValueError: `scale` or `resolution` is not positive and finite, or `scale` is
+            given together with `heteroscedastic=True`.
+    """
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        scale: float | None = None,
+        standardize: bool = True,
+        resolution: float | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+        )
+        if scale is not None:
+            positive_number("scale", scale)
+        if resolution is not None:
+            positive_number("resolution", resolution)
+        self.scale = scale
+        self.resolution = resolution
+        self._check_noise()
+
+    # Names of the parameters of the standard density itself.
+    _shape_names: tuple[str, ...] = ()
+
+    @property
+    def _unit_scale(self) -> float:
+        """The initial scale, at which the variance is 1."""
+        return 1.0
+
+    def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns the parameters of the standard density, [k] or [..., k] each."""
+        return ()
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _from_standard_normal(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        """Returns z at the level of `noise` in the standard normal distribution."""
+        # The lower tail keeps its precision; 1 minus a small number does not.
+        lower = 0.5 * tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
+        return -tf.sign(noise) * self._inverse(lower, *shape)
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        location, scale, *shape = self._noise_parameters(self._raw(outputs))
+        spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
+        named = dict(zip(self._shape_names, spread, strict=True))
+        return {"loc": location, "scale": scale, **named}
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        return self._located(self._raw(outputs)["location"])
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        _, scale, *shape = self._noise_parameters(self._raw(outputs))
+        return tf.square(scale) * self._standard_variance(*shape)
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        _, scale, *shape = self._noise_parameters(self._raw(outputs))
+        entropies = tf.math.log(scale) + self._standard_entropy(*shape)
+        return tf.reduce_sum(entropies, axis=-1)
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
+        z = (tf.cast(targets, location.dtype) - location) / scale
+        densities = self._log_density(z, *shape) - tf.math.log(scale)
+        return tf.reduce_sum(densities, axis=-1)
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
+        z = (tf.cast(values, location.dtype) - location) / scale
+        return self._distribution(z, *shape)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
+        z = (tf.cast(values, location.dtype) - location) / scale
+        return tf.exp(self._log_density(z, *shape)) / scale
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
+        return location + scale * self._inverse(tf.cast(levels, scale.dtype), *shape)
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
+        return location + scale * self._from_standard_normal(
+            tf.cast(noise, scale.dtype), *shape
+        )
+
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns location and scale of the noise, [..., k] in raw units, and shape."""
+        location, shape = self._located(raw["location"]), self._shape(raw)
+        if self.scale is not None:
+            scale = tf.constant(self.scale, location.dtype)
+        else:
+            unit = self._unit_scale * self._value(self.target_scale, location)
+            scale = unit * self._noise(raw["noise"])
+            if self.resolution is not None:
+                scale = tf.sqrt(tf.square(scale) + self.resolution**2 / 12.0)
+        return location, tf.broadcast_to(scale, tf.shape(location)), *shape
+
+    def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns location and scale of the target, whose location may vary too."""
+        return self._noise_parameters(raw)

@@ -1,0 +1,62 @@
+"""The base class of likelihoods whose network gives the logarithm of a location."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.bayes.families.support import LARGEST_TARGET
+from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
+from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
+
+_LARGEST_LOG = math.log(LARGEST_TARGET)
+# Limit of the distance of a location from the range of the training targets.
+_MARGIN = 0.5
+# Up to e times the mean of the training targets, no location is absurd, and small ones
+# hardly are.
+_LEAST_DISTANCE, _SMALLEST_SHARE = 1.0, 0.1
+# A tail is less than this many times as long as the greatest training target.
+_LONGEST_TAIL = math.log(4.0)
+_LARGEST_POWER = 80.0
+
+
+class LogLink(StandardizedTargets):
+    """A likelihood with a location on the scale of `log y`, bounded by the targets.
+
+    The mean grows exponentially in the location, so that one draw of the weights could
+    own the average over all draws. The location is therefore left as it is between the
+    logarithms of a tenth of the least training target and of the greatest, or of e
+    times their mean if that is more; beyond, it approaches a bound at a distance of 1/2
+    (see `tfbbb.likelihoods.soft_bounds`). For a least count of 0, the rate of one event
+    in all rows takes its place.
+
+    The bounds act on the parameters, so density, quantiles, moments and samples are
+    those of one distribution.
+    """
+
+    _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
+
+    def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        least = values.min(axis=0)
+        least = np.where(least > 0.0, least, 1.0 / len(values))
+        centre = np.log(values.mean(axis=0))
+        high = np.maximum(np.log(values.max(axis=0)), centre + _LEAST_DISTANCE)
+        return np.log(_SMALLEST_SHARE * least), high
+
+    def _bounded(self, locations: tf.Tensor) -> tf.Tensor:
+        """Returns locations on the scale of `log y` within their bounds, [..., k]."""
+        low = self._value(self.target_low, locations)
+        high = self._value(self.target_high, locations)
+        return soft_clip(locations, low, high, _MARGIN)
+
+    def _longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
+        """Returns the length of the longest tail over `exp(locations)`, [..., k]."""
+        # Before `adapt` it may not be finite in single precision.
+        return tf.exp(tf.minimum(self._log_of_longest_tail(locations), _LARGEST_POWER))
+
+    def _log_of_longest_tail(self, locations: tf.Tensor) -> tf.Tensor:
+        """Returns the log of the length of the longest tail over `exp(locations)`.
+
+        It is positive, because bounded locations are less than the sum.
+        """
+        return self._value(self.target_high, locations) + _LONGEST_TAIL - locations

@@ -1,0 +1,101 @@
+"""The log-normal likelihood."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import LogNormalLikelihood
+from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.bayes.likelihoods.normal_noise import NormalNoise
+from tfbbb.bayes.likelihoods.regression import at_least_float32
+from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class LogNormal(LogNormalLikelihood, LogLink, NormalNoise):
+    """Positive targets of normal logarithms: `log y ~ N(loc, scale^2)`.
+
+    The network works in standard units of `log y`, whose mean and standard deviation
+    are set by the first `fit`: `loc = shift + scale_of_logs * f`. Median, mean and
+    variance of y are
+
+        exp(loc),  exp(loc + scale^2 / 2),  (exp(scale^2) - 1) exp(2 loc + scale^2)
+
+    The noise is multiplicative. It is learned, given, or an output, as for
+    `tfbbb.likelihoods.Normal`, in units of `log y`: 0.1 is about 10 % of y.
+
+    The training targets bound `loc` as in `tfbbb.likelihoods.log_link.LogLink`, and a
+    learned or predicted scale by `scale^2 < log(4 greatest) - loc`, which leaves it as
+    it is up to half of that. So the root of the mean square of y, `exp(loc + scale^2)`,
+    is less than four times the greatest training target.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.LogNormal(scale=0.1)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.quantile(0.5, [[0.0]]).numpy().tolist()
+    [[1.0]]
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row, after the k
+            locations.
+        scale: Standard deviation of `log y`, positive; None to learn it.
+        standardize: Whether the network works in standard units of `log y`; else it
+            gives the mean of `log y` itself.
+
+    Raises:
+        ValueError: `scale` is not positive and finite, or is given together with
+            `heteroscedastic=True`.
+    """
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return super()._shift_and_scale(np.log(values))
+
+    def _located(self, raw: tf.Tensor) -> tf.Tensor:
+        return self._bounded(super()._located(raw))
+
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        location, scale = super()._noise_parameters(raw)
+        if self.scale is None:
+            limit = self._log_of_longest_tail(location)
+            scale = tf.sqrt(soft_limit(tf.square(scale), limit))
+        return location, scale
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        location, scale = self._noise_parameters(self._raw(outputs))
+        return tf.exp(location + 0.5 * tf.square(scale))
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        location, scale = self._noise_parameters(self._raw(outputs))
+        return tf.math.expm1(tf.square(scale)) * tf.exp(
+            2.0 * location + tf.square(scale)
+        )
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        location, _ = self._noise_parameters(self._raw(outputs))
+        return super().entropy(outputs) + tf.reduce_sum(location, axis=-1)
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        logs = _logarithms(targets, outputs)
+        return super().log_prob(logs, outputs) - tf.reduce_sum(logs, axis=-1)
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        return super().cdf(_logarithms(values, outputs), outputs)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        density = super().prob(_logarithms(values, outputs), outputs)
+        return tf.math.divide_no_nan(density, tf.cast(values, density.dtype))
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        return tf.exp(super().quantile(levels, outputs))
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        return tf.exp(super().sample(outputs, noise))
+
+
+def _logarithms(values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+    """Returns `log y` in the precision of the outputs; minus infinity below 0."""
+    values = tf.cast(values, at_least_float32(outputs).dtype)
+    return tf.math.log(tf.maximum(values, 0.0))

@@ -1,0 +1,132 @@
+"""The base class of likelihoods with a mean and a concentration."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import LARGEST_CONCENTRATION
+from tfbbb.bayes.likelihoods.normal_noise import standard_normal_cdf
+from tfbbb.bayes.likelihoods.regression import (
+    Regression,
+    at_least_float32,
+    positive,
+)
+from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+
+
+class MeanConcentration(Regression):
+    """A density with a mean and a concentration; a larger one lowers the variance.
+
+    The network gives the mean through a link function, in standard units of the linked
+    mean. The concentration is learned, given, or an output:
+
+        1 / concentration = noise^2 / c + 1e-5
+
+    At the mean of the training targets, the concentration c gives their variance.
+    Initially `noise` is 1: outputs of 0 give mean and variance of the targets.
+
+    Args:
+        heteroscedastic: Whether the network gives the concentration of each row.
+        concentration: The concentration, positive and 1e5 at most; None to learn it.
+        standardize: Whether the network works in standard units.
+
+    Raises:
+        ValueError: `concentration` is not positive or too large, or is given together
+            with `heteroscedastic=True`.
+    """
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        concentration: float | None = None,
+        standardize: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+        )
+        if concentration is not None:
+            positive_number("concentration", concentration)
+            if concentration > LARGEST_CONCENTRATION:
+                raise ValueError(
+                    f"`concentration` must be {LARGEST_CONCENTRATION:.0e} at most; "
+                    "beyond, `Normal` is as good. "
+                    f"Received: concentration={concentration}"
+                )
+        self.concentration = concentration
+        self._check_noise()
+
+    def _concentration(
+        self,
+        raw: dict[str, tf.Tensor],
+        initial: Any,
+        largest_inverse: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Returns the concentration, [..., k].
+
+        Args:
+            raw: The raw parameters.
+            initial: Its initial value.
+            largest_inverse: The limit of its inverse, unless it is given; None for no
+                limit.
+        """
+        location = raw["location"]
+        if self.concentration is not None:
+            concentration = tf.constant(self.concentration, location.dtype)
+        else:
+            inverse = tf.square(positive(raw["noise"])) / initial
+            if largest_inverse is not None:
+                inverse = soft_limit(inverse, largest_inverse)
+            concentration = 1.0 / (inverse + 1.0 / LARGEST_CONCENTRATION)
+        return tf.broadcast_to(concentration, tf.shape(location))
+
+    def _check_concentration(self, initial: np.ndarray, values: np.ndarray) -> None:
+        """Raises ValueError if the targets vary less than the density can."""
+        too_close = initial > LARGEST_CONCENTRATION
+        if too_close.any():
+            column = int(np.argmax(too_close))
+            raise ValueError(
+                f"Target {column} varies too little for {type(self).__name__}; "
+                "`Normal` is as good there. "
+                f"Received: a mean of {values[:, column].mean():.6g} with a standard "
+                f"deviation of {values[:, column].std():.2g}"
+            )
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        parameters = self._parameters(tf.cast(outputs, tf.float64))
+        found = self._inverse(tf.cast(levels, tf.float64), *parameters)
+        return tf.cast(found, at_least_float32(outputs).dtype)
+
+    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
+        """Returns quantiles, in float64: single precision has no upper tail."""
+        raise NotImplementedError
+
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
+        """Returns the two parameters of the density, [..., k] each."""
+        raise NotImplementedError
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        # For a large concentration this is a difference of large numbers.
+        entropies = self._entropies(*self._parameters(tf.cast(outputs, tf.float64)))
+        total = tf.reduce_sum(entropies, axis=-1)
+        return tf.cast(total, at_least_float32(outputs).dtype)
+
+    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        return tf.reduce_sum(self._log_density(targets, outputs), axis=-1)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        return tf.exp(self._log_density(values, outputs))
+
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        levels = standard_normal_cdf(tf.cast(noise, tf.float64))
+        # The largest level below 1 is at eight standard deviations.
+        return self.quantile(tf.minimum(levels, np.nextafter(1.0, 0.0)), outputs)

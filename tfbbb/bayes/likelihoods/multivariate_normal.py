@@ -1,0 +1,132 @@
+"""The likelihood of correlated Gaussian targets."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import MultivariateNormalLikelihood
+from tfbbb.bayes.likelihoods.normal_noise import NormalNoise, standard_normal_log_prob
+from tfbbb.bayes.posteriors.cholesky_factor import (
+    cholesky_factor,
+    number_of_correlations,
+    solve,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
+    """k targets with correlated noise: `p(y | f) = N(y; loc, L L^T)`.
+
+        loc = shift + scale * f,    L = diag(scale * noise) (I + C)
+
+    with C strictly lower triangular, and shift and scale of the targets as for
+    `tfbbb.likelihoods.Normal`. `noise` and C are learned and the same for all rows, or
+    outputs of the network (`heteroscedastic=True`): k means, then k raw noises, then
+    the k (k - 1) / 2 entries of C, together `k + k (k + 1) / 2`. Initially the noise
+    has the variances of the targets, and no correlation.
+
+    `log_prob`, `entropy` and `sample` describe all targets together; `variance`, `cdf`,
+    `prob` and `quantile` describe each target by itself (its marginal distribution).
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.MultivariateNormal(heteroscedastic=True)
+    >>> likelihood.num_outputs(2)
+    5
+    >>> likelihood.build((None, 5))
+    >>> likelihood.covariance([[0.0, 0.0, 0.0, 0.0, 0.5]]).numpy().round(2).tolist()
+    [[[1.0, 0.5], [0.5, 1.25]]]
+
+    Args:
+        heteroscedastic: Whether the network gives the covariance of each row.
+        standardize: Whether the network works in standard units.
+    """
+
+    integrates_location = True
+
+    def __init__(
+        self, heteroscedastic: bool = False, standardize: bool = True, **kwargs: Any
+    ):
+        super().__init__(heteroscedastic, standardize=standardize, **kwargs)
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        correlations = number_of_correlations(num_targets)
+        sizes = super()._noise_sizes(num_targets)
+        return {**sizes, "correlations": correlations} if correlations else sizes
+
+    def _needed_outputs(self) -> str:
+        if not self.heteroscedastic:
+            return super()._needed_outputs()
+        return (
+            "k + k (k + 1) / 2 outputs for k targets (location, noise, correlations). "
+            "End the network with a layer of 2, 5, 9, 14, ..."
+        )
+
+    def _factor(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Returns the Cholesky factor of the noise's covariance, [..., k, k]."""
+        noise = self._noise(raw["noise"])
+        scale = self._value(self.target_scale, noise) * noise
+        if "correlations" not in raw:
+            return tf.linalg.diag(scale)
+        return cholesky_factor(tf.math.log(scale), raw["correlations"])
+
+    def _target_factor(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+        factor = self._factor(raw)
+        if "location_variance" not in raw:
+            return factor
+        variance = tf.linalg.diag(self._raw_location_variance(raw))
+        return tf.linalg.cholesky(_squared(factor) + variance)
+
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns means and standard deviations of the targets, one by one."""
+        location = self._located(raw["location"])
+        variance = tf.reduce_sum(tf.square(self._factor(raw)), axis=-1)
+        return location, tf.broadcast_to(tf.sqrt(variance), tf.shape(location))
+
+    def covariance(self, outputs: Tensor) -> tf.Tensor:
+        """Returns the covariance of the noise in raw units, [..., k, k]."""
+        return _squared(self.parameters(outputs)["scale_tril"])
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        raw = self._raw(outputs)
+        location = self._located(raw["location"])
+        shape = tf.concat([tf.shape(location), [self.num_targets]], axis=0)
+        return {
+            "loc": location,
+            "scale_tril": tf.broadcast_to(self._factor(raw), shape),
+        }
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        raw = self._raw(outputs)
+        location, factor = (
+            self._located(raw["location"]),
+            self._target_factor(raw),
+        )
+        residuals = tf.cast(targets, location.dtype) - location
+        densities = standard_normal_log_prob(solve(factor, residuals))
+        return tf.reduce_sum(densities - _log_diagonal(factor), axis=-1)
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        raw = self._raw(outputs)
+        entropies = _log_diagonal(self._factor(raw)) + self._standard_entropy()
+        entropies = tf.broadcast_to(entropies, tf.shape(raw["location"]))
+        return tf.reduce_sum(entropies, axis=-1)
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        raw = self._raw(outputs)
+        location, factor = (
+            self._located(raw["location"]),
+            self._target_factor(raw),
+        )
+        return location + tf.linalg.matvec(factor, tf.cast(noise, location.dtype))
+
+
+def _squared(factor: tf.Tensor) -> tf.Tensor:
+    return tf.linalg.matmul(factor, factor, transpose_b=True)
+
+
+def _log_diagonal(factor: tf.Tensor) -> tf.Tensor:
+    return tf.math.log(tf.linalg.diag_part(factor))

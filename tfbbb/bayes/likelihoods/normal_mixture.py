@@ -1,0 +1,191 @@
+"""The likelihood of a mixture of normals."""
+
+from statistics import NormalDist
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import NormalMixtureLikelihood
+from tfbbb.bayes.likelihoods.inversion import inverted
+from tfbbb.bayes.likelihoods.normal_noise import (
+    standard_normal_cdf,
+    standard_normal_log_prob,
+)
+from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
+
+# Distances from the location of every component, in its standard deviations. Between
+# these points the density of a mixture is smooth; beyond the last it is negligible.
+_BREAKPOINTS = (0.0, 1.0, 2.0, 3.5, 5.5, 9.0)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class NormalMixture(NormalMixtureLikelihood, Regression):
+    """Targets of several modes: `p(y | f) = sum_c w_c N(y; loc_c, scale_c^2)`.
+
+    A mixture density network (Bishop 1994). For C components and k targets the network
+    gives 3 C k outputs: logits of the weights, locations and raw scales, [C, k] each.
+    Locations and scales are in standard units of the targets, as for
+    `tfbbb.likelihoods.Normal`. For outputs of 0, the components lie beside each other,
+    so that each can find its own mode: at the standard normal quantiles of
+    `(c - 1/2) / C`, with the scale that gives the mixture the mean and variance of the
+    targets.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.NormalMixture(components=2)
+    >>> likelihood.num_outputs(1)
+    6
+
+    Args:
+        components: Number C of components.
+        standardize: Whether the network works in standard units.
+
+    Raises:
+        ValueError: `components` is not a positive integer.
+    """
+
+    def __init__(self, components: int = 2, standardize: bool = True, **kwargs: Any):
+        super().__init__(heteroscedastic=True, standardize=standardize, **kwargs)
+        self.components = positive_integer("components", components)
+        levels = (np.arange(components) + 0.5) / components
+        self._offsets = np.array([[NormalDist().inv_cdf(level)] for level in levels])
+        self._unit_scale = float(np.sqrt(1.0 - np.mean(np.square(self._offsets))))
+
+    def _location_sizes(self, num_targets: int) -> dict[str, int]:
+        size = self.components * num_targets
+        return {"logits": size, "locations": size}
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        return {"noise": self.components * num_targets}
+
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Returns logarithms of weights, locations and scales, [..., C, k] each."""
+        by_component = {}
+        for name, raw in self._raw(outputs).items():
+            shape = [self.components, self.num_targets]
+            by_component[name] = tf.reshape(
+                raw, tf.concat([tf.shape(raw)[:-1], shape], axis=0)
+            )
+        locations = by_component["locations"]
+        unit = self._value(self.target_scale, locations)
+        offsets = unit * tf.constant(self._offsets, locations.dtype)
+        scales = unit * self._unit_scale * self._noise(by_component["noise"])
+        log_weights = tf.nn.log_softmax(by_component["logits"], axis=-2)
+        return log_weights, self._located(locations) + offsets, scales
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        log_weights, locations, scales = self._parameters(outputs)
+        by_component = {"probs": tf.exp(log_weights), "loc": locations, "scale": scales}
+        return {
+            name: tf.linalg.matrix_transpose(value)
+            for name, value in by_component.items()
+        }
+
+    def mean(self, outputs: Tensor) -> tf.Tensor:
+        log_weights, locations, _ = self._parameters(outputs)
+        return tf.reduce_sum(tf.exp(log_weights) * locations, axis=-2)
+
+    def variance(self, outputs: Tensor) -> tf.Tensor:
+        log_weights, locations, scales = self._parameters(outputs)
+        weights = tf.exp(log_weights)
+        mean = tf.reduce_sum(weights * locations, axis=-2, keepdims=True)
+        squares = tf.square(scales) + tf.square(locations - mean)
+        return tf.reduce_sum(weights * squares, axis=-2)
+
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        parameters = self._parameters(outputs)
+        return tf.reduce_sum(_log_density(targets, *parameters), axis=-1)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        return tf.exp(_log_density(values, *self._parameters(outputs)))
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        return _distribution(values, *self._parameters(outputs))
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        parameters = self._parameters(tf.cast(outputs, tf.float64))
+        levels = tf.cast(levels, tf.float64)
+        _, locations, scales = parameters
+        # A mixture's quantile lies between those of its components.
+        per_component = locations + scales * _with_component_axis(
+            tf.math.ndtri(levels), locations
+        )
+        found = inverted(
+            lambda values: _distribution(values, *parameters),
+            lambda values: tf.exp(_log_density(values, *parameters)),
+            levels,
+            tf.reduce_min(per_component, axis=-2),
+            tf.reduce_max(per_component, axis=-2),
+        )
+        return tf.cast(found, at_least_float32(outputs).dtype)
+
+    @property
+    def noise_size(self) -> int:
+        return 2 * self.num_targets
+
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
+        log_weights, locations, scales = self._parameters(outputs)
+        choosing, normal = tf.split(tf.cast(noise, scales.dtype), 2, axis=-1)
+        uniform = standard_normal_cdf(choosing)[..., tf.newaxis, :]
+        cumulative = tf.cumsum(tf.exp(log_weights), axis=-2)
+        # Leave out the last cumulative probability, which is 1 up to rounding.
+        beyond = tf.cast(uniform > cumulative[..., :-1, :], tf.int32)
+        component = tf.reduce_sum(beyond, axis=-2, keepdims=True)
+        every = tf.range(self.components)[:, tf.newaxis]
+        chosen = tf.cast(component == every, scales.dtype)
+        location = tf.reduce_sum(chosen * locations, axis=-2)
+        return location + tf.reduce_sum(chosen * scales, axis=-2) * normal
+
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
+        """Returns `-int p log p` by Gauss-Legendre quadrature between breakpoints."""
+        parameters = self._parameters(tf.cast(outputs, tf.float64))
+        _, locations, scales = parameters
+        either_side = [-x for x in _BREAKPOINTS[:0:-1]] + list(_BREAKPOINTS)
+        breakpoints = tf.sort(
+            tf.concat([locations + x * scales for x in either_side], axis=-2), axis=-2
+        )
+
+        def add_interval(index: tf.Tensor, total: tf.Tensor) -> Any:
+            left, right = breakpoints[..., index, :], breakpoints[..., index + 1, :]
+            half = 0.5 * (right - left)
+            for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+                values = 0.5 * (left + right) + node * half
+                log_density = _log_density(values, *parameters)
+                total -= weight * half * tf.exp(log_density) * log_density
+            return index + 1, total
+
+        _, entropies = tf.while_loop(
+            lambda index, total: index + 1 < breakpoints.shape[-2],
+            add_interval,
+            (tf.constant(0), tf.zeros_like(locations[..., 0, :])),
+        )
+        total = tf.reduce_sum(entropies, axis=-1)
+        return tf.cast(total, at_least_float32(outputs).dtype)
+
+
+def _with_component_axis(values: ArrayLike, locations: tf.Tensor) -> tf.Tensor:
+    """Returns values [..., k], or a scalar, as [..., 1, k]."""
+    num_targets = locations.shape[-1]
+    values = tf.cast(values, locations.dtype) + tf.zeros([num_targets], locations.dtype)
+    return values[..., tf.newaxis, :]
+
+
+def _log_density(
+    values: ArrayLike, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
+) -> tf.Tensor:
+    z = (_with_component_axis(values, locations) - locations) / scales
+    per_component = log_weights + standard_normal_log_prob(z) - tf.math.log(scales)
+    return tf.reduce_logsumexp(per_component, axis=-2)
+
+
+def _distribution(
+    values: ArrayLike, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
+) -> tf.Tensor:
+    z = (_with_component_axis(values, locations) - locations) / scales
+    return tf.reduce_sum(tf.exp(log_weights) * standard_normal_cdf(z), axis=-2)

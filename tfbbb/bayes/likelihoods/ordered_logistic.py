@@ -1,0 +1,275 @@
+"""The likelihood of ordered classes."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.batch_layout import with_gradient_times
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.likelihoods import OrderedLogisticLikelihood
+from tfbbb.bayes.likelihoods.classification import Classification
+from tfbbb.bayes.likelihoods.regression import at_least_float32, positive
+from tfbbb.bayes.likelihoods.standardized_targets import over_targets
+
+# Larger in size, the logarithm hardly changes the probabilities, and powers of the
+# scale overflow in single precision.
+_LARGEST_LOG_SCALE = 10.0
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class OrderedLogistic(OrderedLogisticLikelihood, Classification):
+    """One of C ordered classes, by the cumulative logit model (McCullagh 1980).
+
+    The class says between which cutpoints a logistic variable around `loc` lies:
+
+        P(y <= c | f) = sigmoid((cutpoints[c] - loc) / scale),  c = 0, ..., C - 2
+
+    `loc` is the output of the network. The C - 1 ordered cutpoints are learned, the
+    same for all rows: the first is free, and each of the others exceeds the one before
+    by a softplus. They start where the classes are as frequent as in the training
+    targets for `loc = 0`. `scale` is 1, or the exponential of a second output
+    (`heteroscedastic=True`).
+
+    Targets are class indices in their order, [n] or [n, 1], or one-hot rows, [n, C].
+    Mean, variance and probabilities are of the classes, as for `Categorical`; quantiles
+    are class indices.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.OrderedLogistic(num_classes=4)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.probabilities([[0.0]]).numpy().round(3).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    >>> likelihood.quantile(0.6, [[0.0]]).numpy().tolist()
+    [[2.0]]
+
+    Args:
+        num_classes: Number C of classes, at least two. A model needs it.
+        heteroscedastic: Whether the network gives the log of the scale of each row.
+
+    Raises:
+        ValueError: `num_classes` is less than two; or, when built, `num_classes` is
+            missing or the network has another number of outputs.
+    """
+
+    ordered = True
+    discrete = True
+
+    def __init__(
+        self,
+        num_classes: int | None = None,
+        heteroscedastic: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if num_classes is not None and positive_integer("num_classes", num_classes) < 2:
+            raise ValueError(
+                "OrderedLogistic needs at least two classes. "
+                f"Received: num_classes={num_classes}"
+            )
+        self._given_num_classes = num_classes
+        if num_classes is not None:
+            self.num_classes = num_classes
+        self.heteroscedastic = heteroscedastic
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "num_classes": self._given_num_classes}
+
+    @property
+    def learns(self) -> bool:
+        return True
+
+    @property
+    def learned_variables(self) -> list[keras.Variable]:
+        return [self._raw_cutpoints]
+
+    def num_outputs(self, num_targets: int | None = None) -> int:
+        """Returns 1, or 2 if the network gives the scale too.
+
+        Raises:
+            ValueError: `num_targets` is not the `num_classes` of the likelihood.
+        """
+        given = self._given_num_classes
+        if None not in (num_targets, given) and num_targets != given:
+            raise ValueError(
+                f"The likelihood was made for {given} classes. "
+                f"Received: num_targets={num_targets}"
+            )
+        return 2 if self.heteroscedastic else 1
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        if self._given_num_classes is None:
+            raise ValueError(
+                "OrderedLogistic must know the number of classes, since its cutpoints "
+                "lie between them: `OrderedLogistic(num_classes=5)`. "
+                "Received: num_classes=None"
+            )
+        if output_shape[-1] != self.num_outputs():
+            needed = (
+                "two outputs, the location and the log of the scale"
+                if self.heteroscedastic
+                else "one output, the location, whatever the number of classes"
+            )
+            raise ValueError(
+                f"This OrderedLogistic needs {needed}. "
+                f"Received: output_shape={output_shape}"
+            )
+        super().build(output_shape)
+        num_cutpoints = self.num_classes - 1
+
+        def variable(
+            name: str, shape: tuple[int, ...], initial: Any, trainable: bool = False
+        ) -> keras.Variable:
+            return self.add_weight(
+                name=name,
+                shape=shape,
+                initializer=lambda shape, dtype=None: tf.cast(initial, dtype),
+                trainable=trainable,
+                dtype="float32",
+                autocast=False,
+            )
+
+        equal = np.full(self.num_classes, 1.0 / self.num_classes)
+        self._initial_cutpoints = variable(
+            "initial_cutpoints", (num_cutpoints,), _cutpoints(equal)
+        )
+        # 1 after `adapt`, else 0.
+        self._adapted = variable("adapted", (), 0.0)
+        # The value 0 gives the initial cutpoints.
+        leading = () if self.members == 1 else (self.members,)
+        shape = (*leading, num_cutpoints)
+        self._raw_cutpoints = variable("raw_cutpoints", shape, np.zeros(shape), True)
+
+    @property
+    def adapted(self) -> bool:
+        return bool(self._adapted.numpy())
+
+    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
+        if self.adapted:
+            return
+        labels = self.check_targets(targets, counted)
+        if counted is not None:
+            labels = labels[over_targets(counted, labels)]
+        labels = labels[labels != self.ignore_class].ravel()
+        # Adds half a row to every class, so that no class has the probability 0.
+        counts = np.bincount(labels, minlength=self.num_classes) + 0.5
+        self._initial_cutpoints.assign(_cutpoints(counts / counts.sum()))
+        self._adapted.assign(1.0)
+
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
+        outputs = tf.convert_to_tensor(outputs)
+        if self.members == 1:
+            return outputs
+        each = with_gradient_times(
+            tf.convert_to_tensor(self._raw_cutpoints), self.members
+        )
+        raw = tf.cast(tf.gather(each, member), outputs.dtype)
+        shape = tf.concat([tf.shape(outputs)[:-1], [self.num_classes - 1]], 0)
+        raw = tf.ensure_shape(
+            tf.broadcast_to(raw, shape), [*outputs.shape[:-1], self.num_classes - 1]
+        )
+        return tf.concat([outputs, raw], axis=-1)
+
+    def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
+        """Multiplies the scale of outputs by a temperature.
+
+        This divides the logits of `P(y <= c)`, which are `(cutpoints - loc) / scale`.
+        The returned outputs have one more column.
+        """
+        outputs = tf.convert_to_tensor(outputs)
+        log_temperature = tf.math.log(tf.cast(temperature, outputs.dtype))
+        column = log_temperature * tf.ones_like(outputs[..., :1])
+        return tf.concat([outputs, column], axis=-1)
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        location, log_scale, cutpoints = self._parts(outputs)
+        return {
+            "loc": location,
+            "scale": tf.exp(log_scale),
+            "cutpoints": cutpoints + tf.zeros_like(location),
+        }
+
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
+        # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
+        location, log_scale, cutpoints = self._parts(outputs)
+        inverse_scale = tf.exp(-log_scale)
+        standardized = (cutpoints - location) * inverse_scale
+        gaps = (cutpoints[..., 1:] - cutpoints[..., :-1]) * inverse_scale
+        end = tf.zeros_like(standardized[..., :1])
+        below_upper = tf.concat([tf.math.log_sigmoid(standardized), end], axis=-1)
+        above_lower = tf.concat([end, tf.math.log_sigmoid(-standardized)], axis=-1)
+        between = tf.concat([end, tf.math.log(-tf.math.expm1(-gaps)), end], axis=-1)
+        return below_upper + above_lower + between
+
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns P(y <= values | outputs), [..., 1]."""
+        cumulative = self._cumulative(outputs)
+        values = tf.floor(tf.cast(values, cumulative.dtype))
+        index = tf.clip_by_value(values, -1.0, self.num_classes - 1.0)
+        return _picked(cumulative, index)
+
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns P(y = values | outputs), [..., 1], 0 if no class has this index."""
+        probabilities = self.probabilities(outputs)
+        return _picked(probabilities, tf.cast(values, probabilities.dtype))
+
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        """Returns the least class whose `cdf` reaches the levels, [..., 1]."""
+        cumulative = self._cumulative(outputs)
+        below = cumulative[..., :-1] < tf.cast(levels, cumulative.dtype)
+        return tf.reduce_sum(tf.cast(below, cumulative.dtype), axis=-1, keepdims=True)
+
+    def _cumulative(self, outputs: Tensor) -> tf.Tensor:
+        """Returns P(y <= c) of every class, [..., C]."""
+        location, log_scale, cutpoints = self._parts(outputs)
+        below = tf.sigmoid((cutpoints - location) * tf.exp(-log_scale))
+        return tf.concat([below, tf.ones_like(below[..., :1])], axis=-1)
+
+    def _parts(self, outputs: Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Returns location and log scale, [..., 1], and cutpoints, [C - 1] or more."""
+        outputs = at_least_float32(outputs)
+        sizes = [1, int(self.heteroscedastic)]
+        if self.members > 1:
+            sizes.append(self.num_classes - 1)
+        is_tempered = outputs.shape[-1] == sum(sizes) + 1
+        if outputs.shape[-1] != sum(sizes) + is_tempered:
+            raise ValueError(
+                f"The likelihood needs {sum(sizes)} outputs of each row. "
+                f"Received: outputs of shape {tuple(outputs.shape)}"
+            )
+        outputs, log_temperature = tf.split(
+            outputs, [sum(sizes), int(is_tempered)], axis=-1
+        )
+        location, log_scale, *learned = tf.split(outputs, sizes, axis=-1)
+        raw = learned[0] if learned else tf.convert_to_tensor(self._raw_cutpoints)
+        cutpoints = self._cutpoints(tf.cast(raw, outputs.dtype))
+        if not self.heteroscedastic:
+            log_scale = tf.zeros_like(location)
+        log_scale = tf.clip_by_value(log_scale, -_LARGEST_LOG_SCALE, _LARGEST_LOG_SCALE)
+        if is_tempered:
+            log_scale += log_temperature
+        return location, log_scale, cutpoints
+
+    def _cutpoints(self, raw: tf.Tensor) -> tf.Tensor:
+        initial = tf.cast(tf.convert_to_tensor(self._initial_cutpoints), raw.dtype)
+        first = initial[:1] + raw[..., :1]
+        increments = (initial[1:] - initial[:-1]) * positive(raw[..., 1:])
+        return tf.cumsum(tf.concat([first, increments], axis=-1), axis=-1)
+
+
+def _cutpoints(frequencies: np.ndarray) -> np.ndarray:
+    """Returns the cutpoints that give the classes these probabilities at `loc = 0`."""
+    below = np.cumsum(frequencies)[:-1]
+    return np.log(below) - np.log1p(-below)
+
+
+def _picked(of_classes: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+    """Returns the element of [..., C] at each index [..., 1], 0 for other indices."""
+    classes = tf.range(of_classes.shape[-1], dtype=of_classes.dtype)
+    return tf.reduce_sum(
+        tf.where(index == classes, of_classes, 0.0), axis=-1, keepdims=True
+    )

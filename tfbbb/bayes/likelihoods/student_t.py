@@ -1,0 +1,184 @@
+"""The Student t likelihood."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.likelihoods import StudentTLikelihood
+from tfbbb.bayes.families.support import LARGEST_TARGET
+from tfbbb.bayes.likelihoods.inversion import inverted
+from tfbbb.bayes.likelihoods.location_scale import LocationScale
+from tfbbb.bayes.likelihoods.regression import positive
+from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+
+# With more degrees of freedom than this, the noise has a variance.
+_LEAST_DF = 2.0
+# In addition to the least: initially there are six degrees of freedom.
+_INITIAL_DF = 4.0
+# TensorFlow's incomplete beta function loses digits beyond.
+_MOST_DF = 1e5
+_LEAST_LEVEL = 1e-300
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class StudentT(StudentTLikelihood, LocationScale):
+    """Targets with outliers: `y = loc + scale * t`, t of `df` degrees of freedom.
+
+        p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
+
+    with `df > 2`, so that there is a variance, `scale^2 df / (df - 2)`. The fewer
+    degrees of freedom, the heavier the tails; with many it approaches `Normal`. `loc`,
+    and shift and scale of the targets, are as for `Normal`. A learned `df` is initially
+    6, and the noise initially has the variance of the targets.
+
+    Near 2 degrees of freedom the variance is large beyond measure. The training targets
+    therefore bound a learned or predicted scale so that the standard deviation is less
+    than their range, greatest minus least. Up to half of that, which no distribution
+    within the range exceeds (Popoviciu 1935), the scale is left as it is.
+
+    A heteroscedastic network gives 3k outputs: the k locations, then k raw scales, then
+    k raw degrees of freedom (2k where `df` is given).
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.StudentT(df=4.0, scale=1.0)
+    >>> likelihood.build((None, 1))
+    >>> round(float(likelihood.variance([[0.0]])[0, 0]), 4)
+    2.0
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row.
+        df: Degrees of freedom, more than 2; None to learn them.
+        scale: The scale in the units of the targets, positive; None to learn it.
+        standardize: Whether the network works in standard units.
+        resolution: Step between possible targets, as for `Normal`.
+
+    Raises:
+        ValueError: `df` is not finite and greater than 2, `scale` is not positive and
+            finite, or `scale` is given together with `heteroscedastic=True`.
+    """
+
+    _shape_names = ("df",)
+    slow_quantiles = True
+    _widest_range = (-LARGEST_TARGET, LARGEST_TARGET)
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        df: float | None = None,
+        scale: float | None = None,
+        standardize: bool = True,
+        resolution: float | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(heteroscedastic, scale, standardize, resolution, **kwargs)
+        if df is not None and not (is_finite_number(df) and df > _LEAST_DF):
+            raise ValueError(
+                "`df` must be finite and greater than 2, for the noise to have a "
+                f"variance. Received: df={df!r}"
+            )
+        self.df = df
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        sizes = super()._noise_sizes(num_targets)
+        return sizes if self.df is not None else {**sizes, "df": num_targets}
+
+    @property
+    def _unit_scale(self) -> float:
+        df = _LEAST_DF + _INITIAL_DF if self.df is None else self.df
+        return math.sqrt((df - _LEAST_DF) / df)
+
+    def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        if self.df is not None:
+            return (tf.constant(self.df, raw["location"].dtype),)
+        return (_LEAST_DF + _INITIAL_DF * positive(raw["df"]),)
+
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        location, scale, df = super()._noise_parameters(raw)
+        if self.scale is None:
+            low = self._value(self.target_low, location)
+            range_ = self._value(self.target_high, location) - low
+            scale = soft_limit(scale, range_ * tf.sqrt((df - _LEAST_DF) / df))
+        return location, scale, df
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        (df,) = shape
+        tails = -0.5 * (df + 1.0) * tf.math.log1p(tf.square(z) / df)
+        return tails + _log_density_at_0(df)
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        # The incomplete beta function of many degrees of freedom needs all digits.
+        given, value = tf.cast(shape[0], tf.float64), tf.cast(z, tf.float64)
+        df, square = tf.minimum(given, _MOST_DF), tf.square(value)
+        # Near the centre and in the tails, another argument has all its digits.
+        near = square < 1.0
+        half = tf.constant(0.5, tf.float64)
+        part = tf.math.betainc(
+            tf.where(near, half, half * df),
+            tf.where(near, half * df, half),
+            tf.where(near, square, df) / (df + square),
+        )
+        centre = half + half * tf.sign(value) * part
+        tails = tf.where(value < 0.0, half * part, 1.0 - half * part)
+        few = tf.where(near, centre, tails)
+        # Wallace (1959): the error is of the order 1 / df^2.
+        normal = value * (1.0 - 0.25 / given) / tf.sqrt(1.0 + 0.5 * square / given)
+        many = 0.5 * tf.math.erfc(-normal * math.sqrt(0.5))
+        return tf.cast(tf.where(given > _MOST_DF, many, few), z.dtype)
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        df = tf.cast(shape[0], tf.float64)
+        wanted, df = _broadcast(tf.cast(levels, tf.float64), df)
+        # The lower tail has all its digits.
+        lower = tf.clip_by_value(tf.minimum(wanted, 1.0 - wanted), _LEAST_LEVEL, 0.5)
+        # No distribution with this variance has a lower quantile (Cantelli 1928).
+        stddev = tf.sqrt(df / (df - _LEAST_DF))
+        least = -1.001 * stddev * tf.sqrt((1.0 - lower) / lower)
+        found = inverted(
+            lambda z: self._distribution(z, df),
+            lambda z: tf.exp(self._log_density(z, df)),
+            lower,
+            least,
+            tf.zeros_like(least),
+        )
+        return tf.cast(tf.where(wanted < 0.5, found, -found), levels.dtype)
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
+        (df,) = shape
+        return df / (df - _LEAST_DF)
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
+        (df,) = shape
+        # For many degrees of freedom this has a difference of large numbers.
+        exact = tf.cast(df, tf.float64)
+        digammas = tf.math.digamma(0.5 * exact + 0.5) - tf.math.digamma(0.5 * exact)
+        entropy = (0.5 * exact + 0.5) * digammas - _log_density_at_0(exact)
+        return tf.cast(entropy, df.dtype)
+
+
+def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
+    """Returns log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(pi df) / 2.
+
+    For many degrees of freedom the differences would lose digits; the first terms of
+    Stirling's series have an error below 1e-9 there, and end at the normal density.
+    """
+    inverse = 1.0 / tf.maximum(0.5 * df, 10.0)
+    square = tf.square(inverse)
+    series = 1 / 8 - square * (1 / 192 - square * (1 / 640 - square * (17 / 14336)))
+    half = tf.minimum(0.5 * df, 10.0)
+    few = tf.math.lgamma(half + 0.5) - tf.math.lgamma(half)
+    return tf.where(
+        df > 20.0,
+        -0.5 * math.log(2.0 * math.pi) - inverse * series,
+        few - 0.5 * tf.math.log(2.0 * math.pi * half),
+    )
+
+
+def _broadcast(one: tf.Tensor, other: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    shape = tf.broadcast_dynamic_shape(tf.shape(one), tf.shape(other))
+    return tf.broadcast_to(one, shape), tf.broadcast_to(other, shape)

@@ -1,0 +1,69 @@
+"""Variational families q(w), resolvable by string name."""
+
+import inspect
+from typing import Any
+
+import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.base.strategy import DeclaredClasses, Registry
+from tfbbb.bayes.families.posteriors import POSTERIORS
+from tfbbb.bayes.posteriors.full_covariance_normal import FullCovarianceNormal
+from tfbbb.bayes.posteriors.joint_normal import JointNormal
+from tfbbb.bayes.posteriors.low_rank_normal import LowRankNormal
+from tfbbb.bayes.posteriors.matrix_normal import MatrixNormal
+from tfbbb.bayes.posteriors.mean_field_normal import MeanFieldNormal
+from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
+from tfbbb.bayes.posteriors.point import Point
+from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.posteriors.rank_1 import Rank1
+from tfbbb.bayes.posteriors.tfp_distribution import TFPDistribution
+
+_registry = Registry(Posterior, DeclaredClasses(POSTERIORS, __name__))
+names, make, serialize, deserialize = (
+    _registry.names,
+    _registry.make,
+    _registry.serialize,
+    _registry.deserialize,
+)
+
+
+def get(identifier: Any) -> Any:
+    """Resolves a string name, a config from `serialize` or a `Posterior`.
+
+    A class of `tfp.distributions`, or a function that makes a distribution, becomes
+    `TFPDistribution(identifier)`.
+
+    Raises:
+        ValueError: If no such posterior exists; the message lists the names.
+    """
+    if hasattr(identifier, "reparameterization_type") and not inspect.isclass(
+        identifier
+    ):
+        raise ValueError(
+            "The parameters of this distribution are fixed, but the parameters of a "
+            "posterior are trained: pass its class, e.g. `tfp.distributions.Laplace`, "
+            "or a function of its parameters that returns it. "
+            f"Received: posterior={identifier!r}"
+        )
+    is_family = inspect.isclass(identifier) and issubclass(identifier, Posterior)
+    if callable(identifier) and not is_family:
+        return TFPDistribution(identifier)
+    return _registry.get(identifier)
+
+
+__all__ = [
+    "FullCovarianceNormal",
+    "JointNormal",
+    "LowRankNormal",
+    "MatrixNormal",
+    "MeanFieldNormal",
+    "NormalPosterior",
+    "Point",
+    "Posterior",
+    "Rank1",
+    "TFPDistribution",
+    "deserialize",
+    "get",
+    "make",
+    "names",
+    "serialize",
+]

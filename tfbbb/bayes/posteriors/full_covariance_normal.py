@@ -1,0 +1,112 @@
+"""The normal posterior with a full covariance matrix."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Initializer, Tensor
+from tfbbb.bayes.families.posteriors import (
+    MAX_COVARIANCE,
+    FullCovarianceNormalPosterior,
+)
+from tfbbb.bayes.posteriors.cholesky_factor import (
+    cholesky_factor,
+    number_of_correlations,
+    solve,
+)
+from tfbbb.bayes.posteriors.normal_posterior import (
+    HALF_LOG_2PI,
+    NORMAL_ENTROPY,
+    NormalPosterior,
+)
+from tfbbb.bayes.posteriors.posterior import (
+    AddWeight,
+    Parameters,
+    flatten_weights,
+    unflatten_weights,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
+    """One normal over all the weights of a tensor, with its full covariance.
+
+    `q(w) = N(w; mean, L L^T)`
+
+    with L lower triangular. It holds the exact posterior of a linear-Gaussian layer.
+    n weights take n (n + 1) / 2 numbers for L and as many operations for a draw, so
+    it is for small tensors: n is at most 4096.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(1, posterior="full_covariance_normal")
+    >>> layer.build((None, 3))
+    >>> tuple(layer.kernel.variables["correlations"].shape)
+    (3,)
+
+    Args:
+        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
+            (a bias has a fan-in of 1). Positive.
+
+    Raises:
+        ValueError: When built for more than 4096 weights.
+    """
+
+    def add_variables(
+        self,
+        add_weight: AddWeight,
+        shape: tuple[int, ...],
+        fan_in: int,
+        mean_initializer: Initializer,
+    ) -> dict[str, keras.Variable]:
+        size = math.prod(shape)
+        if self.covariance_size(shape) > MAX_COVARIANCE:
+            raise ValueError(
+                f"The posterior 'full_covariance_normal' of {size} weights would take "
+                f"{size * (size + 1) // 2} numbers; it is for {MAX_COVARIANCE} weights "
+                "at most. Use 'low_rank_normal', 'matrix_normal' or "
+                f"'mean_field_normal'. Received: shape={shape}"
+            )
+        log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
+        return {
+            "mean": add_weight("mean", shape, mean_initializer),
+            "log_scale": add_weight("log_scale", (size,), log_scale),
+            "correlations": add_weight(
+                "correlations", (number_of_correlations(size),), "zeros"
+            ),
+        }
+
+    def scale_tril(self, parameters: Parameters) -> Tensor:
+        """Returns the Cholesky factor L of the covariance, [..., n, n]."""
+        return cholesky_factor(parameters["log_scale"], parameters["correlations"])
+
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        return parameters["mean"]
+
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        variances = tf.reduce_sum(tf.square(self.scale_tril(parameters)), axis=-1)
+        return unflatten_weights(variances, shape)
+
+    def perturb(
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        flat_noise = flatten_weights(noise, shape)
+        deviations = tf.linalg.matvec(self.scale_tril(parameters), flat_noise)
+        return unflatten_weights(deviations, shape)
+
+    def log_prob(
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        deviations = flatten_weights(weights - parameters["mean"], shape)
+        standardized = solve(self.scale_tril(parameters), deviations)
+        return (
+            -0.5 * tf.reduce_sum(tf.square(standardized), axis=-1)
+            - tf.reduce_sum(parameters["log_scale"], axis=-1)
+            - math.prod(shape) * HALF_LOG_2PI
+        )
+
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        log_scales = tf.reduce_sum(parameters["log_scale"], axis=-1)
+        return log_scales + math.prod(shape) * NORMAL_ENTROPY

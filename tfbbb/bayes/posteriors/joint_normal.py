@@ -1,0 +1,124 @@
+"""The normal posterior over all weights of a model together."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import Initializer, Tensor
+from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, JointNormalPosterior
+from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
+from tfbbb.bayes.posteriors.posterior import (
+    AddWeight,
+    Parameters,
+    unflatten_weights,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+class JointNormal(JointNormalPosterior, NormalPosterior):
+    """One normal over the D weights of several tensors, with their full covariance.
+
+    `q(w_1, ..., w_T) = N(mean, L L^T)`,   `w_t = mean_t + L_t z`
+
+    L is lower triangular, [D, D], and L_t are the rows of tensor t, [n_t, D]. All
+    tensors of a draw use the same noise z [D], so weights of different layers are
+    correlated. A tensor stores its rows and the index of its first row, which is 0
+    until it is set; `tfbbb.inference.Laplace(structure="full")` sets it.
+
+    The entropy of a tensor is that given the tensors before it, so the entropies of all
+    tensors add up to the entropy of q.
+
+    Example:
+
+    >>> import tfbbb
+    >>> posterior = tfbbb.posteriors.JointNormal(size=20)
+    >>> posterior.noise_shape((3, 4))
+    (20,)
+
+    Args:
+        size: Number D of weights of all tensors, at most 4096.
+        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
+            (a bias has a fan-in of 1). Positive.
+
+    Raises:
+        ValueError: `size` is not between 1 and 4096, or, when built, smaller than a
+            tensor.
+    """
+
+    def __init__(self, size: int, initial_scale: float = 0.1):
+        super().__init__(initial_scale)
+        if positive_integer("size", size) > MAX_COVARIANCE:
+            raise ValueError(
+                f"A joint normal is for {MAX_COVARIANCE} weights at most. "
+                f"Received: size={size}"
+            )
+        self.size = size
+
+    def add_variables(
+        self,
+        add_weight: AddWeight,
+        shape: tuple[int, ...],
+        fan_in: int,
+        mean_initializer: Initializer,
+    ) -> dict[str, keras.Variable]:
+        number = math.prod(shape)
+        if number > self.size:
+            raise ValueError(
+                f"The tensor has {number} weights, more than the whole posterior. "
+                f"Received: size={self.size}, shape={shape}"
+            )
+        scale = math.exp(self.initial_log_scale(fan_in))
+        return {
+            "mean": add_weight("mean", shape, mean_initializer),
+            "factor": add_weight(
+                "factor", (number, self.size), keras.initializers.Identity(scale)
+            ),
+            "first": add_weight("first", (), "zeros", trainable=False),
+        }
+
+    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (self.size,)
+
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        return parameters["mean"]
+
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        squares = tf.square(self.factor(parameters))
+        return unflatten_weights(tf.reduce_sum(squares, axis=-1), shape)
+
+    def perturb(
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        deviations = tf.linalg.matmul(
+            noise[..., tf.newaxis, :], self.factor(parameters), transpose_b=True
+        )
+        return unflatten_weights(deviations[..., 0, :], shape)
+
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        factor = parameters["factor"]
+        own = tf.one_hot(self._own_columns(parameters, factor), self.size)
+        diagonal = tf.reduce_sum(own * factor, axis=-1)
+        log_scales = tf.reduce_sum(tf.math.log(tf.abs(diagonal)), axis=-1)
+        return log_scales + math.prod(shape) * NORMAL_ENTROPY
+
+    def log_prob(
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        raise ValueError(
+            "A tensor of a joint normal has no density of its own. Use the `mean` and "
+            "the `variance` of the weight, or a prior with a closed form such as "
+            f"'normal'. Received: posterior={self!r}"
+        )
+
+    def factor(self, parameters: Parameters) -> Tensor:
+        """Returns the rows L_t of the factor, [..., n, D]: 0 above the diagonal."""
+        factor = parameters["factor"]
+        own = self._own_columns(parameters, factor)[..., tf.newaxis]
+        return tf.where(tf.range(self.size) <= own, factor, tf.zeros_like(factor))
+
+    def _own_columns(self, parameters: Parameters, factor: Tensor) -> tf.Tensor:
+        """Returns the column of each row's diagonal entry, [..., n]."""
+        first = tf.cast(parameters["first"], tf.int32)[..., tf.newaxis]
+        return first + tf.range(factor.shape[-2])

@@ -1,0 +1,63 @@
+"""The point posterior: maximum likelihood, or maximum a posteriori."""
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Initializer, Tensor
+from tfbbb.bayes.families.posteriors import PointPosterior
+from tfbbb.bayes.posteriors.posterior import (
+    AddWeight,
+    Parameters,
+    Posterior,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+class Point(PointPosterior, Posterior):
+    """A single trained value: maximum likelihood or maximum a posteriori.
+
+    With `prior=None` training maximises the likelihood, as a Keras layer does. With a
+    prior it maximises the posterior density (MAP): the KL divergence of a point is
+    infinite, so the loss contains only the part that depends on the point,
+
+        -log p(mean).
+
+    Example:
+
+    >>> import tfbbb
+    >>> maximum_likelihood = tfbbb.layers.DenseVariational(
+    ...     4, posterior="point", prior=None, bias_posterior="point", bias_prior=None
+    ... )
+    """
+
+    def add_variables(
+        self,
+        add_weight: AddWeight,
+        shape: tuple[int, ...],
+        fan_in: int,
+        mean_initializer: Initializer,
+    ) -> dict[str, keras.Variable]:
+        return {"mean": add_weight("mean", shape, mean_initializer)}
+
+    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (0,)
+
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        return parameters["mean"]
+
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        return tf.zeros_like(parameters["mean"])
+
+    def perturb(
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        leading = tf.shape(noise)[:-1]
+        return tf.zeros(tf.concat([leading, shape], axis=0), noise.dtype)
+
+    def log_prob(
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
+        raise ValueError(
+            "The posterior 'point' has no density. Use the `mean` of the weight, or "
+            f"give the layer another posterior. Received: posterior={self!r}"
+        )

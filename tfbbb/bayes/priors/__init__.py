@@ -1,0 +1,77 @@
+"""Prior families p(w), resolvable by string name."""
+
+import inspect
+from typing import Any
+
+import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.base.strategy import DeclaredClasses, Registry
+from tfbbb.bayes.families.priors import PRIORS
+from tfbbb.bayes.priors.correlated_normal import CorrelatedNormal
+from tfbbb.bayes.priors.empirical_normal import EmpiricalNormal
+from tfbbb.bayes.priors.from_posterior import FromPosterior
+from tfbbb.bayes.priors.gamma_normal import GammaNormal
+from tfbbb.bayes.priors.horseshoe import Horseshoe
+from tfbbb.bayes.priors.laplace import Laplace
+from tfbbb.bayes.priors.normal import Normal
+from tfbbb.bayes.priors.prior import Prior
+from tfbbb.bayes.priors.scale_mixture_normal import ScaleMixtureNormal
+from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.priors.student_t import StudentT
+from tfbbb.bayes.priors.tfp_distribution import TFPDistribution
+
+_registry = Registry(Prior, DeclaredClasses(PRIORS, __name__))
+names, make, serialize, deserialize = (
+    _registry.names,
+    _registry.make,
+    _registry.serialize,
+    _registry.deserialize,
+)
+
+
+def get(identifier: Any) -> Any:
+    """Resolves a string name, a config from `serialize` or a `Prior`.
+
+    A distribution of TensorFlow Probability, or a function that makes one, becomes
+    `TFPDistribution(identifier)`. None stays None: the posterior `point` goes without.
+
+    Raises:
+        ValueError: If no such prior exists; the message lists the names.
+    """
+    if identifier is None:
+        return None
+    if identifier == "from_posterior":
+        raise ValueError(
+            "This prior needs a trained model: pass "
+            f"`tfbbb.priors.FromPosterior(model)`. Received: prior={identifier!r}"
+        )
+    if inspect.isclass(identifier) and hasattr(identifier, "parameter_properties"):
+        raise ValueError(
+            "A class of distributions does not say which one is the prior. Pass a "
+            "distribution, e.g. `tfp.distributions.Laplace(0.0, 1.0)`, or a function "
+            f"`(shape, fan_in)` that returns one. Received: prior={identifier!r}"
+        )
+    is_distribution = hasattr(identifier, "event_shape") or callable(identifier)
+    if is_distribution and not inspect.isclass(identifier):
+        return TFPDistribution(identifier)
+    return _registry.get(identifier)
+
+
+__all__ = [
+    "CorrelatedNormal",
+    "EmpiricalNormal",
+    "FromPosterior",
+    "GammaNormal",
+    "Horseshoe",
+    "Laplace",
+    "Normal",
+    "Prior",
+    "ScaleMixtureNormal",
+    "ScaledPrior",
+    "StudentT",
+    "TFPDistribution",
+    "deserialize",
+    "get",
+    "make",
+    "names",
+    "serialize",
+]

@@ -1,0 +1,208 @@
+"""The posterior of a trained model as the prior of a new model."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+from tfbbb.base.private_apis import sublayers
+from tfbbb.base.types import (
+    DType,
+    Initializer,
+    Shape,
+    Tensor,
+)
+from tfbbb.bayes import posteriors
+from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.priors.prior import (
+    AddWeight,
+    Parameters,
+    Prior,
+    WeightMoments,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class FromPosterior(Prior):
+    """The posterior of a trained model: `p(w) = q_trained(w)`.
+
+    A new model of the same architecture learns from new data alone and keeps what the
+    old model learned (variational continual learning, Nguyen et al. 2018). The prior of
+    each weight is the posterior of the weight with the same path,
+    `"layer name/weight name"`. The values are copied when the prior is created, and
+    saved with the new model.
+
+    The outputs of both models must have the same meaning: if the targets are
+    standardised, give the new model the likelihood of the old one, which keeps shift
+    and scale,
+    `tfbbb.BayesianModel(inputs, outputs, likelihood=yesterday.likelihood)`.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> def build(prior):
+    ...     return keras.Sequential(
+    ...         [
+    ...             keras.Input((3,)),
+    ...             tfbbb.layers.DenseVariational(
+    ...                 1, prior=prior, bias_prior=prior, name="output"
+    ...             ),
+    ...         ]
+    ...     )
+    >>> yesterday = build("normal")
+    >>> today = build(tfbbb.priors.FromPosterior(yesterday))
+
+    Args:
+        model: A built Keras model or layer with variational weights.
+
+    Raises:
+        ValueError: The model has no variational weights; or, when built, the model has
+            no weight of this path, or its weight has another shape or number of
+            members.
+    """
+
+    def __init__(self, model: keras.Layer):
+        if not isinstance(model, keras.Layer):
+            raise ValueError(
+                "`model` must be a Keras model or layer with variational weights. "
+                f"Received: model={model!r}"
+            )
+        sources = dict(_weights_by_path(model))
+        if not sources:
+            raise ValueError(
+                "The model has no variational weights that are built; train or load "
+                f"it first. Received: model={model.name!r}"
+            )
+        self._families: dict[str, Posterior] = {
+            path: weight.posterior for path, weight in sources.items()
+        }
+        self._values: dict[str, dict[str, np.ndarray]] = {
+            path: {
+                name: variable.numpy().reshape(
+                    (weight.members, *variable.shape[weight.members > 1 :])
+                )
+                for name, variable in weight.variables.items()
+            }
+            for path, weight in sources.items()
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        families = {k: posteriors.serialize(v) for k, v in self._families.items()}
+        return {"posteriors": families}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "FromPosterior":
+        """Makes the prior without its values, which come with the model's weights."""
+        prior = cls.__new__(cls)
+        families = config["posteriors"].items()
+        prior._families = {path: posteriors.get(family) for path, family in families}
+        prior._values = {}
+        return prior
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FromPosterior)
+            and super().__eq__(other)
+            and self._values.keys() == other._values.keys()
+            and all(
+                np.array_equal(values, other._values[path][name])
+                for path, parameters in self._values.items()
+                for name, values in parameters.items()
+            )
+        )
+
+    __hash__ = Prior.__hash__
+
+    def __repr__(self) -> str:
+        return f"FromPosterior({', '.join(self._families)})"
+
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        if path not in self._families:
+            raise ValueError(
+                "The prior's model has no weight of this path. Give the layers of both "
+                "models the same names. The prior's model has "
+                f"{', '.join(map(repr, self._families))}. Received: {path!r}"
+            )
+        family = self._families[path]
+        if not family.has_density:
+            raise ValueError(
+                "The posterior of the prior's model has no density, so it cannot be a "
+                "prior. "
+                f"Received: posterior={family!r} of {path!r}"
+            )
+        values = self._values.get(path, {})
+
+        def add_held(
+            name: str, own_shape: Shape, initializer: Initializer
+        ) -> keras.Variable:
+            # NaN until the weights of a saved model are loaded.
+            held = values.get(name, np.full((1, *own_shape), np.nan, np.float32))
+            if held.shape[1:] != tuple(own_shape):
+                raise ValueError(
+                    "The weight has another shape in the prior's model: its "
+                    f"`{name}` is {held.shape[1:]}. "
+                    f"Received: {path!r} with {tuple(own_shape)}"
+                )
+            return add_weight(f"prior_{name}", own_shape, _Held(held), trainable=False)
+
+        variables = family.add_variables(add_held, shape, fan_in, "zeros")
+        # The path in the key identifies the family.
+        return {f"{path}:{name}": variable for name, variable in variables.items()}
+
+    def parameters(self, weight: WeightMoments) -> Parameters:
+        """Returns the values of the trained model, named by path and parameter."""
+        parameters = weight.prior_parameters
+        path, _ = _split(parameters)
+        for values in self._values.get(path, {}).values():
+            if len(values) not in (1, weight.members):
+                raise ValueError(
+                    f"The weight {path!r} has {len(values)} members in the prior's "
+                    f"model. Received: members={weight.members}"
+                )
+        return parameters
+
+    def posterior(self, parameters: Parameters) -> tuple[Posterior, Parameters]:
+        """Returns the family of p and its parameters by their own names."""
+        path, own = _split(parameters)
+        return self._families[path], own
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Tensor,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Tensor:
+        family, own = self.posterior(parameters)
+        return family.log_prob(own, weights, shape)
+
+
+def _split(parameters: Parameters) -> tuple[str, Parameters]:
+    split = {tuple(key.rsplit(":", 1)): value for key, value in parameters.items()}
+    path = next(path for path, _ in split)
+    return path, {name: value for (_, name), value in split.items()}
+
+
+def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, Any]]:
+    for layer in sublayers(model):
+        for weight in getattr(layer, "variational_weights", ()):
+            yield f"{layer.name}/{weight.name}", weight
+
+
+class _Held(keras.initializers.Initializer):
+    """Copies the values of one member, whose index is `seed`."""
+
+    def __init__(self, values: np.ndarray, seed: int = 0):
+        self.values = values
+        self.seed = seed
+
+    def __call__(self, shape: Shape, dtype: DType = None) -> Any:
+        return keras.ops.convert_to_tensor(
+            self.values[self.seed % len(self.values)], dtype
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {"values": self.values, "seed": self.seed}

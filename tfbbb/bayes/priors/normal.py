@@ -1,0 +1,97 @@
+"""The Gaussian prior with mean zero."""
+
+import math
+from typing import Literal
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.priors import NormalPrior
+from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
+from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.priors.prior import AddWeight, Parameters
+from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class Normal(NormalPrior, ScaledPrior):
+    """Independent normals with mean zero and one scale: `p(w) = prod_i N(w_i; 0, s^2)`.
+
+    With `scale="fan_in"`, `s = 1 / sqrt(fan_in)`: a unit's pre-activation then has, a
+    priori, the mean square of its inputs as its variance, whatever the width of the
+    layer (Neal 1996). A bias is a weight of the constant input 1, so its `s` is 1.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(4, prior=tfbbb.priors.Normal(scale=0.5))
+
+    Args:
+        scale: Standard deviation `s`, a positive number, or `"fan_in"`.
+        trainable: Whether `s` is learnt with the posterior (type-II maximum
+            likelihood), one for each weight tensor, from `scale` as its start.
+    """
+
+    def __init__(
+        self, scale: float | Literal["fan_in"] = "fan_in", trainable: bool = False
+    ):
+        super().__init__(scale)
+        if not isinstance(trainable, bool):
+            raise ValueError(
+                f"`trainable` must be True or False. Received: trainable={trainable!r}"
+            )
+        self.trainable = trainable
+
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        if not self.trainable:
+            return {}
+        start = keras.initializers.Constant(math.log(self.scale_for(fan_in)))
+        return {"log_scale": add_weight("prior_log_scale", (), start)}
+
+    def log_scale(self, parameters: Parameters, fan_in: int) -> Tensor:
+        """Returns `log s`: a number, or [...] if it is learnt."""
+        if self.trainable:
+            return parameters["log_scale"]
+        return math.log(self.scale_for(fan_in))
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Tensor,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Tensor:
+        squares = sum_over_weights(tf.square(weights), shape)
+        return self.log_prob_of_squares(parameters, squares, shape, fan_in)
+
+    def expected_log_prob(
+        self,
+        parameters: Parameters,
+        mean: Tensor,
+        variance: Tensor,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Tensor:
+        squares = sum_over_weights(variance, shape) + sum_over_weights(
+            tf.square(mean), shape
+        )
+        return self.log_prob_of_squares(parameters, squares, shape, fan_in)
+
+    def log_prob_of_squares(
+        self,
+        parameters: Parameters,
+        squares: Tensor,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Tensor:
+        """Returns log p of weights whose squares add up to `squares`, [...]."""
+        log_scale = self.log_scale(parameters, fan_in)
+        precision = (
+            tf.exp(-2.0 * log_scale) if self.trainable else math.exp(-2.0 * log_scale)
+        )
+        return -0.5 * precision * squares - math.prod(shape) * (
+            log_scale + HALF_LOG_2PI
+        )

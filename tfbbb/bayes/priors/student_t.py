@@ -1,0 +1,58 @@
+"""The Student-t prior."""
+
+import math
+from typing import Literal
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.priors import StudentTPrior
+from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.priors.prior import Parameters
+from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class StudentT(StudentTPrior, ScaledPrior):
+    """Independent Student-t distributions with mode zero.
+
+    `p(w) = prod_i c (1 + (w_i / s)^2 / df)^(-(df + 1) / 2) / s`
+
+    Its heavy tails let a few weights be large at little cost. The KL divergence from a
+    normal posterior has no closed form and is estimated on drawn weights.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(4, prior=tfbbb.priors.StudentT(df=3.0))
+
+    Args:
+        df: Degrees of freedom, positive: 1 is the Cauchy distribution, and towards
+            infinity it becomes the normal one.
+        scale: Scale `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
+    """
+
+    def __init__(self, df: float = 4.0, scale: float | Literal["fan_in"] = "fan_in"):
+        super().__init__(scale)
+        self.df = positive_number("df", df)
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Tensor,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Tensor:
+        scale, df = self.scale_for(fan_in), self.df
+        constant = (
+            math.lgamma(0.5 * (df + 1.0))
+            - math.lgamma(0.5 * df)
+            - 0.5 * math.log(math.pi * df)
+            - math.log(scale)
+        )
+        bends = tf.math.log1p(tf.square(weights) / (df * scale**2))
+        return math.prod(shape) * constant - 0.5 * (df + 1.0) * sum_over_weights(
+            bends, shape
+        )

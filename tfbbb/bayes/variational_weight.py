@@ -1,0 +1,255 @@
+"""One weight tensor of a layer: its posterior, its prior and their variables."""
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from tfbbb.base import noise
+from tfbbb.base.batch_layout import with_gradient_times
+from tfbbb.base.call_context import call_with, current_call
+from tfbbb.base.types import (
+    ArrayLike,
+    Initializer,
+    Tensor,
+)
+from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
+from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.priors.prior import Prior
+
+if TYPE_CHECKING:
+    import tensorflow_probability as tfp
+
+
+class VariationalWeight:
+    """A weight tensor `w` that is known only by its distribution q(w).
+
+    With `members=K` there are K independent weight tensors, and every shape of `w` here
+    has a leading axis [K, ...].
+
+    Attributes:
+        name: Name within the layer, e.g. `"kernel"`.
+        shape: Shape of `w`.
+        size: Number of weights (of one member).
+        fan_in: Number of inputs that one output unit sums over (1 for a bias).
+        posterior: The family of q(w).
+        prior: The prior p(w); None for weights that are points without a prior.
+        members: Number K of members; a single member has no axis.
+        variables: The variational parameters by name, float32.
+        prior_variables: The prior's own variables by name, float32.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        *,
+        fan_in: int,
+        posterior: Posterior,
+        prior: Prior | None,
+        mean_initializer: Initializer,
+        add_weight: Callable[..., keras.Variable],
+        members: int = 1,
+        path: str = "",
+    ):
+        self.name = name
+        self.shape = tuple(shape)
+        self.size = math.prod(shape)
+        self.fan_in = fan_in
+        self.posterior = posterior
+        self.prior = prior
+        self._mean_initializer = mean_initializer
+        self._add_weight = add_weight
+        self._path = path or name
+        self.set_members(members)
+
+    def set_members(self, members: int) -> None:
+        """Creates the variables again for another number of members."""
+        self.members = members
+        self.variables = self.posterior.add_variables(
+            self._add_weight, self.shape, self.fan_in, self._mean_initializer
+        )
+        self.prior_variables = (
+            self.prior.add_variables(
+                self._add_weight, self.shape, self.fan_in, self._path
+            )
+            if self.prior is not None
+            else {}
+        )
+
+    @property
+    def all_variables(self) -> list[keras.Variable]:
+        """The variables of the posterior, then those of the prior."""
+        return [*self.variables.values(), *self.prior_variables.values()]
+
+    def read_once(self) -> AbstractContextManager[None]:
+        """Computes parameters, mean and variance once within the context.
+
+        Without it, every read of a variable makes TensorFlow compute them again. Do not
+        assign variables or enter a graph within the context.
+        """
+        return self._remembering({})
+
+    def of_mean(self, mean: Tensor) -> AbstractContextManager[None]:
+        """Uses `mean` as E[w] within the context, without reading a variable.
+
+        A graph that needs only the mean then contains no other parameter.
+        """
+        return self._remembering({"mean": mean})
+
+    def _remembering(self, memo: dict[str, Any]) -> AbstractContextManager[None]:
+        return call_with(memos={**current_call().memos, id(self): memo})
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        memo = current_call().memos.get(id(self))
+        if memo is None:
+            return compute()
+        if name not in memo:
+            memo[name] = compute()
+        return memo[name]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Values of the variational parameters by name."""
+        return self._once("parameters", lambda: self._values(self.variables))
+
+    @property
+    def prior_parameters(self) -> dict[str, Any]:
+        """Values of the prior's own variables by name."""
+        return self._values(self.prior_variables)
+
+    @property
+    def mean(self) -> Tensor:
+        """E[w] under q, of the weight's shape."""
+        return self._once(
+            "mean", lambda: self.posterior.mean(self.parameters, self.shape)
+        )
+
+    @property
+    def variance(self) -> Tensor:
+        """Var[w] under q, of the weight's shape."""
+        return self._once(
+            "variance", lambda: self.posterior.variance(self.parameters, self.shape)
+        )
+
+    @property
+    def stddev(self) -> Tensor:
+        """Standard deviation of w under q, of the weight's shape."""
+        return ops.sqrt(self.variance)
+
+    @property
+    def distribution(self) -> "tfp.distributions.Distribution":
+        """The marginals of q(w), weight by weight, as a distribution of TFP.
+
+        Raises:
+            ValueError: The marginals are not normal.
+        """
+        import tensorflow_probability as tfp
+
+        if not isinstance(self.posterior, NormalPosterior):
+            raise ValueError(
+                "Only a normal posterior has normals as its marginals; ask for `mean`, "
+                f"`variance` and `draw`. Received: posterior={self.posterior!r}"
+            )
+        normal = tfp.distributions.Normal(self.mean, self.stddev)
+        return tfp.distributions.Independent(normal, len(self.shape))
+
+    def noise(self, seed: Tensor, samples: int = 1) -> Tensor:
+        """Returns the standard normal noise of `samples` draws for each member.
+
+        Returns:
+            [members, samples, ...], without an axis for a number of one.
+        """
+        leading = [n for n in (self.members, samples) if n > 1]
+        return noise.normal(seed, (*leading, *self.posterior.noise_shape(self.shape)))
+
+    def perturb(self, noise: Tensor) -> Tensor:
+        """Returns `w - E[w]` as a function of `noise`.
+
+        Args:
+            noise: Noise from `noise`, [members, samples, ...].
+
+        Returns:
+            [members * samples, *shape], without the leading axis for a single draw.
+        """
+        parameters = self._spread(noise)
+        return self._merged(self.posterior.perturb(parameters, noise, self.shape))
+
+    def draw_from(self, noise: Tensor) -> Tensor:
+        """Returns draws of w as a function of `noise`, in the shape of `perturb`."""
+        parameters = self._spread(noise)
+        return self._merged(self.posterior.draw(parameters, noise, self.shape))
+
+    def draw(self, seed: Tensor, samples: int = 1) -> Tensor:
+        """Returns draws of `w` from q, float32; the same for the same seed.
+
+        Returns:
+            [members * samples, *shape], without the leading axis for a single draw.
+        """
+        return self.draw_from(self.noise(seed, samples))
+
+    def log_prob(self, weights: Tensor) -> Tensor:
+        """Returns log q(weights) in nats, summed over the weights.
+
+        Args:
+            weights: [members * samples, *shape], as drawn.
+
+        Returns:
+            [members * samples]; a scalar for a single draw.
+        """
+        weights = self._split(weights)
+        parameters = self._spread_over(weights, len(self.shape))
+        return _flat(self.posterior.log_prob(parameters, weights, self.shape))
+
+    def prior_log_prob(self, weights: Tensor) -> Tensor:
+        """Returns log p(weights) in nats, in the shapes of `log_prob`."""
+        if self.prior is None:
+            raise ValueError(
+                "A weight without a prior has no prior density. "
+                f"Received: weight={self.name!r}, prior=None"
+            )
+        weights = self._split(weights)
+        axes = len(weights.shape) - len(self.shape)
+        parameters = self._with_axes(self.prior.parameters(self), axes)
+        return _flat(self.prior.log_prob(parameters, weights, self.shape, self.fan_in))
+
+    def sum(self, values: ArrayLike) -> Tensor:
+        """Returns `values` summed over the weights: a scalar, or one per member."""
+        return tf.reduce_sum(values, axis=list(range(-len(self.shape), 0)))
+
+    def _values(self, variables: dict[str, keras.Variable]) -> dict[str, Any]:
+        values = {name: tf.convert_to_tensor(v) for name, v in variables.items()}
+        if self.members == 1:
+            return values
+        return {k: with_gradient_times(v, self.members) for k, v in values.items()}
+
+    def _split(self, weights: Tensor) -> Any:
+        # [members * samples, *shape] as [members, samples, *shape].
+        if self.members == 1 or len(weights.shape) == len(self.shape):
+            return weights
+        return tf.reshape(weights, [self.members, -1, *self.shape])
+
+    def _spread(self, noise: Tensor) -> dict[str, Any]:
+        return self._spread_over(noise, len(self.posterior.noise_shape(self.shape)))
+
+    def _spread_over(self, values: ArrayLike, rank: int) -> dict[str, Any]:
+        return self._with_axes(self.parameters, len(values.shape) - rank)
+
+    def _with_axes(self, parameters: Any, axes: int) -> dict[str, Any]:
+        """Returns the parameters with an axis for samples after that of members."""
+        if self.members == 1 or axes < 2:
+            return dict(parameters)
+        return {k: tf.expand_dims(value, 1) for k, value in parameters.items()}
+
+    def _merged(self, draws: Any) -> Any:
+        if len(draws.shape) <= len(self.shape) + 1:
+            return draws
+        return tf.reshape(draws, [-1, *self.shape])
+
+
+def _flat(values: ArrayLike) -> Any:
+    return tf.reshape(values, [-1]) if len(values.shape) > 1 else values

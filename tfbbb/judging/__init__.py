@@ -1,0 +1,1 @@
+"""Whether a model of a table is worth using: baselines, explanations, drift."""

@@ -1,0 +1,188 @@
+"""Simple models that a network must beat."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp
+from scipy.stats import norm
+
+from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
+
+_ALPHAS = np.logspace(-2, 4, 7)
+_LEAST_LOG_PROB = -1e4
+# Of the optimiser of the logistic model.
+_MOST_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A linear model of standardised features; without weights, a constant.
+
+    For a number y, `y ~ N(bias + weights' f, scale^2)`; for whole numbers the
+    probability of y is that of the interval from y - 1/2 to y + 1/2. For classes,
+    `p(y = c) = softmax(bias + weights' f)_c`.
+
+    Attributes:
+        name: What the baseline is, for people.
+        bias: [outputs], one output for a number, one per class.
+        weights: [features, outputs]; None for a constant.
+        scale: Standard deviation of a number; None for classes.
+        discrete: Whether the numbers are whole.
+    """
+
+    name: str
+    bias: np.ndarray
+    weights: np.ndarray | None = None
+    scale: float | None = None
+    discrete: bool = False
+
+    @classmethod
+    def constant(
+        cls, targets: np.ndarray, num_classes: int = 0, discrete: bool = False
+    ) -> "Baseline":
+        """Fits the mean and standard deviation, or the shares of the classes.
+
+        Args:
+            targets: Training targets [n, 1], or class indices [n].
+            num_classes: Number of classes; 0 for numbers.
+            discrete: Whether the numbers are whole.
+        """
+        if num_classes:
+            # One more row of each, so that no class is impossible.
+            counts = np.bincount(targets, minlength=num_classes) + 1.0
+            return cls("commonest class", np.log(counts / counts.sum()))
+        values = np.asarray(targets, np.float64).reshape(-1)
+        scale = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        return cls(
+            "mean",
+            np.array([values.mean()]),
+            scale=_positive(scale, values),
+            discrete=discrete,
+        )
+
+    @classmethod
+    def linear(
+        cls, features: np.ndarray, targets: np.ndarray, discrete: bool = False
+    ) -> "Baseline":
+        """Fits a ridge regression, whose penalty leave-one-out errors choose.
+
+        Args:
+            features: Standardised features [n, p].
+            targets: Training targets [n, 1].
+            discrete: Whether the targets are whole numbers.
+        """
+        from sklearn.linear_model import RidgeCV
+
+        values = np.asarray(targets, np.float64).reshape(-1)
+        model = RidgeCV(_ALPHAS, store_cv_results=True).fit(features, values)
+        chosen = int(np.argmin(np.abs(_ALPHAS - model.alpha_)))
+        errors = model.cv_results_.reshape(len(values), -1)[:, chosen]
+        return cls(
+            "linear model",
+            np.array([model.intercept_]),
+            model.coef_.reshape(-1, 1),
+            _positive(float(np.sqrt(errors.mean())), values),
+            discrete,
+        )
+
+    @classmethod
+    def logistic(
+        cls, features: np.ndarray, targets: np.ndarray, num_classes: int
+    ) -> "Baseline":
+        """Fits a logistic regression, with scikit-learn's default penalty.
+
+        Args:
+            features: Standardised features [n, p].
+            targets: Class indices [n].
+            num_classes: Number of classes.
+        """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+
+        known = np.unique(targets)
+        bias, weights = (
+            np.zeros(num_classes),
+            np.zeros((features.shape[1], num_classes)),
+        )
+        if len(known) > 1:
+            model = LogisticRegression(max_iter=_MOST_ITERATIONS)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(features, targets)
+            if len(known) == 2:
+                bias[known[1]], weights[:, known[1]] = (
+                    model.intercept_[0],
+                    model.coef_[0],
+                )
+            else:
+                bias[known], weights[:, known] = model.intercept_, model.coef_.T
+        unknown = np.setdiff1d(np.arange(num_classes), known)
+        if len(unknown):
+            # A class without a training row is as probable as half a row.
+            logits = features @ weights[:, known] + bias[known]
+            others = logsumexp(logits, axis=1).mean()
+            bias[unknown] = others - np.log(2.0 * len(targets))
+        return cls("logistic model", bias, weights)
+
+    def predict(
+        self, features: np.ndarray | None, targets: np.ndarray
+    ) -> PredictedRows:
+        """Predicts rows and scores them by their targets.
+
+        Args:
+            features: Standardised features [n, p]; None for a constant.
+            targets: Targets [n, 1], or class indices [n].
+        """
+        outputs = np.broadcast_to(self.bias, (len(targets), len(self.bias)))
+        if self.weights is not None:
+            assert features is not None
+            outputs = outputs + features @ self.weights
+        if self.scale is None:
+            logits = log_softmax(outputs, axis=1)
+            log_prob = logits[np.arange(len(targets)), targets]
+            return PredictedRows(log_prob, np.exp(logits), of_classes=True)
+        values = np.asarray(targets, np.float64).reshape(-1)
+        z = (values - outputs[:, 0]) / self.scale
+        if self.discrete:
+            half = 0.5 / self.scale
+            # In the tail where probabilities are small, for precision.
+            distance = np.abs(z)
+            above = norm.logsf([distance - half, distance + half])
+            log_prob = above[0] + np.log1p(-np.exp(above[1] - above[0]))
+        else:
+            log_prob = norm.logpdf(z) - np.log(self.scale)
+        return PredictedRows(
+            np.maximum(log_prob, _LEAST_LOG_PROB),
+            outputs,
+            coverage=float(np.mean(np.abs(z) <= norm.ppf(0.5 + LEVEL / 2))),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the baseline as plain JSON values."""
+        return {
+            "name": self.name,
+            "bias": self.bias.tolist(),
+            "weights": None if self.weights is None else self.weights.tolist(),
+            "scale": self.scale,
+            "discrete": self.discrete,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Baseline":
+        """Creates a baseline from the result of `to_dict`."""
+        weights = values["weights"]
+        arrays = {
+            "bias": np.asarray(values["bias"], np.float64),
+            "weights": None if weights is None else np.asarray(weights, np.float64),
+        }
+        return cls(**{**values, **arrays})
+
+
+def _positive(scale: float, values: np.ndarray) -> float:
+    """Returns a standard deviation that a density can have."""
+    # Targets have single precision.
+    least = 1e-7 * float(np.abs(values).max(initial=0.0)) or 1e-6
+    return max(scale, least)

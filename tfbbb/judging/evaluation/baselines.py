@@ -1,0 +1,139 @@
+"""The baselines of a model, with the encoding of its inputs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfbbb.judging.evaluation.baseline import Baseline
+from tfbbb.judging.evaluation.input_encoding import InputEncoding, named_columns
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
+
+# In `assets.extra` of a SavedModel.
+BASELINES_FILE = "baselines.json"
+_FORMAT = 1
+_FEWEST_ROWS, MOST_ROWS = 1000, 20_000
+# The time of a fit grows with these products. They keep it near one per cent of the
+# time of a training, which grows with the number of rows.
+_SQUARED_FEATURES_PER_ROW = 8e4
+_CLASSES_TIMES_FEATURES = 1e3
+
+Inputs = np.ndarray | Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """A constant and a linear model of the same rows.
+
+    Attributes:
+        encoding: The encoding of the inputs, fitted to the training rows.
+        models: The constant and the linear model.
+    """
+
+    encoding: InputEncoding
+    models: tuple[Baseline, ...]
+
+    @classmethod
+    def fit(
+        cls,
+        inputs: Inputs,
+        targets: np.ndarray,
+        *,
+        names: Sequence[str] | None = None,
+        num_classes: int = 0,
+        discrete: bool = False,
+        num_rows: int | None = None,
+    ) -> "Baselines":
+        """Fits the baselines to training rows.
+
+        The linear model is fitted to at most 20 000 rows, and to fewer of many
+        columns, drawn at random.
+
+        Args:
+            inputs: Arrays [n] by name, or a matrix [n, d].
+            targets: Targets [n, 1], or class indices [n].
+            names: Names of the columns of a matrix.
+            num_classes: Number of classes; 0 for numbers.
+            discrete: Whether the numbers are whole.
+            num_rows: Number of training rows, if these are a sample of them.
+
+        Example:
+
+        >>> inputs = {"x": np.arange(20.0)}
+        >>> targets = 2.0 * np.arange(20.0)[:, np.newaxis]
+        >>> baselines = Baselines.fit(inputs, targets)
+        >>> [model.name for model in baselines.models]
+        ['mean', 'linear model']
+        >>> found = baselines.predict(inputs, targets)["linear model"].mean
+        >>> bool(np.allclose(found, targets, atol=0.1))
+        True
+        """
+        encoding = InputEncoding.fit(inputs, names)
+        constant = Baseline.constant(targets, num_classes, discrete)
+        if not encoding.width:
+            return cls(encoding, (constant,))
+        rows = _rows_to_fit(
+            num_rows or len(targets), len(targets), encoding.width, num_classes
+        )
+        if len(rows) < len(targets):
+            by_name = named_columns(inputs, encoding.names)
+            inputs = {name: values[rows] for name, values in by_name.items()}
+            targets = targets[rows]
+        features = encoding.transform(inputs)
+        if num_classes:
+            linear = Baseline.logistic(features, targets, num_classes)
+        else:
+            linear = Baseline.linear(features, targets, discrete)
+        return cls(encoding, (constant, linear))
+
+    def predict(self, inputs: Inputs, targets: np.ndarray) -> dict[str, PredictedRows]:
+        """Predicts and scores rows with each baseline, by name."""
+        features = None
+        if any(model.weights is not None for model in self.models):
+            features = self.encoding.transform(inputs)
+        return {model.name: model.predict(features, targets) for model in self.models}
+
+    def to_json(self) -> bytes:
+        """Returns the baselines as JSON, which `read` reads."""
+        values = {
+            "format": _FORMAT,
+            "encoding": self.encoding.to_dict(),
+            "models": [model.to_dict() for model in self.models],
+        }
+        return json.dumps(values).encode()
+
+    @classmethod
+    def read(cls, version: Path) -> "Baselines | None":
+        """Reads the baselines of an exported model; None if it has none.
+
+        Versions that a table did not train have none, nor have those that an earlier
+        or a later version of the format wrote.
+        """
+        path = Path(version) / "assets.extra" / BASELINES_FILE
+        try:
+            values: dict[str, Any] = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        if values.get("format") != _FORMAT:
+            return None
+        return cls(
+            InputEncoding.from_dict(values["encoding"]),
+            tuple(Baseline.from_dict(model) for model in values["models"]),
+        )
+
+
+def _rows_to_fit(
+    num_rows: int, available: int, features: int, num_classes: int
+) -> np.ndarray:
+    """Returns the rows of a linear model, in order."""
+    if num_classes:
+        most = _CLASSES_TIMES_FEATURES * num_rows / (features * num_classes)
+    else:
+        most = _SQUARED_FEATURES_PER_ROW * num_rows / features**2
+    size = int(np.clip(most, _FEWEST_ROWS, MOST_ROWS))
+    if size >= available:
+        return np.arange(available)
+    return np.sort(np.random.default_rng(0).choice(available, size, replace=False))

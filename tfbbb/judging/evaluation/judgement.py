@@ -1,0 +1,318 @@
+"""What the figures of a model mean beside those of its baselines."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from tfbbb.base.texts import shown_number
+from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
+
+MODEL, PARENT = "model", "parent version"
+_CONSTANTS = ("mean", "commonest class")
+# A difference counts from this number of its standard errors on.
+STANDARD_ERRORS = 2.0
+LEARNED_NOTHING = (
+    "The model learned nothing of use: its error on rows left out is no less than that "
+    "of a constant. Give it more time or rows, or columns that tell about the target."
+)
+# With more than this many times the error of a constant, a mean is no use.
+_WORST_ERROR = 1.05
+# Fewer rows do not tell whether a model has learned.
+_FEWEST_ROWS_TO_TELL = 20
+# A difference of this share is said although it may be chance.
+_LEAST_SAID = 0.01
+# Rows that carry half of a squared error, each of them a tenth. Of normal errors, it
+# takes twice as many.
+_MOST_DECIDING, _FEWEST_PER_DECIDING, _LEAST_SHARE = 3, 20, 0.1
+_ARTICLES = {
+    "mean": "the mean",
+    "commonest class": "the commonest class",
+    "linear model": "a linear model",
+    "logistic model": "a logistic model",
+    PARENT: "the version it started from",
+}
+
+
+def judge(
+    predictions: Mapping[str, PredictedRows],
+    targets: np.ndarray,
+    places: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """Compares a model with baselines on the same rows.
+
+    The error of a row is the squared difference from the mean, or whether the most
+    probable class is wrong. The model is better than a baseline if the mean difference
+    of their errors is more than two standard errors of the paired differences. If up to
+    three of many rows carry half of a squared error, a sentence names them and compares
+    the predictions of the others.
+
+    Args:
+        predictions: The rows as `"model"` and as the baselines predict them, by name,
+            and as the `"parent version"` does if the model started from one.
+        targets: Targets [n, 1], or class indices [n].
+        places: The index of each row in its table, [n]; None if these are all rows.
+
+    Returns:
+        Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
+        each baseline, in `error` and in `log_likelihood`; `learned`, whether the model
+        has less error than a constant, or better probabilities, which differ by row,
+        and about as little error (True for fewer than 20 rows); `sentences` in plain
+        English; and `warnings`, the sentences that tell of a fault.
+
+    Example:
+
+    >>> from tfbbb.judging.evaluation import Baseline
+    >>> targets = np.array([[1.0], [2.0], [4.0], [6.0]])
+    >>> constant = Baseline.constant(targets)
+    >>> rows = constant.predict(None, targets)
+    >>> judged = judge({"model": rows, "mean": rows}, targets)
+    >>> judged["sentences"][0]
+    'The model is no better than the mean.'
+    """
+    model = predictions[MODEL]
+    comparisons = {
+        name: _compare(model, other, targets)
+        for name, other in predictions.items()
+        if name != MODEL
+    }
+    said = [
+        _sentence(name, model, found, len(targets))
+        for name, found in comparisons.items()
+    ]
+    said += _deciding_rows_sentence(predictions, targets, places)
+    figures = {name: _figures(rows, targets) for name, rows in predictions.items()}
+    said.append(_calibration_sentence(model, targets, figures[MODEL]))
+    return {
+        "rows": len(targets),
+        "figures": figures,
+        "comparisons": comparisons,
+        "learned": _has_learned(model, comparisons),
+        "sentences": [sentence for sentence, _ in said],
+        "warnings": [sentence for sentence, is_fault in said if is_fault],
+    }
+
+
+def beats_constant(comparisons: Mapping[str, Any], least: float = -np.inf) -> bool:
+    """Returns whether a model has less error than a constant; True without one.
+
+    Args:
+        comparisons: Those of a judgement.
+        least: The least difference, in standard errors.
+    """
+    errors = [comparisons[name]["error"] for name in _CONSTANTS if name in comparisons]
+    return all((x["reduction"] or 0.0) > 0.0 and x["z"] >= least for x in errors)
+
+
+def _has_learned(model: PredictedRows, comparisons: Mapping[str, Any]) -> bool:
+    """Returns whether a model is better than a constant; True if nobody can tell."""
+    too_few = len(model.log_prob) < _FEWEST_ROWS_TO_TELL
+    if too_few or beats_constant(comparisons):
+        return True
+    (found,) = (comparisons[name] for name in _CONSTANTS if name in comparisons)
+    likelier = found["log_likelihood"]["z"] > STANDARD_ERRORS
+    ratio = 1.0 - (found["error"]["reduction"] or 0.0)
+    return likelier and model.tells_rows_apart and ratio <= _WORST_ERROR
+
+
+def _figures(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
+    """Returns the figures of one model; None where a figure is not defined."""
+    log_likelihood = float(np.mean(rows.log_prob))
+    errors = rows.errors(targets)
+    if not rows.of_classes:
+        values = np.asarray(targets, np.float64)
+        total = float(np.square(values - values.mean()).sum())
+        return {
+            "r_squared": 1.0 - float(errors.sum()) / total if total > 0 else None,
+            "rmse": float(np.sqrt(errors.mean())),
+            "log_likelihood": log_likelihood,
+            "coverage_90": rows.coverage,
+        }
+    from tfbbb.scores.metrics import expected_calibration_error
+
+    known = np.unique(targets)
+    recalls = [1.0 - errors[targets == label].mean() for label in known]
+    calibration: Any = rows
+    return {
+        "accuracy": float(1.0 - errors.mean()),
+        "balanced_accuracy": float(np.mean(recalls)),
+        "log_likelihood": log_likelihood,
+        "auc": _auc(rows.probabilities, targets),
+        "expected_calibration_error": expected_calibration_error(calibration, targets),
+    }
+
+
+def _auc(probabilities: np.ndarray, targets: np.ndarray) -> float | None:
+    """Returns the area under the ROC curve, averaged over each class against the rest.
+
+    It is the probability that a row of the class has a higher probability of it than
+    another row, ties counting half.
+    """
+    known = np.unique(targets)
+    if len(known) < 2:
+        return None
+    ranks = rankdata(probabilities[:, known], axis=0)
+    inside = targets[:, np.newaxis] == known
+    positive = inside.sum(axis=0)
+    above = (ranks * inside).sum(axis=0) - positive * (positive + 1) / 2
+    return float(np.mean(above / (positive * (len(targets) - positive))))
+
+
+def _compare(
+    model: PredictedRows, other: PredictedRows, targets: np.ndarray
+) -> dict[str, Any]:
+    own, others = model.errors(targets), other.errors(targets)
+    scale = np.sqrt if not model.of_classes else (lambda mean: mean)
+    worst = float(scale(others.mean()))
+    return {
+        "error": {
+            "reduction": 1.0 - float(scale(own.mean())) / worst if worst > 0 else None,
+            "z": _z(others - own),
+        },
+        "log_likelihood": {
+            "gain": float(np.mean(model.log_prob - other.log_prob)),
+            "z": _z(model.log_prob - other.log_prob),
+        },
+    }
+
+
+def _z(differences: np.ndarray) -> float:
+    """Returns a mean difference in units of its standard error."""
+    mean = float(differences.mean())
+    if mean == 0.0 or len(differences) < 2:
+        return 0.0
+    error = float(differences.std(ddof=1)) / np.sqrt(len(differences))
+    # Equal differences in all rows: as certain as a number can say.
+    return float(np.clip(mean / error if error > 0 else np.inf * mean, -1e6, 1e6))
+
+
+def _sentence(
+    name: str, model: PredictedRows, comparison: Mapping[str, Any], num_rows: int
+) -> tuple[str, bool]:
+    """Returns a sentence, and whether it tells of a fault."""
+    other = _ARTICLES.get(name, name)
+    if name == PARENT:
+        # Only the new rows are there: the old ones may tell another story.
+        other += " on 1 new row" if num_rows == 1 else f" on {num_rows} new rows"
+    error, likelihood = comparison["error"], comparison["log_likelihood"]
+    reduction = error["reduction"]
+    gain = likelihood["gain"]
+    likelier = likelihood["z"] > STANDARD_ERRORS
+    unlikelier = likelihood["z"] < -STANDARD_ERRORS
+    better = f"but its probabilities are better by {_amount(gain)} nats per row"
+    worse = f"its probabilities are worse by {_amount(-gain)} nats per row"
+    if error["z"] > STANDARD_ERRORS:
+        said = f"The model {_says_error(reduction, other, model.of_classes)}"
+        return f"{said}, but {worse}." if unlikelier else f"{said}.", unlikelier
+    if error["z"] < -STANDARD_ERRORS:
+        said = f"The model {_says_error(reduction, other, model.of_classes)}"
+        return f"{said}, {better}." if likelier else f"{said}.", True
+    by = ""
+    if reduction is not None and reduction < -_LEAST_SAID:
+        by = f": it {_says_error(reduction, other, model.of_classes)}"
+    if likelier:
+        measure = "more accurate" if model.of_classes else "closer to the targets"
+        is_absurd = name in _CONSTANTS and 1.0 - (reduction or 0.0) > _WORST_ERROR
+        return f"The model is no {measure} than {other}{by}, {better}.", is_absurd
+    said = f"The model is no better than {other}{by}"
+    if unlikelier:
+        return f"{said}, and {worse}.", True
+    return f"{said}.", name in _CONSTANTS
+
+
+def _says_error(reduction: float | None, other: str, of_classes: bool) -> str:
+    """Returns by how much an error is less or more than another, as a predicate."""
+    if reduction is None:
+        return f"errs more often than {other}" if of_classes else f"errs unlike {other}"
+    if reduction <= -1.0:
+        times = f"{_amount(1.0 - reduction)} times"
+        if of_classes:
+            return f"errs {times} as often as {other}"
+        return f"has {times} the error of {other}"
+    word = "less" if reduction > 0.0 else "more"
+    share = f"{_amount(100.0 * abs(reduction))} %"
+    if of_classes:
+        return f"errs {share} {word} often than {other}"
+    return f"has {share} {word} error than {other}"
+
+
+def _amount(value: float) -> str:
+    """Returns two significant digits, and all whole ones."""
+    return shown_number(value, 2)
+
+
+def _deciding_rows_sentence(
+    predictions: Mapping[str, PredictedRows],
+    targets: np.ndarray,
+    places: np.ndarray | None,
+) -> list[tuple[str, bool]]:
+    """Returns a sentence if a few rows carry most of a squared error."""
+    model = predictions[MODEL]
+    if model.of_classes:
+        return []
+    most = min(_MOST_DECIDING, len(targets) // _FEWEST_PER_DECIDING)
+    for name, rows in predictions.items():
+        errors = rows.errors(targets)
+        deciding = np.argsort(-errors, kind="stable")[:most]
+        shares = errors[deciding] / (errors.sum() or 1.0)
+        deciding = np.sort(deciding[shares > _LEAST_SHARE])
+        share = float(shares[shares > _LEAST_SHARE].sum())
+        if share > 0.5:
+            whose = _ARTICLES.get(name, f"the {name}")
+            break
+    else:
+        return []
+    where = deciding if places is None else np.sort(places[deciding])
+    said = f"{_carriers(where)} {min(100 * share, 99.9):.3g} % of the squared error of "
+    said += f"{whose}."
+    others = np.setdiff1d(np.arange(len(targets)), deciding)
+    own = model.take(others)
+    compared = [
+        _sentence(
+            other,
+            own,
+            _compare(own, found.take(others), targets[others]),
+            len(others),
+        )[0]
+        for other, found in predictions.items()
+        if other != MODEL
+    ]
+    if compared:
+        without = "it" if len(deciding) == 1 else "them"
+        said += f" Without {without}: {' '.join(compared)}"
+    return [(said, True)]
+
+
+def _carriers(places: np.ndarray) -> str:
+    *first, last = [str(place + 1) for place in places]
+    if not first:
+        return f"Row {last} carries"
+    return f"Rows {', '.join(first)} and {last} carry"
+
+
+def _calibration_sentence(
+    rows: PredictedRows, targets: np.ndarray, figures: Mapping[str, float | None]
+) -> tuple[str, bool]:
+    if rows.of_classes:
+        confidence = rows.probabilities.max(axis=1)
+        right = 1.0 - rows.errors(targets).mean()
+        gap = float(confidence.mean() - right)
+        error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
+        off = 100 * (figures["expected_calibration_error"] or 0.0)
+        said = (
+            "The probability of the predicted class is off by "
+            f"{_amount(off)} % on average"
+        )
+        if abs(gap) <= STANDARD_ERRORS * error:
+            return f"{said}.", False
+        return f"{said}: it is too {'high' if gap > 0 else 'low'}.", True
+    coverage = rows.coverage or 0.0
+    said = (
+        f"Its intervals cover {100 * coverage:.0f} % where {100 * LEVEL:.0f} % were "
+        "asked"
+    )
+    error = np.sqrt(LEVEL * (1.0 - LEVEL) / len(targets))
+    if abs(coverage - LEVEL) <= STANDARD_ERRORS * error:
+        return f"{said}.", False
+    return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

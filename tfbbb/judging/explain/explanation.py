@@ -1,0 +1,182 @@
+"""All explanations of a model by one table."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tfbbb.judging.evaluation.input_encoding import InputEncoding
+from tfbbb.judging.explain.effects import Effect, effect
+from tfbbb.judging.explain.importance import Importance, permutation_importance
+from tfbbb.judging.explain.rows import (
+    Rows,
+    predicted,
+    sampled,
+)
+from tfbbb.judging.explain.unusual_rows import (
+    UnusualRow,
+    least_like_training,
+    rows_outside_training,
+)
+from tfbbb.judging.explain.variance_split import VarianceSplit, variance_split
+
+# More columns make pictures that nobody reads.
+_MOST_EFFECTS = 12
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a model has learned, by its predictions of a table.
+
+    Attributes:
+        rows: Indices of the explained rows in the table.
+        classes: Names of the classes; empty for numbers.
+        target: Name of the target; empty if it is not known.
+        importance: The columns, the most important first; None without targets.
+        effects: The effects of the most important columns; without targets of those
+            with the greatest effects.
+        split: The parts of the uncertainty of each row.
+        unusual: The rows with the greatest epistemic uncertainty; `row` is the index
+            in the table.
+        outside: How many rows have a value that training has not seen, by column.
+    """
+
+    rows: np.ndarray
+    classes: tuple[str, ...]
+    target: str
+    importance: list[Importance] | None
+    effects: list[Effect]
+    split: VarianceSplit
+    unusual: list[UnusualRow]
+    outside: dict[str, int]
+
+    def in_table(self, places: np.ndarray) -> "Explanation":
+        """Returns the same explanation with the rows of a larger table.
+
+        Args:
+            places: The index in the larger table of each row, [n].
+        """
+        return replace(
+            self,
+            rows=places[self.rows],
+            unusual=[replace(u, row=int(places[u.row])) for u in self.unusual],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the explanation as plain JSON values; rows are counted from 1."""
+        importance = self.importance
+        split = self.split
+        return {
+            "target": self.target,
+            "classes": list(self.classes),
+            "num_rows": len(self.rows),
+            "importance": None if importance is None else [*map(asdict, importance)],
+            "effects": [found.to_dict() for found in self.effects],
+            "uncertainty": split.to_dict(self.rows),
+            "least_like_training": {
+                "by": f"epistemic {_MEASURES[split.measure]}",
+                "rows": [asdict(u) | {"row": u.row + 1} for u in self.unusual],
+                "rows_outside_training": self.outside,
+            },
+        }
+
+
+_MEASURES = {"variance": "variance", "entropy": "mutual information"}
+
+
+def explain(
+    model: Any,
+    inputs: Any,
+    targets: np.ndarray | None = None,
+    encoding: InputEncoding | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    classes: Sequence[str] = (),
+    target: str = "",
+    max_rows: int = 2000,
+    num_samples: int | None = None,
+    seed: int = 0,
+    track: Callable[[Sequence[str]], Iterable[str]] = iter,
+) -> Explanation:
+    """Explains what a model has learned, by its predictions of a table.
+
+    Args:
+        model: A `tfbbb.BayesianModel`, or a model that `tfbbb.load` returned, of one
+            target or of classes.
+        inputs: Arrays [n] by name, or a matrix [n, d].
+        targets: Targets [n, 1], or class indices [n]; None if they are not known, and
+            then there is no importance.
+        encoding: The inputs of the training rows, from `tfbbb.evaluation.Baselines`.
+        names: Names of the columns of a matrix; those of the encoding by default.
+        classes: Names of the classes.
+        target: Name of the target.
+        max_rows: The most rows to explain, drawn at random.
+        num_samples: Draws per row; the model's own number by default.
+        seed: Seed of rows, shuffles and draws.
+        track: Shows the progress through the names of the columns.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = keras.Input((2,))
+    >>> model = tfbbb.BayesianModel(x, tfbbb.layers.DenseVariational(1)(x))
+    >>> rows = np.random.normal(size=(50, 2)).astype("float32")
+    >>> found = explain(model, rows, rows[:, :1], names=["width", "height"])
+    >>> sorted(column.name for column in found.importance)
+    ['height', 'width']
+    """
+    if names is None and encoding is not None:
+        names = encoding.names
+    whole = Rows.read(inputs, names)
+    places = sampled(len(whole), max_rows, np.random.default_rng(seed))
+    rows = whole.take(places)
+    options: dict[str, Any] = {"num_samples": num_samples, "seed": seed}
+    importance = None
+    if targets is not None:
+        importance = permutation_importance(
+            model,
+            rows.inputs,
+            np.asarray(targets)[places],
+            names=list(rows.columns),
+            track=track,
+            **options,
+        )
+    effects = _effects(model, rows, importance, options, track)
+    split = variance_split(predicted(model, rows, num_samples, None))
+    unusual = least_like_training(split, rows.inputs, encoding, names=names)
+    return Explanation(
+        rows=places,
+        classes=tuple(classes),
+        target=target,
+        importance=importance,
+        effects=effects,
+        split=split,
+        unusual=[
+            UnusualRow(**asdict(found) | {"row": int(places[found.row])})
+            for found in unusual
+        ],
+        outside={}
+        if encoding is None
+        else rows_outside_training(rows.inputs, encoding),
+    )
+
+
+def _effects(
+    model: Any,
+    rows: Rows,
+    importance: list[Importance] | None,
+    options: dict[str, Any],
+    track: Callable[[Sequence[str]], Iterable[str]],
+) -> list[Effect]:
+    names = [name for name in rows.columns if rows.has_values(name)]
+    if importance is not None:
+        ordered = [found.name for found in importance]
+        names = sorted(names, key=ordered.index)[:_MOST_EFFECTS]
+    found = [
+        effect(model, rows.inputs, name, names=list(rows.columns), **options)
+        for name in track(names)
+    ]
+    if importance is None:
+        found.sort(key=lambda effect: -effect.range)
+    return found[:_MOST_EFFECTS]

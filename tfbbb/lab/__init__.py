@@ -1,0 +1,34 @@
+"""Experimental methods: for teaching, for linear models, for rows in several places.
+
+They work and are tested. Their names and arguments may change in any release. Neither
+the kit nor the tables import them.
+
+The folders load on first use.
+"""
+
+import importlib
+from typing import Any
+
+_FOLDERS = frozenset(
+    {
+        "acquisition",
+        "bandits",
+        "compat",
+        "compression",
+        "distributed",
+        "evidence",
+        "inference",
+        "plots",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FOLDERS:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    special = (name for name in globals() if name.startswith("__"))
+    return sorted({*special, *_FOLDERS})

@@ -1,0 +1,106 @@
+"""The names of `tfp.layers` for Keras 3, with their signatures and their meaning.
+
+A program that was written for `tfp.layers` of TensorFlow Probability 0.25 runs with
+
+    import tfbbb.lab.compat.tfp_layers as tfpl
+"""
+
+from tfbbb.lab.compat.tfp_layers import util
+from tfbbb.lab.compat.tfp_layers.autoregressive_network import AutoregressiveNetwork
+from tfbbb.lab.compat.tfp_layers.autoregressive_transform import AutoregressiveTransform
+from tfbbb.lab.compat.tfp_layers.blockwise_initializer import BlockwiseInitializer
+from tfbbb.lab.compat.tfp_layers.convolution import (
+    Conv1DFlipout,
+    Conv1DReparameterization,
+    Conv2DFlipout,
+    Conv2DReparameterization,
+    Conv3DFlipout,
+    Conv3DReparameterization,
+    Convolution1DFlipout,
+    Convolution1DReparameterization,
+    Convolution2DFlipout,
+    Convolution2DReparameterization,
+    Convolution3DFlipout,
+    Convolution3DReparameterization,
+)
+from tfbbb.lab.compat.tfp_layers.default_distributions import (
+    default_loc_scale_fn,
+    default_mean_field_normal_fn,
+    default_multivariate_normal_fn,
+)
+from tfbbb.lab.compat.tfp_layers.dense import (
+    DenseFlipout,
+    DenseLocalReparameterization,
+    DenseReparameterization,
+)
+from tfbbb.lab.compat.tfp_layers.dense_variational import DenseVariational
+from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
+from tfbbb.lab.compat.tfp_layers.distribution_tensor import DistributionTensor
+from tfbbb.lab.compat.tfp_layers.divergence import (
+    KLDivergenceAddLoss,
+    KLDivergenceRegularizer,
+)
+from tfbbb.lab.compat.tfp_layers.independent import (
+    IndependentBernoulli,
+    IndependentLogistic,
+    IndependentNormal,
+    IndependentPoisson,
+)
+from tfbbb.lab.compat.tfp_layers.mixture import (
+    MixtureLogistic,
+    MixtureNormal,
+    MixtureSameFamily,
+)
+from tfbbb.lab.compat.tfp_layers.multivariate_normal import MultivariateNormalTriL
+from tfbbb.lab.compat.tfp_layers.one_hot_categorical import (
+    CategoricalMixtureOfOneHotCategorical,
+    OneHotCategorical,
+)
+from tfbbb.lab.compat.tfp_layers.variable_layer import VariableLayer
+from tfbbb.lab.compat.tfp_layers.variational_gaussian_process import (
+    VariationalGaussianProcess,
+)
+from tfbbb.lab.compat.tfp_layers.weight_norm import WeightNorm
+
+__all__ = [
+    "AutoregressiveNetwork",
+    "AutoregressiveTransform",
+    "BlockwiseInitializer",
+    "CategoricalMixtureOfOneHotCategorical",
+    "Conv1DFlipout",
+    "Conv1DReparameterization",
+    "Conv2DFlipout",
+    "Conv2DReparameterization",
+    "Conv3DFlipout",
+    "Conv3DReparameterization",
+    "Convolution1DFlipout",
+    "Convolution1DReparameterization",
+    "Convolution2DFlipout",
+    "Convolution2DReparameterization",
+    "Convolution3DFlipout",
+    "Convolution3DReparameterization",
+    "DenseFlipout",
+    "DenseLocalReparameterization",
+    "DenseReparameterization",
+    "DenseVariational",
+    "DistributionLambda",
+    "DistributionTensor",
+    "IndependentBernoulli",
+    "IndependentLogistic",
+    "IndependentNormal",
+    "IndependentPoisson",
+    "KLDivergenceAddLoss",
+    "KLDivergenceRegularizer",
+    "MixtureLogistic",
+    "MixtureNormal",
+    "MixtureSameFamily",
+    "MultivariateNormalTriL",
+    "OneHotCategorical",
+    "VariableLayer",
+    "VariationalGaussianProcess",
+    "WeightNorm",
+    "default_loc_scale_fn",
+    "default_mean_field_normal_fn",
+    "default_multivariate_normal_fn",
+    "util",
+]

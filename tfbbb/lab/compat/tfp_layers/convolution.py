@@ -1,0 +1,268 @@
+"""Convolutions with posteriors of kernel and bias, in one, two and three dimensions."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import (
+    Activation,
+    ArrayLike,
+    Regularizer,
+    Shape,
+    Tensor,
+)
+from tfbbb.lab.compat.tfp_layers import weight_posterior as base
+from tfbbb.lab.compat.tfp_layers.signature import show_signature
+from tfbbb.lab.compat.tfp_layers.weight_estimators import Flipout, Reparameterization
+
+_register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+
+
+class _Convolution(base.WeightPosterior):
+    """A convolution over `rank` axes, a class attribute of the layers below."""
+
+    rank = 0
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Activation = None,
+        activity_regularizer: Regularizer = None,
+        kernel_posterior_fn: Any = base.DEFAULT_POSTERIOR,
+        kernel_posterior_tensor_fn: Any = base.sample,
+        kernel_prior_fn: Any = base.DEFAULT_PRIOR,
+        kernel_divergence_fn: Any = base.exact_divergence,
+        bias_posterior_fn: Any = base.DEFAULT_BIAS_POSTERIOR,
+        bias_posterior_tensor_fn: Any = base.sample,
+        bias_prior_fn: Any = None,
+        bias_divergence_fn: Any = base.exact_divergence,
+        seed: int | None = None,
+        **kwargs: Any,
+    ):
+        given = locals()
+        functions = {name: given[name] for name in base.FUNCTIONS}
+        kwargs["activity_regularizer"] = activity_regularizer
+        super().__init__(activation, functions, seed, kwargs)
+        self.filters = int(filters)
+        self.kernel_size = self._per_axis("kernel_size", kernel_size)
+        self.strides = self._per_axis("strides", strides)
+        self.dilation_rate = self._per_axis("dilation_rate", dilation_rate)
+        self.padding = _one_of("padding", padding, "valid", "same")
+        self.data_format = _one_of(
+            "data_format", data_format, "channels_last", "channels_first"
+        )
+        self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        steps = 1 if cls.rank == 1 else (1,) * cls.rank
+        show_signature(cls, strides=steps, dilation_rate=steps)
+        if cls.rank:
+            # The documentation of the estimator holds for every rank.
+            _, _, body = (cls.__mro__[1].__doc__ or "").partition("\n")
+            cls.__doc__ = f"{cls.__doc__}\n{body}"
+
+    def build(self, input_shape: Shape) -> None:
+        axis = 1 if self.data_format == "channels_first" else -1
+        channels = input_shape[axis]
+        if channels is None:
+            raise ValueError(
+                f"The number of channels of the input of '{self.name}' must be known. "
+                f"Received: input_shape={input_shape}"
+            )
+        self.input_spec = keras.layers.InputSpec(
+            ndim=self.rank + 2, axes={axis: channels}
+        )
+        self._add_distributions(
+            (*self.kernel_size, channels, self.filters), (self.filters,)
+        )
+        self.built = True
+
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
+        return self._linear(
+            keras.KerasTensor(input_shape),
+            keras.KerasTensor(
+                (*self.kernel_size, *self._channels(input_shape), self.filters)
+            ),
+        ).shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "kernel_size": self.kernel_size,
+            "strides": self.strides,
+            "padding": self.padding,
+            "data_format": self.data_format,
+            "dilation_rate": self.dilation_rate,
+        }
+
+    def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
+        return keras.ops.conv(
+            inputs,
+            kernel,
+            strides=self.strides,
+            padding=self.padding,
+            data_format=self.data_format,
+            dilation_rate=self.dilation_rate,
+        )
+
+    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
+        return outputs + self._over_space(tf.expand_dims(bias, 0))
+
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
+        axis = 1 if self.data_format == "channels_first" else -1
+        return (
+            tf.stack([input_shape[0], input_shape[axis]]),
+            tf.stack([input_shape[0], self.filters]),
+        )
+
+    def _over_space(self, values: ArrayLike) -> Tensor:
+        """Reshapes [rows, channels] to broadcast over the axes of space."""
+        axis = -1 if self.data_format == "channels_first" else 1
+        for _ in range(self.rank):
+            values = tf.expand_dims(values, axis)
+        return values
+
+    def _channels(self, shape: Shape) -> Any:
+        return (shape[1 if self.data_format == "channels_first" else -1],)
+
+    def _per_axis(self, name: str, value: Any) -> tuple[int, ...]:
+        try:
+            values = (value,) * self.rank if isinstance(value, int) else tuple(value)
+            numbers = tuple(int(n) for n in values)
+        except (TypeError, ValueError):
+            numbers = ()
+        if len(numbers) != self.rank or min(numbers) < 1:
+            raise ValueError(
+                f"`{name}` must be a positive integer or {self.rank} of them. "
+                f"Received: {name}={value!r}"
+            )
+        return numbers
+
+
+def _one_of(name: str, value: Any, *choices: str) -> str:
+    if str(value).lower() not in choices:
+        raise ValueError(
+            f"`{name}` must be one of {list(choices)}. Received: {name}={value!r}"
+        )
+    return str(value).lower()
+
+
+class _ConvReparameterization(Reparameterization, _Convolution):
+    """Draws one kernel per call (Kingma & Welling 2014).
+
+    Each call adds `kernel_divergence_fn(q, p, kernel)` to the losses, for all weights
+    together: divide it there by the number N of training rows.
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Size of the kernel: an integer, or one per axis of space.
+        strides: Steps of the kernel.
+        padding: `"valid"` or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        dilation_rate: Distance between the inputs that the kernel sees.
+        activation: Keras activation, by name or as a function.
+        activity_regularizer: Penalty on the output.
+        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
+        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
+        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
+        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
+            divergence; the draw is None if the layer draws no kernel.
+        bias_posterior_fn: As for the kernel; None is no bias.
+        bias_posterior_tensor_fn: As for the kernel.
+        bias_prior_fn: As for the kernel; None is no prior and no divergence.
+        bias_divergence_fn: As for the kernel.
+        **kwargs: Options of `keras.Layer`.
+    """
+
+
+class _ConvFlipout(Flipout, _Convolution):
+    """Draws a perturbation and flips its signs row by row (Wen et al. 2018).
+
+    Each call adds `kernel_divergence_fn(q, p, None)` to the losses, for all weights
+    together: divide it there by the number N of training rows.
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Size of the kernel: an integer, or one per axis of space.
+        strides: Steps of the kernel.
+        padding: `"valid"` or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        dilation_rate: Distance between the inputs that the kernel sees.
+        activation: Keras activation, by name or as a function.
+        activity_regularizer: Penalty on the output.
+        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
+        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
+        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
+        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
+            divergence; the draw is None if the layer draws no kernel.
+        bias_posterior_fn: As for the kernel; None is no bias.
+        bias_posterior_tensor_fn: As for the kernel.
+        bias_prior_fn: As for the kernel; None is no prior and no divergence.
+        bias_divergence_fn: As for the kernel.
+        seed: Integer that fixes the signs.
+        **kwargs: Options of `keras.Layer`.
+    """
+
+    salt = "ConvFlipout"
+
+
+@_register
+class Conv1DReparameterization(_ConvReparameterization):
+    """Convolution over a sequence by one kernel drawn per call."""
+
+    rank = 1
+
+
+@_register
+class Conv2DReparameterization(_ConvReparameterization):
+    """Convolution over an image by one kernel drawn per call."""
+
+    rank = 2
+
+
+@_register
+class Conv3DReparameterization(_ConvReparameterization):
+    """Convolution over a volume by one kernel drawn per call."""
+
+    rank = 3
+
+
+@_register
+class Conv1DFlipout(_ConvFlipout):
+    """Convolution over a sequence by flipout."""
+
+    rank = 1
+
+
+@_register
+class Conv2DFlipout(_ConvFlipout):
+    """Convolution over an image by flipout."""
+
+    rank = 2
+
+
+@_register
+class Conv3DFlipout(_ConvFlipout):
+    """Convolution over a volume by flipout."""
+
+    rank = 3
+
+
+Convolution1DReparameterization = Conv1DReparameterization
+Convolution2DReparameterization = Conv2DReparameterization
+Convolution3DReparameterization = Conv3DReparameterization
+Convolution1DFlipout = Conv1DFlipout
+Convolution2DFlipout = Conv2DFlipout
+Convolution3DFlipout = Conv3DFlipout

@@ -1,0 +1,64 @@
+"""Base of the layers that make a known distribution of a vector of parameters."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tfbbb.base.types import Shape, Tensor
+from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
+
+tfd = tfp.distributions
+
+
+class Parametric(DistributionLambda):
+    """A layer that makes the distribution of `type(self).new(params, **options)`.
+
+    Args:
+        convert_to_tensor_fn: As of `DistributionLambda`.
+        kwargs: Options of `keras.Layer`.
+        **options: Arguments of `new`, which the layer's configuration holds.
+    """
+
+    def __init__(
+        self, convert_to_tensor_fn: Callable[..., Tensor], kwargs: Any, **options: Any
+    ):
+        super().__init__(self._make, convert_to_tensor_fn, **kwargs)
+        self._options = options
+
+    def build(self, input_shape: Shape) -> None:
+        # Keras would call the layer to build a layer of components, which needs none.
+        self.built = True
+
+    def _make(self, params: Tensor) -> tfp.distributions.Distribution:
+        return type(self).new(params, **self._options)
+
+    @staticmethod
+    def new(
+        params: Tensor, *args: Any, **kwargs: Any
+    ) -> tfp.distributions.Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        config = super(DistributionLambda, self).get_config()
+        options = {k: _plain(v) for k, v in self._options.items()}
+        if "dtype" in options:
+            # Of draws; `dtype` is the layer's.
+            options["sample_dtype"] = options.pop("dtype")
+        return {**config, **self._serialized_conversion(), **options}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, keras.Layer):
+        return keras.saving.serialize_keras_object(value)
+    if isinstance(value, tf.DType):
+        return value.name
+    if isinstance(value, tf.TensorShape):
+        return value.as_list()
+    if tf.is_tensor(value) or isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value).tolist()
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,104 @@
+"""A layer whose output is a variable."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import (
+    Activation,
+    Constraint,
+    DType,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
+from tfbbb.lab.compat.tfp_layers.full_precision import full_precision
+from tfbbb.lab.compat.tfp_layers.function_config import (
+    activation_config,
+    read_values,
+    to_config,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+class VariableLayer(keras.Layer):
+    """Returns a variable and ignores the input: `f(x) = activation(c)`.
+
+    Together with a distribution layer it makes a distribution whose parameters do not
+    depend on the input, such as posterior and prior of `DenseVariational`.
+
+    Example:
+
+    >>> import keras, tensorflow as tf
+    >>> layer = VariableLayer(3, initializer="ones")
+    >>> layer(tf.zeros([1])).numpy()
+    array([1., 1., 1.], dtype=float32)
+
+    Args:
+        shape: Shape of the variable: an integer or a vector of integers.
+        dtype: Dtype of the variable; by default the global policy's variable dtype.
+        activation: Keras activation, by name or as a function.
+        initializer: Initial values of the variable, e.g. a `BlockwiseInitializer`.
+        regularizer: Penalty on the variable.
+        constraint: Projection of the variable after each update.
+        **kwargs: Options of `keras.Layer`, such as `trainable` and `name`.
+
+    Raises:
+        ValueError: The shape is unknown, or neither a scalar nor a vector.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        dtype: DType = None,
+        activation: Activation = None,
+        initializer: Initializer = "zeros",
+        regularizer: Regularizer = None,
+        constraint: Constraint = None,
+        **kwargs: Any,
+    ):
+        super().__init__(dtype=full_precision(dtype), **kwargs)
+        self.activation = keras.activations.get(activation)
+        self.initializer = keras.initializers.get(initializer)
+        self.regularizer = keras.regularizers.get(regularizer)
+        self.constraint = keras.constraints.get(constraint)
+        static = tf.get_static_value(shape)
+        if static is None or np.ndim(static) > 1:
+            raise ValueError(
+                "`shape` must be a known integer or vector of integers. "
+                f"Received: shape={shape}"
+            )
+        self._shape = tuple(int(n) for n in np.reshape(static, -1))
+        self._var = self.add_weight(
+            name="constant",
+            shape=self._shape,
+            initializer=self.initializer,
+            regularizer=self.regularizer,
+            constraint=self.constraint,
+            trainable=self.trainable,
+            autocast=False,
+        )
+        self.built = True
+
+    def call(self, _: Any) -> Tensor:
+        return self.activation(tf.convert_to_tensor(self._var))
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> keras.KerasTensor:
+        return keras.KerasTensor(self._shape, self.variable_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "shape": list(self._shape),
+            "activation": activation_config(self.activation),
+            "initializer": to_config(self.initializer),
+            "regularizer": to_config(self.regularizer),
+            "constraint": to_config(self.constraint),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "VariableLayer":
+        return cls(**read_values(config))

@@ -1,0 +1,236 @@
+"""Logistic regression with a local variational bound."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import keras
+import numpy as np
+from scipy import special
+
+from tfbbb.base.numbers import positive_integer, positive_number
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Bernoulli, Likelihood
+from tfbbb.inference.method import InferenceMethod
+from tfbbb.lab.inference.linear_model import LinearModel
+from tfbbb.model.bayesian_model import BayesianModel
+
+
+@dataclass(frozen=True)
+class LocalBoundResult:
+    """What the local variational bound gave.
+
+    Attributes:
+        mean: E[w] under q, [d].
+        covariance: Cov[w] under q, [d, d]; for a factorised q Var[w], [d].
+        xi: Where the bound of each row is tight, [n].
+        bounds: Lower bound of the log evidence after each iteration, in nats.
+        converged: Whether the last change was within the tolerance.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    xi: np.ndarray
+    bounds: list[float]
+    converged: bool
+
+
+def curvature(xi: ArrayLike) -> np.ndarray:
+    """Returns `lambda(xi) = tanh(xi / 2) / (4 xi)`, 1 / 8 at 0."""
+    xi = np.abs(np.asarray(xi, np.float64))
+    small = xi < 1e-4
+    safe = np.where(small, 1.0, xi)
+    return np.where(small, 0.125 - xi**2 / 96.0, np.tanh(0.5 * safe) / (4.0 * safe))
+
+
+def log_sigmoid_bound(u: ArrayLike, xi: ArrayLike) -> np.ndarray:
+    """Returns a lower bound of `log sigma(u)`, equal to it at u = xi and u = -xi.
+
+        sigma(u) >= sigma(xi) exp((u - xi) / 2 - lambda(xi) (u^2 - xi^2))
+
+    Example:
+
+    >>> from tfbbb.lab.inference.jaakkola_jordan import log_sigmoid_bound
+    >>> round(float(log_sigmoid_bound(2.0, 2.0)), 4)  # log sigma(2)
+    -0.1269
+
+    Args:
+        u: Logits.
+        xi: Parameters of the bound, which broadcast against u.
+    """
+    u, xi = np.asarray(u, np.float64), np.asarray(xi, np.float64)
+    return special.log_expit(xi) + 0.5 * (u - xi) - curvature(xi) * (u**2 - xi**2)
+
+
+def local_bound(
+    x: ArrayLike,
+    y: ArrayLike,
+    prior: tuple[ArrayLike, ArrayLike],
+    *,
+    covariance: Literal["full", "factorised"] = "full",
+    max_iterations: int = 1000,
+    tolerance: float = 1e-8,
+) -> LocalBoundResult:
+    """Approximates the posterior of a logistic regression (Jaakkola and Jordan 2000).
+
+    With the bound of `log_sigmoid_bound` in place of each likelihood, the posterior is
+    normal:
+
+        S^-1 = S_0^-1 + 2 sum_i lambda(xi_i) x_i x_i^T
+        m = S (S_0^-1 m_0 + sum_i (y_i - 1/2) x_i)
+
+    and the bound of the evidence is largest at `xi_i^2 = x_i^T (S + m m^T) x_i`. Both
+    steps in turn never lower it (expectation maximisation). A factorised q has the
+    mean m and the variances `1 / diag(S^-1)`, and its own lower bound.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from tfbbb.lab.inference import local_bound
+    >>> x = np.array([[1.0], [2.0], [-1.0]])
+    >>> found = local_bound(x, [1, 1, 0], (np.zeros(1), np.eye(1)))
+    >>> found.converged
+    True
+
+    Args:
+        x: Inputs, [n, d].
+        y: Classes 0 and 1, [n].
+        prior: Mean [d] and covariance [d, d] of the prior; variances [d] for
+            independent weights.
+        covariance: `"full"` or `"factorised"`.
+        max_iterations: Most iterations.
+        tolerance: Growth of the bound in nats that counts as converged.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64).reshape(-1)
+    if not np.isin(y, (0.0, 1.0)).all():
+        raise ValueError(
+            f"The classes must be 0 and 1. Received: {np.unique(y)[:5].tolist()}"
+        )
+    positive_integer("max_iterations", max_iterations)
+    positive_number("tolerance", tolerance)
+    prior_mean, prior_cov = (np.asarray(value, np.float64) for value in prior)
+    if prior_cov.ndim == 1:
+        prior_cov = np.diag(prior_cov)
+    prior_precision = np.linalg.inv(prior_cov)
+    linear = prior_precision @ prior_mean + x.T @ (y - 0.5)
+    prior_terms = prior_mean @ prior_precision @ prior_mean
+    prior_terms += np.linalg.slogdet(prior_cov)[1]
+    # The best xi of a row under the prior.
+    xi = np.sqrt(((x @ prior_cov) * x).sum(1) + (x @ prior_mean) ** 2)
+    bounds: list[float] = []
+    while True:
+        weights = curvature(xi)
+        precision = prior_precision + 2.0 * x.T @ (weights[:, None] * x)
+        mean = np.linalg.solve(precision, linear)
+        bound = (special.log_expit(xi) - 0.5 * xi + weights * xi**2).sum()
+        bound += 0.5 * (mean @ linear - prior_terms)
+        cov: np.ndarray
+        if covariance == "full":
+            cov = np.linalg.inv(precision)
+            bound -= 0.5 * np.linalg.slogdet(precision)[1]
+            spread = ((x @ cov) * x).sum(1)
+        else:
+            cov = 1.0 / np.diag(precision)
+            bound += 0.5 * np.log(cov).sum()
+            spread = x**2 @ cov
+        bounds.append(float(bound))
+        converged = len(bounds) > 1 and bounds[-1] - bounds[-2] <= tolerance
+        if converged or len(bounds) == max_iterations:
+            return LocalBoundResult(mean, cov, xi, bounds, converged)
+        xi = np.sqrt(spread + (x @ mean) ** 2)
+
+
+class JaakkolaJordan(InferenceMethod):
+    """The local variational bound of logistic regression (Jaakkola and Jordan 2000).
+
+    A model of one dense layer and the likelihood `Bernoulli` gets the normal posterior
+    of `tfbbb.lab.inference.local_bound`. Its `log_evidence` is a lower bound; the
+    diagnostics have it after each iteration.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.random.default_rng(0).normal(size=(40, 2))
+    >>> y = (x @ [1.0, -2.0] > 0).astype(int)
+    >>> inputs = keras.Input((2,))
+    >>> layer = tfbbb.layers.DenseVariational(1, use_bias=False, prior="normal")
+    >>> network = tfbbb.BayesianModel(inputs, layer(inputs), likelihood="bernoulli")
+    >>> model = tfbbb.lab.inference.JaakkolaJordan().fit(network, x, y)
+    >>> model.log_evidence == model.diagnostics["bound"][-1]
+    True
+
+    Args:
+        covariance: `"full"`, or `"factorised"` for independent weights under q.
+        max_iterations: Most iterations.
+        tolerance: Growth of the bound in nats that counts as converged.
+    """
+
+    def __init__(
+        self,
+        covariance: Literal["full", "factorised"] = "full",
+        max_iterations: int = 1000,
+        tolerance: float = 1e-8,
+    ):
+        self.covariance = covariance
+        self.max_iterations = positive_integer("max_iterations", max_iterations)
+        self.tolerance = positive_number("tolerance", tolerance)
+
+    def fit(
+        self,
+        model: keras.Model,
+        x: Any,
+        y: ArrayLike = None,
+        *,
+        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        batch_size: int = 256,
+        verbose: int = 0,
+    ) -> BayesianModel:
+        """Returns a model with the normal posterior of its dense layer.
+
+        Args:
+            model: A model of one dense layer without activation and with one output,
+                with the likelihood `Bernoulli` and the prior `Normal`: a
+                `BayesianModel`, or a Keras model with `likelihood=`.
+            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
+            y: Classes; None with a dataset.
+            likelihood: Likelihood of a Keras model.
+            sample_weight: None, or 1 for each row.
+            batch_size: Rows at a time in which the inputs are read.
+            verbose: Has no effect: there is no progress bar.
+
+        Raises:
+            ValueError: The model has another architecture, likelihood or prior.
+        """
+        problem = LinearModel(
+            model,
+            x,
+            y,
+            "JaakkolaJordan",
+            self.covariance,
+            likelihood,
+            sample_weight,
+            batch_size,
+            (Bernoulli,),
+        )
+        variances = problem.prior_variances
+        found = local_bound(
+            problem.design,
+            problem.targets,
+            (np.zeros_like(variances), variances),
+            **self.get_config(),
+        )
+        return problem.model_with(
+            found.mean,
+            found.covariance,
+            self.result(
+                found.bounds[-1],
+                log_evidence_is="lower bound",
+                bound=found.bounds,
+                converged=found.converged,
+                iterations=len(found.bounds),
+            ),
+        )

@@ -1,0 +1,1 @@
+"""`BayesianModel`, what it trains on, and what is made of it."""

@@ -1,0 +1,133 @@
+"""How much each class counts in training, relative to the others."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.model.training_rows import TrainingRows
+
+
+def relative_class_weights(
+    class_weight: Mapping[int, float], likelihood: Likelihood, rows: TrainingRows
+) -> dict[int, float]:
+    """Returns the weight of every class, with a mean of 1 over the training targets.
+
+    Class weights say how much a class counts *relative to the others*: a target of the
+    class c has the weight `w_c / mean(w)`, so that N, the number of rows, and with it
+    the weight of the prior, stay as they are. `1 / count` of each class and
+    `total / (num_classes * count)` are the same.
+
+    Args:
+        class_weight: Weight w_c by the index c of the class; 1 for other classes.
+        likelihood: The likelihood of the targets.
+        rows: The training rows. If their targets are not known, the weights are
+            returned as they are: each step divides by the weights of its batch.
+
+    Raises:
+        ValueError: The likelihood has no classes, an index is not that of a class, a
+            weight is negative or not finite, or no target has a weight.
+    """
+    weights = _by_class(class_weight, likelihood)
+    if rows.targets is not None:
+        labels = likelihood.check_targets(rows.targets, rows.counted)
+        counted = np.ones(labels.shape)
+        if rows.target_weights is not None:
+            trailing = [1] * (labels.ndim - rows.target_weights.ndim)
+            counted *= rows.target_weights.reshape(
+                *rows.target_weights.shape, *trailing
+            )
+        # A void class does not count.
+        known = (labels >= 0) & (labels < likelihood.num_classes)
+        counts = np.bincount(labels[known], counted[known], likelihood.num_classes)
+        mean = counts @ weights / max(counts.sum(), 1.0)
+        if not mean > 0.0:
+            raise ValueError(
+                "Some training targets must have a class weight above 0. "
+                f"Received: class_weight={class_weight!r}"
+            )
+        weights = weights / mean
+    return {label: float(weight) for label, weight in enumerate(weights)}
+
+
+def with_weights_of_places(
+    x: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike,
+    weights: Mapping[int, float],
+    likelihood: Likelihood,
+) -> tuple[Any, ArrayLike]:
+    """Returns the data of `fit` and sample weights by the classes of all places.
+
+    Keras weighs classes itself where a row has one class.
+
+    Args:
+        x: Inputs, or a `tf.data.Dataset`.
+        y: Targets, or None with a dataset.
+        sample_weight: Weights of the rows or places, or None.
+        weights: The weight of every class.
+        likelihood: The likelihood of the targets.
+
+    Raises:
+        ValueError: The data are neither arrays nor a `tf.data.Dataset`.
+    """
+    table = tf.constant([weights[label] for label in range(len(weights))], tf.float32)
+
+    def weighted(targets: Any, given: Any) -> tf.Tensor:
+        labels = likelihood.labels(targets)
+        known = (labels >= 0) & (labels < len(weights))
+        by_class = tf.where(known, tf.gather(table, tf.where(known, labels, 0)), 1.0)
+        if given is None:
+            return by_class
+        given = tf.cast(given, by_class.dtype)
+        while given.shape.rank < by_class.shape.rank:
+            given = given[..., tf.newaxis]
+        return by_class * given
+
+    if y is not None:
+        return x, weighted(np.asarray(y), sample_weight).numpy()
+    if isinstance(x, tf.data.Dataset):
+
+        def with_weights(*batch: Any) -> tuple[Any, ...]:
+            inputs, targets, given = keras.utils.unpack_x_y_sample_weight(batch)
+            return inputs, targets, weighted(targets, given)
+
+        return x.map(with_weights, num_parallel_calls=tf.data.AUTOTUNE), None
+    raise ValueError(
+        "`class_weight` for several targets of a row needs arrays or a "
+        "`tf.data.Dataset`; else give the weights of the places with the data, as "
+        f"(inputs, targets, weights). Received: x of type {type(x).__name__}"
+    )
+
+
+def _by_class(class_weight: Mapping[int, float], likelihood: Likelihood) -> np.ndarray:
+    if likelihood.task != "classification":
+        raise ValueError(
+            "`class_weight` is for targets that are classes; pass `sample_weight`, one "
+            f"weight for each row. Received: likelihood={type(likelihood).__name__}"
+        )
+    weights = np.ones(likelihood.num_classes)
+    for label, weight in class_weight.items():
+        if not (_is_class(label, likelihood.num_classes) and _is_weight(weight)):
+            raise ValueError(
+                "`class_weight` has a finite weight of at least 0 for the indices of "
+                f"classes, 0 to {likelihood.num_classes - 1}. "
+                f"Received: class_weight[{label!r}]={weight!r}"
+            )
+        weights[int(label)] = weight
+    return weights
+
+
+def _is_class(label: Any, num_classes: int) -> bool:
+    is_number = isinstance(label, int | float | np.number)
+    return is_number and int(label) == label and 0 <= label < num_classes
+
+
+def _is_weight(weight: Any) -> bool:
+    is_number = isinstance(weight, int | float | np.number)
+    return is_number and math.isfinite(weight) and weight >= 0.0

@@ -1,0 +1,571 @@
+"""From a deterministic Keras model to a Bayesian one, and back."""
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import tree
+
+from tfbbb import layers as variational
+from tfbbb.base.layer_state import copy_state
+from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.private_apis import (
+    graph_of,
+    run_through_graph,
+    sublayers,
+)
+from tfbbb.base.types import Initializer, Shape
+from tfbbb.bayes import likelihoods
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.posteriors import MeanFieldNormal
+from tfbbb.bayes.priors import FromPosterior
+from tfbbb.bayes.probability_outputs import without_probabilities
+from tfbbb.bayes.variational_weight import VariationalWeight
+from tfbbb.layers import VariationalLayer
+from tfbbb.model.bayesian_model import BayesianModel
+
+# Keras' layer by the name of its variational counterpart.
+_COUNTERPARTS: dict[str, type[keras.Layer]] = {
+    f"{name}Variational": getattr(keras.layers, name)
+    for name in (
+        *("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D"),
+        *("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"),
+        *("DepthwiseConv2D", "SeparableConv2D", "Embedding"),
+        *("SimpleRNN", "LSTM", "GRU", "MultiHeadAttention"),
+    )
+}
+_TO_VARIATIONAL = {
+    deterministic: getattr(variational, name)
+    for name, deterministic in _COUNTERPARTS.items()
+}
+_TO_DETERMINISTIC = {new: old for old, new in _TO_VARIATIONAL.items()}
+# Attributes of layers that wrap another layer, and its key in their configs.
+_WRAPPED = {
+    "layer": "layer",
+    "forward_layer": "layer",
+    "backward_layer": "backward_layer",
+}
+# The options of the variational layers.
+_OPTIONS = (
+    *("posterior", "prior", "bias_posterior", "bias_prior"),
+    *("estimator", "kl_weight", "members", "seed"),
+)
+# A prior replaces regularizers; the other options need kernels that are numbers.
+_LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
+
+
+def convert(
+    model: keras.Model,
+    *,
+    layers: Sequence[str] | None = None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    moped: bool = False,
+    delta: float | None = None,
+    prior_scale: float | None = None,
+    **options: Any,
+) -> keras.Model:
+    """Returns a Bayesian twin of a deterministic Keras model, trained or not.
+
+    Layers with a variational counterpart in `tfbbb.layers` are replaced by it, and the
+    posterior means start at the weights `w` of the layer; all other layers are copied
+    with their weights. Regularizers of replaced layers are dropped: the prior replaces
+    them.
+
+    With `moped=True` the prior is centred at the weights, too (MOPED, Krishnan et al.
+    2020):
+
+        q = N(w, (delta |w|)^2) at the start,   p = N(w, prior_scale^2)
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> network = keras.Sequential([
+    ...     keras.Input((3,)),
+    ...     keras.layers.Dense(8, "relu"),
+    ...     keras.layers.Dense(1, name="last"),
+    ... ])
+    >>> model = tfbbb.convert(network, likelihood="normal")
+    >>> model.compile("adam")
+    >>> half = tfbbb.convert(network, layers=["last"], kl_weight=1 / 80)
+
+    Args:
+        model: A functional or sequential model with weights; nested ones and the layers
+            of `TimeDistributed` and `Bidirectional` are converted too.
+        layers: Names of the layers to convert; all that have a counterpart by default.
+        likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
+            result is then a `tfbbb.BayesianModel`. The outputs of the network are the
+            mean in the units of the targets (`Normal(standardize=False)`, unless the
+            likelihood was adapted to targets before), or logits of classes: a last
+            softmax or sigmoid is removed. Without a likelihood, the result is a plain
+            Keras model of the same class, which needs `kl_weight=1/N` to train.
+        moped: Whether the prior is centred at the weights, as above.
+        delta: Standard deviation of the posterior at the start in units of `|w|`, with
+            `moped` only. Positive; 0.1 by default.
+        prior_scale: Standard deviation of the prior, with `moped` only. Positive; 1 by
+            default.
+        **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
+            `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
+            members, the first starts at the weights, the others as new layers do.
+
+    Returns:
+        A new model, which shares nothing with the old one.
+
+    Raises:
+        ValueError: The model is subclassed or not built, a name is no layer's, a layer
+            has no counterpart, a posterior cannot start at a mean, an option is
+            unknown, or `moped` determines an option.
+    """
+    _check_model(model)
+    _check_options(options)
+    if moped:
+        return _moped(
+            model,
+            layers,
+            likelihood,
+            _checked_scale("delta", 0.1 if delta is None else delta),
+            _checked_scale("prior_scale", 1.0 if prior_scale is None else prior_scale),
+            options,
+        )
+    for name, value in (("delta", delta), ("prior_scale", prior_scale)):
+        if value is not None:
+            raise ValueError(
+                f"`{name}` has a meaning with `moped=True` only. "
+                f"Received: {name}={value!r}, moped={moped!r}"
+            )
+    wanted = None if layers is None else _checked_names(model, layers)
+    members = options.pop("members", None)
+
+    def counterpart(layer: keras.Layer) -> keras.Layer | None:
+        new = _TO_VARIATIONAL.get(type(layer))
+        if new is None or (wanted is not None and layer.name not in wanted):
+            return None
+        # `from_config` would wrap the errors of the constructor in others.
+        return new(**{**_shared_config(layer), **options})
+
+    twin = _cloned(model, counterpart)
+    if not any(isinstance(layer, VariationalLayer) for layer in sublayers(twin)):
+        raise ValueError(
+            "The model has no layer with a variational counterpart. "
+            f"Received: model={model.name!r} with layers "
+            f"{[type(layer).__name__ for layer in model.layers]}"
+        )
+    _copy_weights(model, twin)
+    if likelihood is not None:
+        graph = graph_of(twin)
+        assert graph is not None
+        likelihood = trained = _of_a_trained_network(likelihoods.get(likelihood))
+        output = graph.output
+        if trained.task == "classification" and len(graph.outputs) == 1:
+            output = without_probabilities(graph.outputs[0])
+        return BayesianModel(
+            graph.input,
+            output,
+            name=model.name,
+            likelihood=likelihood,
+            members=members,
+        )
+    for layer in _variational_layers(twin):
+        if members is not None:
+            layer.set_members(members)
+    return twin
+
+
+def to_deterministic(model: keras.Model) -> keras.Model:
+    """Returns the deterministic Keras model whose weights are the posterior means.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    >>> same = tfbbb.to_deterministic(tfbbb.convert(network, kl_weight=1 / 80))
+    >>> type(same.layers[0]).__name__
+    'Dense'
+
+    Args:
+        model: A functional or sequential model, or a `tfbbb.BayesianModel`, whose
+            network is converted.
+
+    Raises:
+        ValueError: The model is subclassed, not built, or an ensemble.
+    """
+    _check_model(model)
+    for layer in _variational_layers(model):
+        if layer.members > 1:
+            raise ValueError(
+                "An ensemble has no single posterior mean; take one member, "
+                f"`model.members[0]`. Received: {layer.members} members"
+            )
+    if not _variational_layers(model):
+        raise ValueError(
+            "The model has no variational layer of `tfbbb.layers`, so there is no "
+            f"posterior to take the mean of. Received: model={model.name!r}"
+        )
+    if isinstance(model, BayesianModel):
+        model = keras.Model(model.input, model.output, name=model.name)
+
+    def counterpart(layer: keras.Layer) -> keras.Layer | None:
+        new = _TO_DETERMINISTIC.get(type(layer))
+        return None if new is None else new.from_config(_shared_config(layer))
+
+    twin = _cloned(model, counterpart)
+    _copy_weights(model, twin)
+    return twin
+
+
+def with_posterior(
+    model: BayesianModel,
+    posterior: Any,
+    bias_posterior: Any = None,
+    *,
+    members: int | None = None,
+    same_start: bool = True,
+    layer_options: Callable[[VariationalLayer], Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> BayesianModel:
+    """Returns a new model of the same network, priors and likelihood with other q(w).
+
+    The new posteriors start at the means of the model's. Posteriors of the same kind
+    keep their spread, others have that of a new layer. Priors and likelihood keep their
+    values, deterministic layers their weights, and the model its number of rows.
+
+    Args:
+        model: A model with one member.
+        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
+        bias_posterior: q of the biases; by default `posterior`.
+        members: Number K of posteriors.
+        same_start: Whether all members start at the means of the model's; else only the
+            first does, and the others start as new layers do.
+        layer_options: Returns the options of one layer of the model, such as its
+            `posterior` or `prior`, where they differ from those of the others.
+        **options: Other options of the variational layers, such as `estimator`; by
+            default `estimator="auto"`.
+
+    Raises:
+        ValueError: The model has several members, or an option is unknown.
+    """
+    _check_options(options)
+    if len(model.members) > 1:
+        raise ValueError(
+            "Only a model with one posterior can get other posteriors; take one "
+            f"member, `model.members[0]`. Received: {len(model.members)} members"
+        )
+    changed = {
+        "estimator": "auto",
+        **options,
+        "posterior": posterior,
+        "bias_posterior": posterior if bias_posterior is None else bias_posterior,
+    }
+
+    def counterpart(layer: keras.Layer) -> keras.Layer | None:
+        if not isinstance(layer, VariationalLayer):
+            return None
+        own = {} if layer_options is None else layer_options(layer)
+        return type(layer).from_config({**layer.get_config(), **changed, **own})
+
+    # The graph is run once, where `clone_model` would make models on the way.
+    graph = graph_of(model)
+    assert graph is not None
+    copies: dict[int, tuple[keras.Layer, keras.Layer]] = {}
+
+    def copied(layer: keras.Layer) -> keras.Layer:
+        if id(layer) not in copies:
+            if isinstance(layer, keras.Model):
+                copy = keras.models.clone_model(
+                    layer, clone_function=copied, recursive=True
+                )
+            else:
+                copy = _copy_of(layer, counterpart)
+            copies[id(layer)] = layer, copy
+        return copies[id(layer)][1]
+
+    inputs = tree.map_structure(
+        lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name),
+        model.input,
+    )
+    outputs = run_through_graph(graph, inputs, copied)
+    for layer, copy in copies.values():
+        if isinstance(layer, keras.Layer):
+            _copy_weights_of_layer(layer, copy)
+    new = BayesianModel(
+        inputs,
+        outputs,
+        name=model.name,
+        likelihood=model.likelihood,
+        members=members,
+    )
+    _copy_trained_state(model, new, same_start)
+    return new
+
+
+def _copy_trained_state(
+    model: BayesianModel, new: BayesianModel, same_start: bool
+) -> None:
+    """Copies priors and number of rows to a model of the same network."""
+    for old, weight in zip(
+        _variational_weights(model), _variational_weights(new), strict=True
+    ):
+        if not _has_new_prior(weight, old):
+            for name, variable in weight.prior_variables.items():
+                value = old.prior_variables[name].numpy()
+                variable.assign(np.broadcast_to(value, variable.shape))
+        if weight.members > 1 and same_start:
+            for variable in weight.variables.values():
+                values = variable.numpy()
+                variable.assign(np.broadcast_to(values[:1], values.shape))
+    for layer, twin in zip(
+        _variational_layers(model), _variational_layers(new), strict=True
+    ):
+        twin.kl_weight.assign(layer.kl_weight)
+    if model.num_rows is not None:
+        new.num_rows = model.num_rows
+
+
+def _moped(
+    model: keras.Model,
+    layers: Sequence[str] | None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None,
+    delta: float,
+    prior_scale: float,
+    options: dict[str, Any],
+) -> keras.Model:
+    taken = {"posterior", "bias_posterior", "prior", "bias_prior"} & set(options)
+    if taken:
+        raise ValueError(
+            "With `moped=True` posteriors are mean-field normals and priors are "
+            f"centred at the weights; leave these options out. Received: {taken}"
+        )
+    centred = convert(model, layers=layers)
+    for weight in _variational_weights(centred):
+        log_scale = weight.variables["log_scale"]
+        log_scale.assign(np.full(log_scale.shape, math.log(prior_scale)))
+    prior = FromPosterior(centred)
+    twin = convert(
+        model,
+        layers=layers,
+        likelihood=likelihood,
+        posterior=MeanFieldNormal(),
+        bias_posterior=MeanFieldNormal(),
+        prior=prior,
+        bias_prior=prior,
+        **options,
+    )
+    weights = _variational_weights(twin)
+    for weight, source in zip(weights, _variational_weights(centred), strict=True):
+        for name, variable in weight.prior_variables.items():
+            # Layers that wrap another were created from configs, without values.
+            value = source.variables[name.rpartition(":")[2]]
+            variable.assign(np.broadcast_to(value, variable.shape))
+        scale = delta * np.abs(weight.variables["mean"].numpy())
+        # A weight of 0 would have no variance; it gets that of an untrained weight.
+        smallest = MeanFieldNormal().initial_scale / math.sqrt(weight.fan_in)
+        scale = np.where(scale > 0, scale, delta * smallest)
+        weight.variables["log_scale"].assign(np.log(scale))
+    return twin
+
+
+def _of_a_trained_network(likelihood: likelihoods.Likelihood) -> Any:
+    """Returns the likelihood for outputs in the units of the targets."""
+    if likelihood.built or not getattr(likelihood, "standardize", False):
+        return likelihood
+    config = {**likelihood.get_config(), "standardize": False}
+    return type(likelihood).from_config(config)
+
+
+def _check_model(model: keras.Model) -> None:
+    if not isinstance(model, keras.Model) or graph_of(model) is None:
+        raise ValueError(
+            "Only functional and sequential models that are built can be converted: "
+            "the layers of others are called from code. "
+            f"Received: model of type {type(model).__name__}"
+        )
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    for name in options:
+        if name not in _OPTIONS:
+            raise ValueError(
+                f"Unknown option. Variational layers have {list(_OPTIONS)}; the other "
+                f"arguments are those of the layers they replace. Received: {name!r}"
+            )
+
+
+def _checked_scale(name: str, value: float) -> float:
+    if not is_finite_number(value) or value <= 0:
+        raise ValueError(
+            f"`{name}` must be positive and finite. Received: {name}={value!r}"
+        )
+    return value
+
+
+def _checked_names(model: keras.Model, names: Sequence[str]) -> set[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(
+            "`layers` must be a list of the names of layers. "
+            f"Received: layers={names!r}"
+        )
+    known = {layer.name: layer for layer in sublayers(model)}
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"The model has no layer of this name, but {sorted(known)}. "
+                f"Received: layers={list(names)} with {name!r}"
+            )
+        if type(known[name]) not in _TO_VARIATIONAL:
+            possible = sorted(cls.__name__ for cls in _TO_VARIATIONAL)
+            raise ValueError(
+                f"The layer '{name}' has no variational counterpart; {possible} have. "
+                f"Received: a layer of type {type(known[name]).__name__}"
+            )
+    return set(names)
+
+
+def _cloned(
+    model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
+) -> keras.Model:
+    """Returns a copy of the model with counterparts in place of its layers."""
+    return keras.models.clone_model(
+        model,
+        clone_function=lambda layer: _copy_of(layer, counterpart),
+        recursive=True,
+    )
+
+
+def _copy_of(
+    layer: keras.Layer, counterpart: Callable[[keras.Layer], keras.Layer | None]
+) -> keras.Layer:
+    """Returns the counterpart of a layer, or a copy with counterparts in it."""
+    found = counterpart(layer)
+    if found is not None:
+        return found
+    config = layer.get_config()
+    for attribute, key in _WRAPPED.items():
+        if _is_layer(layer, attribute) and key in config:
+            inner = _copy_of(getattr(layer, attribute), counterpart)
+            config[key] = keras.saving.serialize_keras_object(inner)
+    return type(layer).from_config(config)
+
+
+def _shared_config(layer: keras.Layer) -> dict[str, Any]:
+    """Returns the part of a layer's config that its counterpart takes, too."""
+    deterministic = _TO_DETERMINISTIC.get(type(layer), type(layer))
+    shared = {
+        "name",
+        "trainable",
+        "dtype",
+        *inspect.signature(deterministic).parameters,
+    }
+    return {
+        key: value
+        for key, value in layer.get_config().items()
+        if key in shared and not key.endswith(_LEFT_ASIDE)
+    }
+
+
+def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
+    """Copies weights or means from a model to its twin, layer by layer."""
+    for layer, new in zip(model.layers, twin.layers, strict=True):
+        _copy_weights_of_layer(layer, new)
+
+
+def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
+    if type(layer) is not type(new) or _posteriors(layer) != _posteriors(new):
+        _copy_means(layer, new)
+    elif isinstance(layer, VariationalLayer) and any(
+        _has_new_prior(target, weight)
+        for weight, target in zip(
+            layer.variational_weights, new.variational_weights, strict=True
+        )
+    ):
+        for weight, target in zip(
+            layer.variational_weights, new.variational_weights, strict=True
+        ):
+            for name, variable in target.variables.items():
+                variable.assign(weight.variables[name])
+    elif isinstance(layer, keras.Model):
+        _copy_weights(layer, new)
+    elif wrapped := [key for key in _WRAPPED if _is_layer(layer, key)]:
+        for key in wrapped:
+            _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
+    else:
+        copy_state(layer, new)
+
+
+def _copy_means(layer: keras.Layer, new: keras.Layer) -> None:
+    """Starts posteriors at the weights of a layer, or sets weights to their means."""
+    sources, targets = (_variational_weights(x) or x.weights for x in (layer, new))
+    shapes = [[tuple(w.shape) for w in weights] for weights in (sources, targets)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"The weights of '{layer.name}' do not fit its counterpart. LoRA and "
+            "quantization have none: merge them into the kernel first. "
+            f"Received: shapes {shapes[0]} and {shapes[1]}"
+        )
+    for source, target in zip(sources, targets, strict=True):
+        if isinstance(target, VariationalWeight):
+            trained = isinstance(source, VariationalWeight)
+            _start_at(target, np.asarray(source.mean) if trained else source.numpy())
+        else:
+            target.assign(source.mean)
+
+
+def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
+    """Gives q the variables that it has when its mean is initialised so.
+
+    Not every family has the mean for a variable.
+    """
+    own = weight.variables.get("mean")
+    if own is not None and tuple(own.shape) == np.shape(mean):
+        # Without a second set of variables, which takes as long as the first.
+        own.assign(mean)
+        if np.allclose(weight.mean, mean, rtol=1e-4, atol=1e-6):
+            return
+
+    def add_variable(
+        name: str, shape: Shape, initializer: Initializer, trainable: bool = True
+    ) -> keras.Variable:
+        initializer = keras.initializers.get(initializer)
+        return keras.Variable(initializer, shape=shape, dtype="float32")
+
+    started = weight.posterior.add_variables(
+        add_variable, weight.shape, weight.fan_in, keras.initializers.Constant(mean)
+    )
+    for name, variable in weight.variables.items():
+        variable.assign(started[name])
+    if not np.allclose(weight.mean, mean, rtol=1e-4, atol=1e-6):
+        raise ValueError(
+            "A posterior that does not start at the mean which the layer gives it "
+            f"cannot start at weights. Received: posterior={weight.posterior!r}"
+        )
+
+
+def _posteriors(layer: keras.Layer) -> tuple[Any, Any] | None:
+    if isinstance(layer, VariationalLayer):
+        return layer.posterior, layer.bias_posterior
+    return None
+
+
+def _has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
+    """Whether the prior of a weight is another than that of `old`, with own values."""
+    if weight.prior_variables.keys() != old.prior_variables.keys():
+        return True
+    # A prior that is made from a config is not equal and has no values yet, only NaN.
+    values = [variable.numpy() for variable in weight.prior_variables.values()]
+    has_values = bool(values) and not any(np.isnan(value).any() for value in values)
+    return has_values and weight.prior != old.prior
+
+
+def _is_layer(owner: keras.Layer, attribute: str) -> bool:
+    return isinstance(getattr(owner, attribute, None), keras.Layer)
+
+
+def _variational_layers(model: keras.Layer) -> list[VariationalLayer]:
+    return [layer for layer in sublayers(model) if isinstance(layer, VariationalLayer)]
+
+
+def _variational_weights(model: keras.Layer) -> list[VariationalWeight]:
+    return [
+        w for layer in _variational_layers(model) for w in layer.variational_weights
+    ]

@@ -1,0 +1,40 @@
+"""What recalibration and export need to know of a `BayesianModel`."""
+
+from typing import Any, Protocol, runtime_checkable
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods.likelihood import Likelihood
+from tfbbb.layers.variational import VariationalLayer
+
+
+@runtime_checkable
+class LikelihoodModel(Protocol):
+    """A Keras model with a likelihood: `tfbbb.BayesianModel` is one.
+
+    `BayesianModel` calls the functions that take a `LikelihoodModel`, so that their
+    modules cannot import `BayesianModel`.
+
+    Attributes:
+        likelihood: p(y | outputs).
+        recalibration: The recalibration of the model's predictions, or None.
+        variational_layers: The layers whose weights have a posterior.
+        num_rows: Number of the rows that the model was trained on, if any.
+        variables: All variables of the model.
+        inputs: Symbolic inputs, in a list.
+        input: Symbolic inputs, in their nested structure.
+    """
+
+    likelihood: Likelihood
+    recalibration: Any
+    variables: list[Any]
+    inputs: list[Tensor]
+    input: Any
+
+    @property
+    def variational_layers(self) -> list[VariationalLayer]: ...
+
+    @property
+    def num_rows(self) -> float | None: ...
+
+    def predictive(self, x: ArrayLike, *args: Any, **options: Any) -> Any:
+        """Computes the posterior predictive distribution p(y | x, data)."""

@@ -1,0 +1,368 @@
+"""Chooses the recalibration that helps on rows that it was not fitted to."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tfbbb.base.texts import snake_case
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.recalibration.conformal import LEAST_ROWS_OF_GROUP, Conformal
+from tfbbb.prediction.recalibration.cross_fitted import (
+    FOLDS,
+    CrossFitted,
+    fit,
+)
+from tfbbb.prediction.recalibration.fitting import conformal
+from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.recalibration.scaled import scaling
+from tfbbb.prediction.result import Predictive
+
+# Levels whose coverage decides about conformal intervals and sets. Of four fifths of
+# the least number of rows, one score lies beyond the last.
+_LEVELS = (0.5, 0.9, 0.95)
+_LEAST_CONFORMAL = 25
+# Coverage is what intervals promise, so they may be a little longer for it.
+_WORST_INTERVAL_SCORE = 1.05
+# A recalibration may change means, which the likelihood hardly notices.
+_WORST_ERROR = 1.05
+_MOST_TRIED = 2000
+# In the report.
+_MOST_GROUPS = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A recalibration, and why it was chosen.
+
+    Attributes:
+        recalibration: The recalibration, fitted to all rows; None for none.
+        prediction: The prediction of the rows as it is answered, for scores: each row
+            is recalibrated by rows of other folds.
+        report: What was tried with which scores, what was chosen and why, as plain JSON
+            values.
+    """
+
+    recalibration: Recalibration | None
+    prediction: Predictive | CrossFitted
+    report: dict[str, Any]
+
+
+def choose(
+    likelihood: Likelihood,
+    prediction: Predictive,
+    targets: ArrayLike,
+    method: Recalibration | Literal["auto"] = "auto",
+    *,
+    by: str | int | None = None,
+    labels: np.ndarray | None = None,
+) -> Choice:
+    """Chooses a recalibration by cross-validation within held-out rows.
+
+    `"auto"` tries one factor, `Temperature` or `VarianceScaling`, or `IsotonicPIT`
+    where no factor suits the likelihood: its means and variances need dozens of
+    quantiles of each row. It keeps a factor if it raises the log-likelihood of rows
+    that it was not fitted to, and `IsotonicPIT` if by more than one standard error,
+    unless the squared error of the means is worse by more than 5 %. On
+    top, it keeps conformal intervals or sets if the coverage without them misses one of
+    the levels 0.5, 0.9 and 0.95 by more than one standard error, theirs is closer and,
+    for intervals, the interval score (Gneiting and Raftery 2007) is worse by 5 % at
+    most. With groups, it always keeps them. It does not try them on top of
+    `IsotonicPIT`, whose intervals lie between calibrated quantiles, unless there are
+    groups. It compares at most 2000 rows, drawn at random. It fits the chosen
+    recalibration to all rows.
+
+    A given method is only scored. If there are too few rows, the choice is none.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> x = np.random.normal(size=(200, 2))
+    >>> prediction = model.predictive(x)
+    >>> y = prediction.mean + 5.0 * prediction.stddev * np.random.normal(size=(200, 1))
+    >>> choice = tfbbb.recalibration.choose(model.likelihood, prediction, y)
+    >>> model.recalibration = choice.recalibration
+    >>> choice.report["chosen"].startswith("variance_scaling")
+    True
+
+    Args:
+        likelihood: p(y | outputs).
+        prediction: The prediction of the held-out rows, not recalibrated.
+        targets: The targets of these rows.
+        method: `"auto"`, or the recalibration to fit.
+        by: The input that tells groups apart: see `tfbbb.recalibrate`.
+        labels: The values of this input, [rows].
+    """
+    targets = np.asarray(likelihood.check_targets(targets))
+    whole = trial = _Trial(likelihood, prediction, targets, by, labels)
+    if method == "auto" and len(targets) > _MOST_TRIED:
+        trial = whole.part(_MOST_TRIED)
+    plain = trial.score("none", trial.prediction)
+    if method == "auto":
+        chosen, reason = _choose(trial, plain)
+    else:
+        chosen, reason = _given(trial, method)
+    if chosen is not None and trial is not whole:
+        found = whole.fit(chosen[0])
+        chosen, reason = (None, found) if isinstance(found, str) else (found, reason)
+    fitted, scored = (None, prediction) if chosen is None else chosen
+    report = {
+        "chosen": "none" if fitted is None else describe(fitted),
+        "reason": reason,
+        "num_rows": len(targets),
+        "num_rows_tried": len(trial.targets),
+        "folds": FOLDS,
+        "tried": trial.tried,
+    }
+    if labels is not None:
+        report["groups"] = whole.groups(scored)[:_MOST_GROUPS]
+    return Choice(fitted, scored, report)
+
+
+def describe(recalibration: Recalibration) -> str:
+    """Returns the names of a recalibration and of its density."""
+    own = snake_case(type(recalibration).__name__)
+    density = recalibration.density
+    if density is recalibration or density == IDENTITY:
+        return own
+    return f"{describe(density)}, {own}"
+
+
+Fitted = tuple[Recalibration, CrossFitted]
+
+
+class _Trial:
+    """Fits recalibrations to rows, and scores them on other rows."""
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        by: str | int | None,
+        labels: np.ndarray | None,
+    ):
+        self.likelihood = likelihood
+        self.prediction = prediction
+        self.targets = targets
+        self.by, self.labels = by, labels
+        self.tried: list[dict[str, Any]] = []
+
+    def part(self, num_rows: int) -> "_Trial":
+        """Returns a trial with some of the rows, drawn at random."""
+        order = np.random.default_rng(0).permutation(len(self.targets))
+        rows = np.sort(order[:num_rows])
+        labels = None if self.labels is None else self.labels[rows]
+        part = (self.prediction.take(rows), self.targets[rows], self.by, labels)
+        return _Trial(self.likelihood, *part)
+
+    @property
+    def is_classes(self) -> bool:
+        return self.likelihood.task == "classification"
+
+    def fit(self, method: Recalibration) -> Fitted | str:
+        """Returns the fitted recalibration with its prediction of other rows.
+
+        Or why it cannot be fitted.
+        """
+        least = math.ceil(method.least_rows * FOLDS / (FOLDS - 1))
+        if method.conformal:
+            least = max(least, _LEAST_CONFORMAL)
+        if len(self.targets) < least:
+            return (
+                f"{describe(method)} needs {least} held-out rows for its fit and its "
+                f"scores, and there are {len(self.targets)}."
+            )
+        rows = (self.likelihood, self.prediction, self.targets)
+        try:
+            fitted = fit(method, *rows, self.by, self.labels)
+            return fitted, CrossFitted(fitted, *rows, self.by, self.labels)
+        except ValueError as error:
+            return f"{describe(method)} cannot be fitted: {error}."
+
+    def score(self, name: str, prediction: Any) -> dict[str, Any]:
+        """Returns the scores of a prediction, each row's where they are compared."""
+        log_probs = prediction.log_prob(self.targets)
+        bounds = None
+        if not self.is_classes:
+            lower, upper = np.moveaxis(prediction.interval(_LEVELS), 2, 1)
+            bounds = list(zip(lower, upper, strict=True))
+        covered = [
+            self._covered(prediction, level)
+            if bounds is None
+            else self._inside(*bounds[number])
+            for number, level in enumerate(_LEVELS)
+        ]
+        coverage = [float(np.mean(inside)) for inside in covered]
+        names = [f"coverage_{100 * level:g}" for level in _LEVELS]
+        summary = dict(zip(names, coverage, strict=True))
+        scores = {"log_probs": log_probs, "covered": covered}
+        misses = np.abs(np.subtract(coverage, _LEVELS))
+        scores["coverage_error"] = np.mean(misses)
+        errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / len(log_probs))
+        scores["misses_a_level"] = np.any(misses > errors)
+        if bounds is not None:
+            scores["interval_score"] = self._interval_score(bounds)
+            summary["interval_score"] = scores["interval_score"]
+        else:
+            sizes = prediction.prediction_set(0.9).sum(axis=-1)
+            summary["set_size_90"] = float(np.mean(sizes))
+        log_likelihood = float(np.mean(log_probs))
+        self.tried.append({"name": name, "log_likelihood": log_likelihood, **summary})
+        return scores
+
+    def squared_error(self, prediction: Any) -> float:
+        """Returns the mean squared error, never 0; 1 for classes."""
+        if self.is_classes:
+            return 1.0
+        errors = np.asarray(prediction.mean) - self.targets
+        return float(np.mean(np.square(errors))) or 1e-300
+
+    def groups(self, prediction: Any) -> list[dict[str, Any]]:
+        """Returns the number of rows and the coverage of each group."""
+        assert self.labels is not None
+        covered = self._covered(prediction, 0.9)
+        found = []
+        for value in dict.fromkeys(self.labels.tolist()):
+            missing = isinstance(value, float) and math.isnan(value)
+            inside = covered[np.isnan(self.labels) if missing else self.labels == value]
+            found.append(
+                {
+                    "value": None if missing else value,
+                    "num_rows": len(inside),
+                    "own": len(inside) >= LEAST_ROWS_OF_GROUP,
+                    "coverage_90": float(np.mean(inside)),
+                }
+            )
+        return sorted(found, key=lambda group: -group["num_rows"])
+
+    def _covered(self, prediction: Any, level: float) -> np.ndarray:
+        """Returns whether intervals or sets contain the targets, [rows, ...]."""
+        if self.is_classes:
+            inside = prediction.prediction_set(level)
+            return np.take_along_axis(inside, self.targets[..., np.newaxis], axis=-1)
+        return self._inside(*prediction.interval(level))
+
+    def _inside(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return (lower <= self.targets) & (self.targets <= upper)
+
+    def _interval_score(self, bounds: Sequence[Any]) -> float:
+        """Returns the interval score, averaged over levels, rows and targets."""
+        scores = []
+        for level, (lower, upper) in zip(_LEVELS, bounds, strict=True):
+            below = np.maximum(lower - self.targets, 0.0)
+            above = np.maximum(self.targets - upper, 0.0)
+            tail = 0.5 * (1.0 - level)
+            scores.append(tail * (upper - lower) + below + above)
+        return float(np.mean(scores))
+
+
+def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
+    best, scores, of_density = _choose_density(trial, plain)
+    density = IDENTITY if best is None else best[0]
+    if isinstance(density, IsotonicPIT) and trial.labels is None:
+        return best, of_density
+    top = trial.fit(conformal(trial.likelihood, density))
+    if isinstance(top, str):
+        return best, of_density if top == of_density else f"{of_density} {top}"
+    helps, of_conformal = _judge_conformal(trial, top, scores)
+    # What is kept comes first.
+    if helps and best is None:
+        return top, f"{of_conformal} {of_density}"
+    return top if helps else best, f"{of_density} {of_conformal}"
+
+
+def _choose_density(
+    trial: _Trial, plain: dict[str, Any]
+) -> tuple[Fitted | None, dict[str, Any], str]:
+    """Returns a recalibration of the density or None, its scores, and the reason."""
+    method = _suitable(trial.likelihood)
+    if method is None:
+        return None, plain, "No recalibration of the density suits the likelihood."
+    found = trial.fit(method)
+    if isinstance(found, str):
+        return None, plain, found
+    scores = trial.score(describe(found[0]), found[1])
+    gain, error = _mean_and_error(scores["log_probs"] - plain["log_probs"])
+    rows = "the log-likelihood of rows that it was not fitted to"
+    # Answers of `IsotonicPIT` take longer, so it must help for certain.
+    certain = isinstance(method, IsotonicPIT)
+    if gain > (error if certain else 0.0):
+        # Means by `IsotonicPIT` take dozens of quantiles: only those that matter.
+        ratio = trial.squared_error(found[1]) / trial.squared_error(trial.prediction)
+        if ratio > _WORST_ERROR:
+            reason = f"With {describe(found[0])} the squared error is {ratio:.3g} times"
+            return None, plain, f"{reason} that without it."
+        return (
+            found,
+            scores,
+            f"{describe(found[0])} raises {rows} by {gain:.3g} nats per row, with a "
+            f"standard error of {error:.2g}.",
+        )
+    by_more = " by more than one standard error" if certain else ""
+    return None, plain, f"{describe(found[0])} does not raise {rows}{by_more}."
+
+
+def _judge_conformal(
+    trial: _Trial, top: Fitted, scores: dict[str, Any]
+) -> tuple[bool, str]:
+    """Returns whether conformal intervals or sets help, and a sentence about it.
+
+    Args:
+        trial: Scores the rows.
+        top: The intervals or sets.
+        scores: The scores without them.
+    """
+    of_top = trial.score(describe(top[0]), top[1])
+    kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
+    closer = of_top["coverage_error"] < scores["coverage_error"]
+    ratio = 1.0
+    if "interval_score" in scores:
+        ratio = of_top["interval_score"] / scores["interval_score"]
+    errors = (
+        f"the coverage of rows that they were not fitted to differs from the level by "
+        f"{of_top['coverage_error']:.3f} on average, without them by "
+        f"{scores['coverage_error']:.3f}"
+    )
+    if trial.labels is not None:
+        return True, f"{kind} hold in each group; {errors}."
+    if not scores["misses_a_level"]:
+        errors = "without them the coverage is within one standard error of each level"
+    elif closer and ratio > _WORST_INTERVAL_SCORE:
+        errors = f"their interval score is worse by {ratio - 1.0:.0%}"
+    elif closer:
+        return True, f"{kind} help: {errors}."
+    return False, f"{kind} do not help: {errors}."
+
+
+def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:
+    if trial.labels is not None and not isinstance(method, Conformal):
+        method = conformal(trial.likelihood, method)
+    found = trial.fit(method)
+    if isinstance(found, str):
+        return None, found
+    trial.score(describe(found[0]), found[1])
+    return found, f"The job asks for {describe(found[0])}."
+
+
+def _suitable(likelihood: Likelihood) -> Recalibration | None:
+    """Returns the recalibration of the density to try; None if none suits."""
+    factor = scaling(likelihood)
+    method = IsotonicPIT() if factor is None else factor()
+    try:
+        method.check(likelihood)
+    except ValueError:
+        return None
+    return method
+
+
+def _mean_and_error(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    values = np.asarray(values)
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))

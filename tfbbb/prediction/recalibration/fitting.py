@@ -1,0 +1,153 @@
+"""Fits a recalibration to a model."""
+
+from typing import Any
+
+import numpy as np
+
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.gathered import gathered
+from tfbbb.prediction.likelihood_model import LikelihoodModel
+from tfbbb.prediction.recalibration.conformal import Conformal, labels_of
+from tfbbb.prediction.recalibration.conformal_intervals import ConformalIntervals
+from tfbbb.prediction.recalibration.conformal_sets import ConformalSets
+from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.recalibration.registry import get
+
+
+def recalibrate(
+    model: LikelihoodModel,
+    x: ArrayLike,
+    y: ArrayLike = None,
+    method: Any = "auto",
+    *,
+    by: str | int | None = None,
+    num_samples: int = 100,
+    seed: int = 0,
+) -> Recalibration:
+    """Calibrates the predictions of a model on held-out rows.
+
+    Stores the fitted recalibration as `model.recalibration`. The recalibration is
+    saved, loaded and exported with the model, and applies to every prediction from then
+    on. `model.recalibration = None` removes it, and so does further training.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.random.normal(size=(200, 2))
+    >>> y = x[:, :1] + 0.1 * np.random.normal(size=(200, 1))
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> before = tfbbb.metrics.negative_log_likelihood(model.predictive(x), y)
+    >>> tfbbb.recalibrate(model, x, y)
+    VarianceScaling(factors=[...])
+    >>> tfbbb.metrics.negative_log_likelihood(model.predictive(x), y) < before
+    True
+
+    Args:
+        model: The model.
+        x: Inputs of the held-out rows. Training rows are not suitable: a model is more
+            certain about them than about other rows. Or a dataset of inputs and
+            targets, which is read once.
+        y: Targets of the held-out rows in raw units, unless `x` is a dataset.
+        method: `"temperature"` for classes; `"variance_scaling"` for real numbers;
+            `"isotonic_pit"` for one real, positive or bounded number;
+            `"conformal_intervals"` for intervals of any numbers, counts included;
+            `"conformal_sets"` for prediction sets of classes; or a
+            `tfbbb.recalibration.Recalibration`, to fit another one of its class:
+            `ConformalIntervals(density=VarianceScaling())` fits both. `"auto"` is the
+            first of these methods that suits the likelihood.
+        by: The input whose values tell groups apart, for conformal methods: the name of
+            a column, or the index of a column of an input matrix. Each group gets
+            intervals or sets of its own if it has 20 held-out rows; the others share
+            those of all rows. With `"auto"`, conformal intervals or sets are fitted on
+            top of the recalibration of the density.
+        num_samples: Number of draws for the predictions of the held-out rows.
+        seed: Seed of these draws.
+
+    Returns:
+        The fitted recalibration.
+
+    Raises:
+        ValueError: The model is not a `BayesianModel`, the method does not suit its
+            likelihood, there are too few rows, the targets do not fit the model or the
+            rows, or no parameter fits the rows best. The model keeps its previous
+            recalibration.
+    """
+    if not isinstance(model, LikelihoodModel):
+        raise ValueError(
+            "`model` must be a `tfbbb.BayesianModel`, which has a likelihood. "
+            f"Received: model of type {type(model).__name__}"
+        )
+    chosen = _choose_method(model.likelihood) if method == "auto" else get(method)
+    if by is not None and method == "auto":
+        chosen = conformal(model.likelihood, chosen)
+    chosen.check(model.likelihood)
+    if by is not None and not isinstance(chosen, Conformal):
+        raise ValueError(
+            "Groups have intervals or sets of their own: use `'conformal_intervals'` "
+            f"or `'conformal_sets'`. Received: method={method!r}, by={by!r}"
+        )
+    x, y = gathered(x, y)
+    if y is None:
+        raise ValueError(
+            "Held-out rows need targets: pass `y`, or a dataset of (inputs, targets). "
+            f"Received: x of type {type(x).__name__} without targets"
+        )
+    labels = None if by is None else labels_of(x, by)
+    targets = model.likelihood.check_targets(y)
+    if len(targets) < chosen.least_rows:
+        raise ValueError(
+            f"`{type(chosen).__name__}` needs {chosen.least_rows} held-out rows or "
+            "more: from fewer rows it would learn noise. "
+            f"Received: {len(targets)} rows"
+        )
+    before, model.recalibration = model.recalibration, None
+    try:
+        prediction = model.predictive(x, num_samples=num_samples, seed=seed)
+        if len(prediction) != len(targets):
+            raise ValueError(
+                "Every held-out row needs one target. "
+                f"Received: {len(prediction)} rows and {len(targets)} targets"
+            )
+        if prediction.mask is not None and not prediction.mask.all():
+            raise ValueError(
+                "A recalibration counts all places of the held-out rows and knows no "
+                "mask. Recalibrate on rows without masked places. "
+                f"Received: {np.sum(~prediction.mask)} masked places"
+            )
+        given = (model.likelihood, prediction, np.asarray(targets))
+        if isinstance(chosen, Conformal):
+            fitted: Recalibration = chosen.fitted_by(*given, by, labels)
+        else:
+            fitted = chosen.fitted(*given)
+    except BaseException:
+        model.recalibration = before
+        raise
+    model.recalibration = fitted
+    return fitted
+
+
+def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conformal:
+    """Returns unfitted conformal intervals or sets on top of a density.
+
+    Args:
+        likelihood: p(y | outputs).
+        density: The recalibration of the density, or conformal intervals.
+    """
+    if isinstance(density, Conformal):
+        return density
+    if likelihood.task == "classification":
+        return ConformalSets(density=density)
+    return ConformalIntervals(density=density)
+
+
+def _choose_method(likelihood: Any) -> Recalibration:
+    if likelihood.task == "classification":
+        return get("temperature")
+    if likelihood.unbounded:
+        return get("variance_scaling")
+    if not likelihood.discrete and likelihood.num_targets == 1:
+        return get("isotonic_pit")
+    return get("conformal_intervals")

@@ -1,0 +1,158 @@
+"""The base class of recalibrations, which is itself the identity."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.strategy import Strategy
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.result import Predictive
+
+
+class Recalibration(Strategy):
+    """Transforms the predictive distribution of a model into a calibrated one.
+
+    A recalibration is fitted once on held-out rows. It acts on the *mixture* of the
+    likelihoods under the draws, or on the outputs of the network before the likelihood.
+    Its methods compute the quantities of a prediction; this base class returns those of
+    the mixture unchanged. Everything that an export needs consists of TensorFlow ops.
+
+    Attributes:
+        least_rows: Smallest number of rows for a fit.
+        acts_on_outputs: Whether the recalibration changes the outputs of the network.
+        central_intervals: Whether intervals lie between two quantiles.
+        conformal: Whether intervals or prediction sets have guaranteed coverage: see
+            `tfbbb.recalibration.conformal.Conformal`.
+    """
+
+    least_rows: int = 1
+    acts_on_outputs: bool = False
+    central_intervals: bool = True
+    conformal: bool = False
+
+    @property
+    def density(self) -> "Recalibration":
+        """The recalibration of everything but intervals and prediction sets."""
+        return self
+
+    @property
+    def of_answers(self) -> "Recalibration":
+        """The part of the density that acts on the mixture, not on the outputs."""
+        return IDENTITY if self.density.acts_on_outputs else self.density
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the recalibration changes nothing."""
+        return type(self) is Recalibration
+
+    def check(self, likelihood: Likelihood) -> None:
+        """Raises ValueError if the recalibration does not suit a likelihood."""
+
+    def fitted(
+        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+    ) -> Self:
+        """Returns the recalibration of this class that fits held-out rows best.
+
+        Args:
+            likelihood: p(y | outputs).
+            prediction: The prediction of the held-out rows, not recalibrated.
+            targets: The targets of these rows, from `likelihood.check_targets`.
+        """
+        return self
+
+    def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
+        """Returns the transformed outputs of the network."""
+        return outputs
+
+    def summary(
+        self,
+        summary: dict[str, Any],
+        quantiles: Callable[[np.ndarray], Any],
+    ) -> dict[str, Any]:
+        """Returns the summary of the recalibrated distribution.
+
+        Args:
+            summary: The summary of the mixture, each entry [rows, ..., k].
+            quantiles: Returns the quantiles of all rows at levels [Q],
+                [rows, Q, ..., k].
+        """
+        return summary
+
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
+        """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
+        return mixture.quantiles(levels)
+
+    def reach(self, level: ArrayLike, groups: Any = None) -> Any:
+        """Returns the greatest score that conformal intervals or sets contain.
+
+        The score is the distance from the mean in standard deviations, or, of a class,
+        the probability of the classes that are more probable. For levels [...] the
+        result is [..., k]: infinite for a level that the held-out rows say nothing
+        about, and None if the recalibration is not conformal.
+
+        Args:
+            level: Probabilities of the intervals or sets, [...].
+            groups: The result of `groups`; the result is then [rows, ..., k].
+        """
+        return None
+
+    def groups(self, inputs: Any) -> tf.Tensor | None:
+        """Returns the index of each row's group, [rows]; None without groups.
+
+        Args:
+            inputs: Inputs of the network.
+        """
+        return None
+
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
+        """Returns P(y <= values), [rows, ..., k]."""
+        return mixture.cdf(values)
+
+    def change_of_variables(
+        self, mixture: Mixture, targets: ArrayLike
+    ) -> tuple[ArrayLike, tf.Tensor | None]:
+        """Returns the values at which to evaluate the density, and its log factor.
+
+        The density of y is `p(values) exp(log_factor)`.
+
+        Returns:
+            `values` in the shape of the targets, and `log_factor`, [rows, ...] or [];
+            None for 0.
+        """
+        return targets, None
+
+    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
+        """Returns the log density or mass of each row's targets, [rows, ...]."""
+        values, log_factor = self.change_of_variables(mixture, targets)
+        log_probs = mixture.log_prob(values)
+        return log_probs if log_factor is None else log_probs + log_factor
+
+    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
+        """Returns the log density of all targets of a row under each draw, [rows, S].
+
+        `log_prob` is the log of the average of the densities over the draws.
+        """
+        values, log_factor = self.change_of_variables(mixture, targets)
+        log_probs = mixture.log_prob_of_draws(values)
+        if log_factor is not None:
+            by_row = log_factor.shape.rank > 0
+            log_probs += log_factor[:, tf.newaxis] if by_row else log_factor
+        # A row may have several places, each with its own targets.
+        return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
+
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
+        """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
+
+        Args:
+            mixture: The mixture to draw from.
+            components: Index of the component of each draw, [rows, n].
+            noise: Standard normal noise, [rows, n, ..., `noise_size`].
+        """
+        return mixture.sample(components, noise)
+
+
+IDENTITY = Recalibration()

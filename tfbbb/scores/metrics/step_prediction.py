@@ -1,0 +1,127 @@
+"""The predictive distribution of a minibatch within a compiled step."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.levels import checked_levels
+from tfbbb.prediction.mixture import Mixture
+
+
+class StepPrediction:
+    """A uniform mixture of the likelihoods under the draws of one step.
+
+    Has the attributes of `tfbbb.Predictive`, as float64 tensors that are computed on
+    access. Epistemic variance and mutual information of a single draw are 0.
+
+    The metrics of Keras take a tensor, see `tfbbb.metrics.compiled`. Those of `tfbbb`
+    score `current_call().prediction` instead.
+
+    Args:
+        likelihood: The likelihood of the model.
+        outputs: Outputs of the network, [rows, S, ..., P].
+        mask: Whether each place of a row counts, [rows, places...]; None if all do.
+    """
+
+    def __init__(self, likelihood: Likelihood, outputs: Tensor, mask: Any = None):
+        self.mask = mask
+        self._likelihood = likelihood
+        self._outputs = tf.cast(outputs, tf.float64)
+        self._mixture = Mixture(likelihood, self._outputs)
+
+    @property
+    def num_samples(self) -> int | None:
+        """Number S of draws; None if unknown before the step runs."""
+        return self._outputs.shape[1]
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are integers."""
+        return self._likelihood.discrete
+
+    @property
+    def mean(self) -> tf.Tensor:
+        return tf.reduce_mean(self._likelihood.mean(self._outputs), axis=1)
+
+    @property
+    def variance(self) -> tf.Tensor:
+        return self.epistemic + self.aleatoric
+
+    @property
+    def stddev(self) -> tf.Tensor:
+        return tf.sqrt(self.variance)
+
+    @property
+    def epistemic(self) -> tf.Tensor:
+        means = self._likelihood.mean(self._outputs)
+        num_samples = tf.cast(tf.shape(means)[1], means.dtype)
+        deviations = means - tf.reduce_mean(means, axis=1, keepdims=True)
+        squares = tf.reduce_sum(tf.square(deviations), axis=1)
+        return tf.math.divide_no_nan(squares, num_samples - 1.0)
+
+    @property
+    def aleatoric(self) -> tf.Tensor:
+        return tf.reduce_mean(self._likelihood.variance(self._outputs), axis=1)
+
+    @property
+    def probabilities(self) -> tf.Tensor:
+        return tf.reduce_mean(self._probabilities_of_draws("probabilities"), axis=1)
+
+    @property
+    def entropy(self) -> tf.Tensor:
+        of_draws = self._probabilities_of_draws("entropy")
+        return _entropy(tf.reduce_mean(of_draws, axis=1))
+
+    @property
+    def mutual_information(self) -> tf.Tensor:
+        of_draws = self._probabilities_of_draws("mutual_information")
+        expected = tf.reduce_mean(_entropy(of_draws), axis=1)
+        # Jensen's inequality: negative only by rounding.
+        return tf.maximum(_entropy(tf.reduce_mean(of_draws, axis=1)) - expected, 0.0)
+
+    def log_prob(self, y: ArrayLike) -> tf.Tensor:
+        return self._mixture.log_prob(y)
+
+    def cdf(self, y: ArrayLike) -> tf.Tensor:
+        self._check_order()
+        return self._mixture.cdf(y)
+
+    def quantile(self, p: Sequence[float]) -> tf.Tensor:
+        self._check_order()
+        levels = checked_levels(p)
+        if self.num_samples == 1:
+            shape = [len(levels), *[1] * (len(self._outputs.shape) - 2)]
+            return self._likelihood.quantile(levels.reshape(shape), self._outputs)
+        return self._mixture.quantiles(levels)
+
+    def aligned(self, targets: ArrayLike) -> tf.Tensor:
+        """Returns a minibatch's targets in the format of scores.
+
+        That is float64 [rows, ..., k], or class indices [rows, ...].
+        """
+        targets = self._likelihood.aligned(targets, self._outputs[:, 0])
+        is_class = self._likelihood.task == "classification"
+        return tf.cast(targets, tf.int32 if is_class else tf.float64)
+
+    def __repr__(self) -> str:
+        return f"StepPrediction(likelihood={type(self._likelihood).__name__})"
+
+    def _probabilities_of_draws(self, name: str) -> tf.Tensor:
+        if self._likelihood.task != "classification":
+            raise AttributeError(f"`{name}` is defined for classes only.")
+        return self._likelihood.probabilities(self._outputs)
+
+    def _check_order(self) -> None:
+        if not self._likelihood.ordered:
+            raise ValueError(
+                "Classes without an order have no distribution function and no "
+                "quantiles; use `BrierScore` or `ExpectedCalibrationError`. "
+                f"Received: likelihood={type(self._likelihood).__name__}"
+            )
+
+
+def _entropy(probabilities: tf.Tensor) -> tf.Tensor:
+    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)

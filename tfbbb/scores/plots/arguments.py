@@ -1,0 +1,109 @@
+"""Validation of the arguments of plots."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfbbb.base.numbers import is_finite_number
+
+
+def is_prediction(value: Any) -> bool:
+    """Returns whether `value` is the prediction of a model or of a loaded export."""
+    return hasattr(value, "aleatoric")
+
+
+def check_prediction(prediction: Any) -> None:
+    """Checks that `prediction` is a `tfbbb.Predictive`.
+
+    Raises:
+        ValueError: `prediction` is something else.
+    """
+    if not is_prediction(prediction):
+        raise ValueError(
+            "`prediction` must be a `tfbbb.Predictive`. "
+            f"Received: prediction of type {type(prediction).__name__}"
+        )
+
+
+def check_of_numbers(prediction: Any) -> None:
+    """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes.
+
+    Raises:
+        ValueError: The prediction is of classes, which have no mean.
+    """
+    if hasattr(prediction, "probabilities"):
+        raise ValueError(
+            "Classes have no mean to plot; use `tfbbb.plots.reliability_diagram`. "
+            f"Received: {prediction!r}"
+        )
+
+
+def vector(name: str, values: npt.ArrayLike) -> np.ndarray:
+    """Returns `values`, the argument `name`, as an array [n] of finite numbers.
+
+    Also accepts a column [n, 1].
+
+    Raises:
+        ValueError: `values` has another shape, is empty or is not finite.
+    """
+    array = np.asarray(values, dtype=float)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or not array.size:
+        raise ValueError(
+            f"`{name}` must be an array of shape [n] with n > 0. "
+            f"Received: {name} of shape {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"`{name}` must be finite numbers; drop other values first. "
+            f"Received: {(~np.isfinite(array)).sum()} of {array.size} that are not"
+        )
+    return array
+
+
+def column(name: str, values: Any, target: int) -> np.ndarray:
+    """Returns the values [n] of one target, from [n, k], or from [n] for one target.
+
+    Raises:
+        ValueError: There is no such target, or for a reason of `vector`.
+    """
+    array = np.asarray(values, dtype=float)
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    is_index = isinstance(target, int) and not isinstance(target, bool)
+    if array.ndim == 2 and not (is_index and 0 <= target < array.shape[1]):
+        raise ValueError(
+            f"`target` must be the index of one of {array.shape[1]} targets. "
+            f"Received: target={target!r}"
+        )
+    return vector(name, array[:, target] if array.ndim == 2 else array)
+
+
+def check_same_length(**arrays: np.ndarray) -> None:
+    """Checks that arrays [n] have one value for each row.
+
+    Raises:
+        ValueError: The lengths differ.
+    """
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        names = ", ".join(f"`{name}`" for name in lengths)
+        raise ValueError(
+            f"{names} must have one value for each row. Received: lengths {lengths}"
+        )
+
+
+def checked_level(name: str, level: float) -> float:
+    """Returns `level`, the argument `name`.
+
+    Raises:
+        ValueError: `level` is not strictly between 0 and 1.
+    """
+    if not (is_finite_number(level) and 0.0 < level < 1.0):
+        raise ValueError(
+            f"`{name}` must be a number strictly between 0 and 1. "
+            f"Received: {name}={level!r}"
+        )
+    return level

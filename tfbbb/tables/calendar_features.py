@@ -1,0 +1,159 @@
+"""Dates as features: days, years and the cycles of the calendar."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from tfbbb.tables.once_per_row import once_per_row
+from tfbbb.tables.values import MISSING_DATE
+
+_DAY = 86400
+# From the first of March of the year 0 to the first day of 1970.
+_DAYS_TO_1970 = 719468
+_DAYS_IN_400_YEARS = 146097
+_CYCLES = ("month", "weekday", "hour")
+
+
+@keras.saving.register_keras_serializable(package="tfbbb")
+class CalendarFeatures(keras.layers.Layer):
+    """Encodes dates as days, years, and sine and cosine of the calendar's cycles.
+
+    For seconds t since 1970 and a column that begins at t_0,
+
+        d = (t - t_0) / 86400,    h_1 = (d - mean) / scale,
+        h_2 = (year - year_0) / years   if the column has more than one year,
+        sin(2 pi c), cos(2 pi c)        for each cycle c of the column:
+        (month - 1) / 12, weekday / 7 (0 is Monday), second of the day / 86400
+
+    All are 0 where the date is missing, which an indicator then says if the column may
+    have missing values. The arithmetic is of integers, exact for every date of the
+    proleptic Gregorian calendar (Neri and Schneider 2023, "Euclidean affine functions
+    and their application to calendar algorithms").
+
+    Args:
+        columns: For each column a dictionary with `low` (t_0) and `high` in seconds
+            since 1970, `mean` and `scale` in days, `missing`, `constant` and `cycles`,
+            as in `tfbbb.tables.Column`.
+
+    Input shape:
+        `[n, d]`, int64 seconds since 1970; the least int64 is missing.
+
+    Output shape:
+        `[n, p]`.
+
+    Raises:
+        ValueError: A scale is not positive, or there is no such cycle.
+
+    Example:
+    >>> import numpy as np
+    >>> week = {"low": 0, "high": 6 * 86400, "mean": 3.0, "scale": 2.0,
+    ...         "missing": False, "constant": False, "cycles": ["hour"]}
+    >>> layer = CalendarFeatures([week])
+    >>> np.asarray(layer(np.array([[0], [3 * 86400 + 6 * 3600]]))).round(3)
+    array([[-1.5  ,  0.   ,  1.   ],
+           [ 0.125,  1.   , -0.   ]], dtype=float32)
+    """
+
+    def __init__(self, columns: Sequence[dict[str, Any]], **kwargs: Any):
+        super().__init__(autocast=False, **kwargs)
+        self.columns = [{**c, "cycles": list(c["cycles"])} for c in columns]
+        for column in self.columns:
+            if not column["scale"] > 0:
+                raise ValueError(
+                    f"Every `scale` must be positive. Received: scale={column['scale']}"
+                )
+            if unknown := set(column["cycles"]) - set(_CYCLES):
+                raise ValueError(
+                    f"A cycle must be one of {', '.join(_CYCLES)}. "
+                    f"Received: {sorted(unknown)}"
+                )
+
+    def call(self, inputs):
+        return once_per_row(self._encode, inputs)
+
+    def _encode(self, inputs: Any) -> Any:
+        inputs = ops.cast(inputs, "int64")
+        parts = []
+        for place, column in enumerate(self.columns):
+            parts += self._encode_column(inputs[:, place], column)
+        return ops.cast(ops.stack(parts, axis=-1), self.compute_dtype)
+
+    def _encode_column(self, given: Any, column: dict[str, Any]) -> list[Any]:
+        missing = ops.equal(given, MISSING_DATE)
+        low = int(column["low"])
+        seconds = ops.where(missing, ops.full_like(given, low), given)
+        # Days and seconds apart are exact in single precision; seconds are not.
+        passed = seconds - low
+        days = ops.cast(passed // _DAY, "float32")
+        days += ops.cast(passed % _DAY, "float32") / np.float32(_DAY)
+        features = []
+        if not column["constant"]:
+            shifted = days - np.float32(column["mean"])
+            features.append(shifted / np.float32(column["scale"]))
+        else:
+            features.append(ops.zeros_like(days))
+        day, second = seconds // _DAY, seconds % _DAY
+        year, month = year_and_month(day)
+        first, last = _year(column["low"]), _year(column["high"])
+        if last > first:
+            features.append(
+                ops.cast(year - first, "float32") / np.float32(last - first)
+            )
+        turns = {
+            "month": (month - 1, 12),
+            # The first day of 1970 was a Thursday.
+            "weekday": ((day + 3) % 7, 7),
+            "hour": (second, _DAY),
+        }
+        for cycle in column["cycles"]:
+            part, whole = turns[cycle]
+            angle = ops.cast(part, "float32") * np.float32(2 * np.pi / whole)
+            features += [ops.sin(angle), ops.cos(angle)]
+        features = [ops.where(missing, 0.0, feature) for feature in features]
+        if column["missing"]:
+            features.append(ops.cast(missing, "float32"))
+        return features
+
+    def compute_output_shape(self, input_shape):
+        width = sum(
+            1
+            + (_year(column["high"]) > _year(column["low"]))
+            + 2 * len(column["cycles"])
+            + bool(column["missing"])
+            for column in self.columns
+        )
+        return (input_shape[0], width)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "columns": self.columns}
+
+
+def year_and_month(days: Any) -> tuple[Any, Any]:
+    """Returns the year and the month, 1 to 12, of days since 1970.
+
+    Counts years from March, so that the leap day is the last of a year: in a year of
+    400, the days before the first of month m are (153 m + 2) // 5.
+
+    Args:
+        days: int64 `[n]`.
+    """
+    shifted = days + _DAYS_TO_1970
+    era = shifted // _DAYS_IN_400_YEARS
+    day_of_era = shifted - era * _DAYS_IN_400_YEARS
+    leap = day_of_era // 1460 - day_of_era // 36524 + day_of_era // 146096
+    year_of_era = (day_of_era - leap) // 365
+    day_of_year = day_of_era - (
+        365 * year_of_era + year_of_era // 4 - year_of_era // 100
+    )
+    from_march = (5 * day_of_year + 2) // 153
+    month = ops.where(from_march < 10, from_march + 3, from_march - 9)
+    year = year_of_era + era * 400 + ops.cast(month <= 2, "int64")
+    return year, month
+
+
+def _year(seconds: float) -> int:
+    years = np.datetime64(int(seconds), "s").astype("datetime64[Y]").astype(int)
+    return int(years) + 1970

@@ -1,0 +1,167 @@
+"""Parses blocks of rows of a CSV file in parallel."""
+
+import csv
+import io
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tfbbb.tables.csv_source import CsvSource
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+# Parses a block. Arguments: the block, and the schema of the file, or None for the
+# first block, which begins with the header.
+ParseBlock = Callable[[memoryview, pa.Schema | None], pa.RecordBatch]
+
+
+class UncertainRows(Exception):
+    """A block may end inside a row; only reading in one go can tell."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Whole rows at the beginning of a buffer."""
+
+    buffer: bytearray
+    end: int
+
+    @property
+    def rows(self) -> memoryview:
+        return memoryview(self.buffer)[: self.end]
+
+    @property
+    def has_quotes(self) -> bool:
+        return self.buffer.find(b'"', 0, self.end) >= 0
+
+
+class CsvBlocks:
+    """The batches of a CSV file in UTF-8, with the column types of the first block.
+
+    Arrow's streaming reader parses one block after the other. This class cuts a file
+    into blocks of whole rows, so that threads can parse several at the same time: a
+    line break ends a row if an even number of quotes is before it. A quote inside a
+    cell without quotes, as in `5" pipe`, may spoil the count. If a block then ends
+    inside a cell with quotes, this cell ends with the line break at the end of the
+    block, or the block cannot be parsed: both raise `UncertainRows`.
+
+    Args:
+        source: The file.
+        delimiter: What separates the cells.
+        parse: Parses a block.
+
+    Raises:
+        UncertainRows: The file cannot be cut into several blocks.
+        pyarrow.ArrowInvalid: The first block is not CSV.
+    """
+
+    def __init__(self, source: CsvSource, delimiter: str, parse: ParseBlock) -> None:
+        self._delimiter = delimiter
+        self._parse = parse
+        # Buffers that no block uses: new memory costs as much time as reading a file.
+        self._unused: list[bytearray] = []
+        self._blocks = self._cut(source)
+        self._first = self._parse_safely(next(self._blocks), None)
+        self.schema = self._first.schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yields the batches in the order of the file.
+
+        Raises:
+            UncertainRows: A block may end inside a row.
+            pyarrow.ArrowInvalid: A block is not CSV, or does not fit the types.
+        """
+        yield self._first
+        with ThreadPoolExecutor(pa.cpu_count()) as threads:
+            pending: deque[Future[pa.RecordBatch]] = deque()
+            try:
+                for block in self._blocks:
+                    pending.append(
+                        threads.submit(self._parse_safely, block, self.schema)
+                    )
+                    if len(pending) > pa.cpu_count():
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:
+                for future in pending:
+                    future.cancel()
+
+    def _parse_safely(self, block: _Block, schema: pa.Schema | None) -> pa.RecordBatch:
+        """Parses a block; raises `UncertainRows` if it may end inside a row."""
+        try:
+            batch = self._parse(block.rows, schema)
+        except pa.ArrowInvalid as error:
+            # The first block may hold nothing but the header.
+            is_empty = schema is None and "Empty CSV" in str(error)
+            is_half = block.has_quotes and not _has_whole_rows(block, self._delimiter)
+            if is_empty or is_half:
+                raise UncertainRows from None
+            raise
+        if block.has_quotes and _ends_with_line_break(batch):
+            raise UncertainRows
+        self._unused.append(block.buffer)
+        return batch
+
+    def _cut(self, source: CsvSource) -> Iterator[_Block]:
+        """Yields blocks of whole rows, each of at most `source.longest` bytes."""
+        rest = b""
+        is_first, is_last = True, False
+        with source.open() as file:
+            while not is_last:
+                buffer = self._unused.pop() if self._unused else _buffer(source)
+                buffer[: len(rest)] = rest
+                size = len(rest) + file.readinto(memoryview(buffer)[len(rest) :])
+                is_last = size < len(buffer)
+                end = size if is_last else _end_of_rows(buffer)
+                has_mark = buffer.startswith(_BYTE_ORDER_MARK, 0, end)
+                # Reading in one go refuses rows longer than a block, and keeps a byte
+                # order mark that begins a later row.
+                is_short = is_first and is_last
+                if is_short or (not end and not is_last) or (has_mark and not is_first):
+                    raise UncertainRows
+                rest = bytes(memoryview(buffer)[end:size])
+                if not _is_blank(buffer, end):
+                    yield _Block(buffer, end)
+                is_first = False
+
+
+def _buffer(source: CsvSource) -> bytearray:
+    return bytearray(source.longest)
+
+
+def _end_of_rows(block: bytearray) -> int:
+    """Returns the end of the last line break after an even number of quotes, or 0."""
+    quotes = block.count(b'"')
+    end = len(block)
+    while (place := block.rfind(b"\n", 0, end)) >= 0:
+        quotes -= block.count(b'"', place, end)
+        if quotes % 2 == 0:
+            return place + 1
+        end = place
+    return 0
+
+
+def _is_blank(block: bytearray, end: int) -> bool:
+    begins_blank = end == 0 or block[0] in b"\r\n"
+    return begins_blank and not block[:end].strip(b"\r\n")
+
+
+def _ends_with_line_break(batch: pa.RecordBatch) -> bool:
+    """Whether the last cell ends with a line break, as half a cell does."""
+    last = batch.column(batch.num_columns - 1)
+    if not len(last) or not pa.types.is_string(last.type):
+        return False
+    return (last[-1].as_py() or "").endswith("\n")
+
+
+def _has_whole_rows(block: _Block, delimiter: str) -> bool:
+    text = io.StringIO(str(block.rows, "utf-8", errors="replace"), newline="")
+    try:
+        deque(csv.reader(text, delimiter=delimiter, strict=True), maxlen=0)
+    except csv.Error:
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""The bytes of a CSV file, compressed or not."""
+
+import gzip
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from tfbbb.tables.content import BEGINNING_BYTES
+from tfbbb.tables.table_error import TableError
+
+Compression = Literal["gzip", "zstd"]
+
+
+@dataclass(frozen=True)
+class CsvSource:
+    """The bytes of a CSV file.
+
+    Attributes:
+        path: The file.
+        compression: How it is compressed, or None.
+        longest: Largest allowed number of bytes of a line.
+    """
+
+    path: Path
+    compression: Compression | None
+    longest: int
+
+    def stream(self) -> pa.NativeFile:
+        """Opens the file for Arrow."""
+        return pa.input_stream(str(self.path), compression=self.compression)
+
+    def open(self) -> io.BufferedReader:
+        """Opens the file for Python."""
+        if self.compression == "gzip":
+            return io.BufferedReader(gzip.open(self.path))
+        if self.compression == "zstd":
+            return io.BufferedReader(self.stream())
+        return self.path.open("rb")
+
+    def beginning(self) -> bytes:
+        """Returns the first `BEGINNING_BYTES`."""
+        with self.open() as file:
+            return file.read(BEGINNING_BYTES)
+
+    def lines(self, encoding: str, *, errors: str = "strict") -> Iterator[str]:
+        """Yields the lines with their line ends.
+
+        Raises:
+            TableError: A line is longer than allowed.
+            UnicodeDecodeError: The text is in another encoding.
+        """
+        codec = "utf-8-sig" if encoding == "utf-8" else encoding
+        with (
+            self.open() as file,
+            io.TextIOWrapper(file, codec, errors=errors, newline="") as text,
+        ):
+            number = 1
+            while line := text.readline(self.longest):
+                if len(line) == self.longest:
+                    raise TableError(
+                        f"{self.path}: line {number} is longer than {self.longest} "
+                        "characters; is it a CSV file?"
+                    )
+                yield line
+                number += 1

@@ -1,0 +1,94 @@
+"""Infers the features of a table, and which columns are left out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tfbbb.tables.column import Column
+from tfbbb.tables.column_names import describe_missing_column
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.override import Override, OverrideError
+from tfbbb.tables.relations import Relations
+from tfbbb.tables.table_error import ColumnError, TableError
+
+
+def parse_overrides(
+    columns: Mapping[str, str], names: Sequence[str]
+) -> dict[str, Override]:
+    """Parses overrides by column.
+
+    Raises:
+        TableError: The table lacks a column, or an override has no meaning.
+    """
+    overrides = {}
+    for name, text in columns.items():
+        if name not in names:
+            raise TableError(describe_missing_column(name, names, role="overruled"))
+        try:
+            overrides[name] = Override.parse(text)
+        except OverrideError as error:
+            raise TableError(f"Column {name!r}: {error}") from None
+    return overrides
+
+
+def infer_features(
+    table: ColumnSource,
+    names: Sequence[str],
+    overrides: Mapping[str, Override],
+    rows: np.ndarray | None,
+    relations: Relations,
+    *,
+    required: bool = False,
+    refuses: bool = True,
+) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
+    """Infers the features of a table, and which columns are left out and why.
+
+    Args:
+        table: The table.
+        names: Names of the columns.
+        overrides: What the user says about columns.
+        rows: Indices of the rows that give statistics, or None for all.
+        relations: Compares the columns.
+        required: Whether the user named the columns, so that none is left out.
+        refuses: Whether to raise the error of a column; else it is left out.
+
+    Raises:
+        ColumnError: A column cannot be a feature, or no column is left.
+    """
+    features: list[Column] = []
+    spare: list[Column] = []
+    left_out: dict[str, str] = {}
+    first_error: TableError | None = None
+    for name in names:
+        override = overrides.get(name)
+        if override is not None and override.kind == "ignore":
+            left_out[name] = "As asked."
+            continue
+        keep = required or override is not None
+        try:
+            column = Column.infer(table, name, rows, override=override, required=keep)
+        except TableError as error:
+            unusable = isinstance(error, ColumnError) and error.unusable
+            if refuses and (keep or not unusable):
+                raise
+            first_error = first_error or error
+            left_out[name] = str(error)
+            continue
+        reason, remarks = relations.examine(column)
+        if reason is not None and not keep:
+            left_out[name] = reason
+            spare.append(replace(column, remarks=(*column.remarks, reason)))
+            continue
+        remarks = remarks if reason is None else (*remarks, reason)
+        features.append(replace(column, remarks=(*column.remarks, *remarks)))
+    if not features:
+        # Better a poor feature than none.
+        features, spare = spare, []
+        for column in features:
+            del left_out[column.name]
+    if not features and refuses:
+        if first_error is not None:
+            raise first_error
+        raise TableError("No column is left to predict from.")
+    return tuple(features), tuple(left_out.items())

@@ -1,0 +1,88 @@
+"""The formats of files that hold a table, and the suffixes of their names."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from tfbbb.tables.table_error import TableError
+
+Format = Literal[
+    "csv",
+    "csv.gz",
+    "csv.zst",
+    "tsv",
+    "tsv.gz",
+    "tsv.zst",
+    "jsonl",
+    "parquet",
+    "arrow",
+    "xlsx",
+    "ods",
+    "parts",
+]
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+# The format by the end of a name.
+SUFFIXES: dict[str, Format] = {
+    **{format: format for format in FORMATS if format != "parts"},
+    "txt": "csv",
+    "txt.gz": "csv.gz",
+    "txt.zst": "csv.zst",
+    "ndjson": "jsonl",
+    "feather": "arrow",
+}
+
+# What a file of the format holds, as in "the file holds Parquet".
+DESCRIPTIONS: dict[Format, str] = {
+    "csv": "CSV",
+    "csv.gz": "data compressed with gzip",
+    "csv.zst": "data compressed with zstd",
+    "tsv": "CSV",
+    "tsv.gz": "data compressed with gzip",
+    "tsv.zst": "data compressed with zstd",
+    "jsonl": "JSON lines",
+    "parquet": "Parquet",
+    "arrow": "Arrow IPC",
+    "xlsx": "an Excel workbook",
+    "ods": "an OpenDocument spreadsheet",
+    "parts": "several files",
+}
+
+# The suffixes for people, in the help of commands and in errors.
+SUFFIX_LIST = (
+    ".csv, .tsv, .txt (each also with .gz or .zst), .jsonl, .ndjson, .parquet, "
+    ".arrow, .feather, .xlsx or .ods"
+)
+
+
+def part_path(directory: Path, number: int, format: Format) -> Path:
+    """Returns the path of a file in the directory of a table of several, from 1."""
+    return directory / f"{number:05d}.{format}"
+
+
+def infer_format(path: Path) -> Format:
+    """Returns the format by the suffix of a name.
+
+    Raises:
+        TableError: The name has another suffix.
+
+    Example:
+    >>> infer_format(Path("people.TXT.gz")), infer_format(Path("people.feather"))
+    ('csv.gz', 'arrow')
+    """
+    for suffix, format in SUFFIXES.items():
+        if path.name.lower().endswith(f".{suffix}"):
+            return format
+    raise TableError(
+        f"{path} has an unknown format: its name must end in {SUFFIX_LIST}."
+    )
+
+
+def validate_format(format: str) -> Format:
+    """Returns the format; raises `ValueError` unless it is known."""
+    for known in FORMATS:
+        if format == known:
+            return known
+    raise ValueError(
+        f"`format` must be one of {', '.join(FORMATS)}. Received: format={format!r}"
+    )

@@ -1,0 +1,103 @@
+"""Groups of rows that stay on one side of a split."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import first_row
+
+_MISSING = np.float32(np.nan).view(np.uint32)
+# The constants of SplitMix64 (Steele, Lea and Flood 2014).
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def read_groups(table: ColumnSource, name: str) -> np.ndarray:
+    """Returns the number, from 0, of each row's group: a value of a column, `[n]`.
+
+    Raises:
+        TableError: A value is missing.
+    """
+    column = table.column(name)
+    missing = column.is_null(nan_is_null=True).to_numpy()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        missing |= pa.compute.equal(column, "").fill_null(True).to_numpy()
+    if missing.any():
+        raise TableError(
+            f"The group column {name!r} has no value in row {first_row(missing)}; fill "
+            "it in, or leave the rows without a group out."
+        )
+    return np.unique(_places(column), return_inverse=True)[1]
+
+
+def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray | None:
+    """Groups the rows that have equal values in some columns.
+
+    Numbers are equal if they are equal in single precision, in which networks compute;
+    a missing value equals a missing value. Rows are compared by a hash of 64 bits, so
+    two of a million rows are taken for equal with a probability of 3e-8.
+
+    Args:
+        table: Table of `n` rows.
+        names: Names of its columns.
+
+    Returns:
+        The number of each row's group, `[n]`, from 0; None if no two rows are equal.
+
+    Example:
+
+    >>> rows = pa.table({"area": [80, 95, 80.0], "street": ["mill", "park", "mill"]})
+    >>> group_repeated_rows(rows, ["area", "street"]).tolist()
+    [0, 1, 0]
+    """
+    hashes = np.zeros(table.num_rows, np.uint64)
+    for name in names:
+        hashes ^= _codes(table.column(name))
+        _mix(hashes)
+    ordered = np.sort(hashes)
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return None
+    _, first, groups = np.unique(hashes, return_index=True, return_inverse=True)
+    # Numbers in the order of the rows do not depend on the hash.
+    numbers = np.empty(len(first), np.int64)
+    numbers[np.argsort(first)] = np.arange(len(first))
+    return numbers[groups]
+
+
+def _codes(column: pa.ChunkedArray) -> np.ndarray:
+    """Returns an integer per value, equal for equal values, `[n]`."""
+    type_ = column.type
+    if (
+        pa.types.is_boolean(type_)
+        or pa.types.is_integer(type_)
+        or pa.types.is_floating(type_)
+        or pa.types.is_decimal(type_)
+    ):
+        with np.errstate(over="ignore"):
+            values = column.cast(pa.float64(), safe=False).to_numpy().astype("f4")
+        # Adding 0.0 turns -0.0 into 0.0.
+        codes = (values + np.float32(0.0)).view(np.uint32)
+        return np.where(np.isnan(values), _MISSING, codes)
+    return _places(column).view(np.uint64)
+
+
+def _places(column: pa.ChunkedArray) -> np.ndarray:
+    """Returns the place of each value among the distinct ones, `[n]`; -1 for null."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    places = [chunk.indices.cast(pa.int64()).fill_null(-1) for chunk in chunks]
+    return pa.chunked_array(places, pa.int64()).to_numpy()
+
+
+def _mix(hashes: np.ndarray) -> None:
+    """Spreads each bit over the 64 bits, in place."""
+    hashes += _STEP
+    for shift, multiplier in zip((30, 27), _MULTIPLIERS, strict=True):
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= multiplier
+    hashes ^= hashes >> np.uint64(31)

@@ -1,0 +1,173 @@
+"""Dates and times, with or without a zone: `2022-03-31`, `31.03.2022 14:05`."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.notation import (
+    NotationKind,
+    Parsed,
+    as_float,
+)
+
+Order = Literal["year-first", "month-first", "day-first"]
+
+_MONTHS = (
+    *("jan", "feb", "mar", "apr", "may", "jun"),
+    *("jul", "aug", "sep", "oct", "nov", "dec"),
+)
+_NAME = (
+    r"(?P<name>[Jj]an(?:uary)?|[Ff]eb(?:ruary)?|[Mm]ar(?:ch)?|[Aa]pr(?:il)?|[Mm]ay|"
+    r"[Jj]une?|[Jj]uly?|[Aa]ug(?:ust)?|[Ss]ept?(?:ember)?|[Oo]ct(?:ober)?|"
+    r"[Nn]ov(?:ember)?|[Dd]ec(?:ember)?|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|"
+    r"DEC)\.?"
+)
+_DAY_NAME = r"(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
+_TIME = (
+    r"(?:(?:[T ]|, | at )(?P<hour>\d{1,2}):(?P<minute>\d{2})"
+    r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r" ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?(?:\d{2})?)?)?$"
+)
+_YEAR = r"(?P<year>\d{4}|\d{2})"
+_DAY = r"(?P<day>\d{1,2})"
+_MONTH = r"(?P<month>\d{1,2})"
+_MARKS = ("/", r"\.", "-")
+_NUMERIC = {
+    "year-first": (),
+    "month-first": tuple(rf"^{_MONTH}{m}{_DAY}{m}{_YEAR}" for m in _MARKS),
+    "day-first": tuple(rf"^{_DAY}{m} ?{_MONTH}{m} ?{_YEAR}" for m in _MARKS),
+}
+# Of these, no cell can be read in two ways.
+_PLAIN = (
+    *(rf"^(?P<year>\d{{4}}){m}{_MONTH}{m}{_DAY}" for m in _MARKS),
+    rf"^{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ -]{_NAME}[ -]{_YEAR}",
+    rf"^{_DAY_NAME}{_NAME} {_DAY}(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
+    rf"^(?P<year>\d{{4}})-{_MONTH}",
+    rf"^{_NAME} (?P<year>\d{{4}})",
+)
+_ISO = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}:\d{2})?$"
+# As in POSIX: 69 to 99 are of the 20th century, 00 to 68 of the 21st.
+_FIRST_OF_LAST_CENTURY = 69
+
+
+@dataclass(frozen=True)
+class DateNotation:
+    """The notation of a column of dates, in seconds since the beginning of 1970.
+
+    Times with a zone are converted to UTC, others are taken as they are. Fractions of
+    a second are dropped.
+
+    Attributes:
+        order: Order of dates that are numbers: `"year-first"` (only `2022-03-31`),
+            `"month-first"` (`03/31/2022`) or `"day-first"` (`31/03/2022`). Dates that
+            begin with a year of four digits, or name the month, are read in any order.
+        epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970.
+        lenient: Whether an unreadable cell counts as missing.
+
+    Example:
+    >>> texts = pa.array(["31.03.2022", "1 Jan 1970", "1970-01-01T01:00+01:00"])
+    >>> DateNotation("day-first").parse(texts).numbers
+    array([1.6486848e+09, 0.0000000e+00, 0.0000000e+00])
+    """
+
+    kind: ClassVar[NotationKind] = "date"
+
+    order: Order = "year-first"
+    epoch: str = "seconds"
+    lenient: bool = False
+
+    def parse(self, texts: pa.Array) -> Parsed:
+        """Parses texts; see `Notation.parse`."""
+        seconds = _seconds_of_iso(texts)
+        left = np.flatnonzero(np.isnan(seconds))
+        for pattern in (*_PLAIN, *_NUMERIC[self.order]):
+            if not len(left):
+                break
+            some = texts if len(left) == len(texts) else texts.take(pa.array(left))
+            fits = pc.fill_null(pc.match_substring_regex(some, pattern + _TIME), False)
+            fits = fits.to_numpy(zero_copy_only=False)
+            if not fits.any():
+                continue
+            found = _seconds(some.filter(pa.array(fits)), pattern + _TIME)
+            seconds[left[fits]] = found
+            left = np.concatenate([left[~fits], left[fits][np.isnan(found)]])
+        return Parsed(seconds, np.isnan(seconds))
+
+    def describe(self) -> str:
+        """Describes the notation in a few words."""
+        order = self.order.replace("-", " ")
+        return "" if self.order == "year-first" else order
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the record as plain JSON values."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+def _seconds_of_iso(texts: pa.Array) -> np.ndarray:
+    """Returns the seconds `[n]` of the usual form of ISO 8601, NaN of other texts."""
+    fits = pc.match_substring_regex(texts, _ISO)
+    some = pc.if_else(pc.fill_null(fits, False), texts, pa.scalar(None, texts.type))
+    try:
+        whole = some.cast(pa.timestamp("s")).cast(pa.int64())
+    except pa.ArrowInvalid:
+        # A day that the calendar does not have.
+        return np.full(len(texts), np.nan)
+    return whole.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+
+
+def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
+    """Returns the seconds `[n]` of texts that match a pattern, NaN of others."""
+    parts = pc.extract_regex(texts, pattern)
+    names = {field.name for field in parts.type}
+
+    def number(name: str, otherwise: float) -> np.ndarray:
+        if name not in names:
+            return np.full(len(texts), otherwise)
+        digits = pc.replace_substring(parts.field(name), ",", ".")
+        return np.nan_to_num(as_float(digits), nan=otherwise)
+
+    def is_half(*halves: str) -> np.ndarray:
+        found = pc.is_in(parts.field("half"), pa.array(halves, texts.type))
+        return found.to_numpy(zero_copy_only=False)
+
+    year = number("year", 0)
+    of_two = pc.fill_null(pc.equal(pc.utf8_length(parts.field("year")), 2), False)
+    of_two = of_two.to_numpy(zero_copy_only=False)
+    year += of_two * np.where(year >= _FIRST_OF_LAST_CENTURY, 1900, 2000)
+    month, day = number("month", 0), number("day", 1)
+    if "name" in names:
+        lower = pc.utf8_lower(pc.utf8_slice_codeunits(parts.field("name"), 0, 3))
+        place = pc.index_in(lower, value_set=pa.array(_MONTHS, texts.type))
+        month = 1.0 + pc.fill_null(place, -1).to_numpy(zero_copy_only=False)
+    hour, minute = number("hour", 0), number("minute", 0)
+    second = np.floor(number("second", 0))
+    of_half, afternoon = is_half("A", "a", "P", "p"), is_half("P", "p")
+    wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
+    wrong |= of_half & ((hour < 1) | (hour > 12))
+    hour = np.where(of_half, hour % 12 + 12 * afternoon, hour)
+    wrong |= (month < 1) | (month > 12) | (hour > 23) | (minute > 59) | (second > 59)
+    valid_month = np.where(wrong, 1, month).astype(int)
+    months = 12 * (np.where(wrong, 1970, year).astype(int) - 1970) + valid_month - 1
+    first, following = (
+        (months + shift).astype("datetime64[M]").astype("datetime64[D]").astype(int)
+        for shift in (0, 1)
+    )
+    wrong |= (day < 1) | (day > following - first)
+    seconds = 86400.0 * (first + day - 1) + 3600 * hour + 60 * minute + second
+    if "zone" in names:
+        seconds = seconds - _zone_seconds(parts.field("zone"))
+    return np.where(wrong, np.nan, seconds)
+
+
+def _zone_seconds(zones: pa.Array) -> np.ndarray:
+    """Returns how many seconds zones such as `+01:00` are ahead of UTC."""
+    pattern = r"^(?P<sign>[-+])(?P<hours>\d{2}):?(?P<minutes>\d{2})?$"
+    parts = pc.extract_regex(zones, pattern)
+    hours = np.nan_to_num(as_float(parts.field("hours")))
+    minutes = np.nan_to_num(as_float(parts.field("minutes")))
+    minus = pc.fill_null(pc.equal(parts.field("sign"), "-"), False)
+    sign = np.where(minus.to_numpy(zero_copy_only=False), -1, 1)
+    return sign * (3600 * hours + 60 * minutes)

@@ -1,0 +1,102 @@
+"""Durations and times of day: `1:30:00`, `2 days 03:00`, `1 h 30 min`, `9:15 PM`."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.notation import (
+    NotationKind,
+    Parsed,
+    as_float,
+)
+
+_DECIMAL = r"\d+(?:\.\d+)?"
+_CLOCK = (
+    r"^(?P<sign>[-+])?(?:(?P<days>\d+) ?d(?:ays?)?,?)? ?"
+    r"(?P<first>\d+):(?P<second>\d{2})(?::(?P<third>\d{2}(?:\.\d+)?))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?$"
+)
+_WORDS = (
+    rf"^(?P<sign>[-+])?(?:(?P<days>{_DECIMAL}) ?d(?:ays?)?,?)? ?"
+    rf"(?:(?P<hours>{_DECIMAL}) ?h(?:rs?|ours?)?,?)? ?"
+    rf"(?:(?P<minutes>{_DECIMAL}) ?m(?:ins?|inutes?)?,?)? ?"
+    rf"(?:(?P<seconds>{_DECIMAL}) ?s(?:ecs?|econds?)?)?$"
+)
+_ISO = (
+    rf"^(?P<sign>[-+])?P(?:(?P<days>{_DECIMAL})D)?(?:T(?:(?P<hours>{_DECIMAL})H)?"
+    rf"(?:(?P<minutes>{_DECIMAL})M)?(?:(?P<seconds>{_DECIMAL})S)?)?$"
+)
+
+
+@dataclass(frozen=True)
+class DurationNotation:
+    """The notation of a column of durations or times of day, in seconds.
+
+    Attributes:
+        leading: What stands first in `1:30`: `"hours"` or `"minutes"`. Three numbers
+            are always hours, minutes and seconds.
+        lenient: Whether an unreadable cell counts as missing.
+
+    Example:
+    >>> texts = ["1:30", "0:00:10", "1 day 00:00:00", "PT2M", "1 h 5 min", "1:00 PM"]
+    >>> DurationNotation().parse(pa.array(texts)).numbers.tolist()
+    [5400.0, 10.0, 86400.0, 120.0, 3900.0, 46800.0]
+    """
+
+    kind: ClassVar[NotationKind] = "duration"
+
+    leading: str = "hours"
+    lenient: bool = False
+
+    def parse(self, texts: pa.Array) -> Parsed:
+        """Parses texts; see `Notation.parse`."""
+        seconds = self._clock(texts)
+        for pattern in (_WORDS, _ISO):
+            if np.isnan(seconds).any():
+                seconds = np.where(np.isnan(seconds), _worded(texts, pattern), seconds)
+        return Parsed(seconds, np.isnan(seconds))
+
+    def _clock(self, texts: pa.Array) -> np.ndarray:
+        parts = pc.extract_regex(texts, _CLOCK)
+        first, second = as_float(parts.field("first")), as_float(parts.field("second"))
+        third, days = as_float(parts.field("third")), as_float(parts.field("days"))
+        short = np.isnan(third) & (self.leading == "minutes")
+        hours = np.where(short, 0.0, first)
+        minutes = np.where(short, first, second)
+        rest = np.where(short, second, np.nan_to_num(third))
+        of_half, afternoon = (
+            pc.is_in(parts.field("half"), pa.array(halves, texts.type)).to_numpy(
+                zero_copy_only=False
+            )
+            for halves in (["A", "a", "P", "p"], ["P", "p"])
+        )
+        wrong = of_half & ((hours < 1) | (hours > 12))
+        hours = np.where(of_half, hours % 12 + 12.0 * afternoon, hours)
+        wrong |= (second >= 60) | (np.nan_to_num(third) >= 60)
+        seconds = 86400 * np.nan_to_num(days) + 3600 * hours + 60 * minutes + rest
+        return np.where(wrong, np.nan, _signed(seconds, parts))
+
+    def describe(self) -> str:
+        """Describes the notation in a few words."""
+        return "in seconds"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the record as plain JSON values."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+def _worded(texts: pa.Array, pattern: str) -> np.ndarray:
+    parts = pc.extract_regex(texts, pattern)
+    units = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
+    values = {name: as_float(parts.field(name)) for name in units}
+    known = np.any([~np.isnan(value) for value in values.values()], axis=0)
+    total = sum(units[name] * np.nan_to_num(values[name]) for name in units)
+    return np.where(known, _signed(total, parts), np.nan)
+
+
+def _signed(seconds: np.ndarray, parts: pa.Array) -> np.ndarray:
+    minus = pc.fill_null(pc.equal(parts.field("sign"), "-"), False)
+    return np.where(minus.to_numpy(zero_copy_only=False), -seconds, seconds)

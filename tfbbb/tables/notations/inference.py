@@ -1,0 +1,323 @@
+"""Finds the notation of a column of texts."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.duration import DurationNotation
+from tfbbb.tables.notations.missing_marks import DASHES
+from tfbbb.tables.notations.notation import Notation, Texts
+from tfbbb.tables.notations.number import (
+    CURRENCY,
+    MULTIPLES,
+    UNIT,
+    NumberNotation,
+)
+from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.text import TextNotation
+
+# A notation must fit so large a share of the distinct texts. If it fits most but not
+# all of them, a few cells may be wrong.
+MOSTLY = 0.9
+# Signs and units stand in at least this share of the cells that have them at all.
+_USUAL = 0.5
+_MULTIPLES_SHARE = 0.1
+# Texts that are tried before all of them are.
+_SAMPLE = 1000
+_SPACE = r"[\s\x{00a0}\x{202f}\x{2009}]*"
+_SPLIT = (
+    rf"^\(?{_SPACE}[-+−]?{_SPACE}(?P<before>{CURRENCY})?{_SPACE}[-+−]?{_SPACE}"
+    r"(?:[\d.,](?:[\d.,'\x{2019} \x{00a0}\x{202f}\x{2009}]*[\d.,])?)"
+    rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
+    rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
+)
+# Decimal and thousands marks, in the order in which they are preferred.
+_MARKS = (
+    *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
+    *((".", "'"), (",", "'")),
+)
+
+_NOTATIONS: dict[str, type[Any]] = {
+    notation.kind: notation
+    for notation in (
+        NumberNotation,
+        BooleanNotation,
+        DateNotation,
+        DurationNotation,
+        OrderedNotation,
+        TextNotation,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The notation that fits a column best.
+
+    Attributes:
+        notation: The notation; None for categories.
+        share: Share of the distinct texts that it reads.
+        remarks: Sentences about choices that the column leaves open.
+    """
+
+    notation: Notation | None
+    share: float = 1.0
+    remarks: tuple[str, ...] = ()
+
+
+def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
+    """Creates a notation from the result of its `to_dict`; None for None.
+
+    Raises:
+        ValueError: There is no such kind of notation.
+    """
+    if values is None:
+        return None
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    kind = given.pop("kind", None)
+    if kind not in _NOTATIONS:
+        raise ValueError(
+            f"A notation must be one of {', '.join(_NOTATIONS)}. Received: {kind!r}"
+        )
+    notation: Notation = _NOTATIONS[kind](**given)
+    return notation
+
+
+def infer_notation(texts: pa.Array, kind: str | None = None) -> Finding:
+    """Finds the notation of the texts of a column.
+
+    Args:
+        texts: The distinct texts, without spaces around them and missing marks.
+        kind: `"number"`, `"boolean"`, `"date"` or `"duration"` to look for no other.
+
+    Returns:
+        The notation that reads most texts; of kinds that read equally many, the first.
+
+    Example:
+    >>> infer_notation(pa.array(["$1,200", "$7"])).notation
+    NumberNotation(decimal='.', thousands=',', currency=True, unit='', percent='', \
+multiples=False, lenient=False)
+    """
+    if not len(texts):
+        return Finding(None)
+    best = Finding(None, 0.0)
+    sample = texts.slice(0, _SAMPLE)
+    for name, find in _FINDERS.items():
+        if kind not in (None, name):
+            continue
+        # Most columns of text are ruled out by their first texts.
+        if kind is None and find(sample).share < MOSTLY:
+            continue
+        found = find(texts)
+        if found.share > best.share:
+            best = found
+        if best.share == 1.0:
+            break
+    return best
+
+
+def infer_marks(texts: Texts) -> Finding:
+    """Finds which texts of a column of categories mark a missing value.
+
+    Dashes alone may be a category. They are a missing value if they are the only mark
+    of one and all other texts, two at least, have letters.
+
+    Example:
+    >>> infer_marks(Texts.of(pa.array(["red", "blue", "-"]))).notation
+    TextNotation(marks=True, numbers=False, lenient=False, dash='-')
+    >>> infer_marks(Texts.of(pa.array(["+", "-"]))).notation
+    """
+    missing = pa.array(texts.missing(in_text=True))
+    marks = pc.unique(texts.values.filter(missing))
+    others = pc.unique(texts.values.filter(pc.invert(missing)))
+    if len(marks):
+        filled = pc.fill_null(pc.not_equal(marks, ""), False)
+        return Finding(TextNotation(marks=True) if pc.any(filled).as_py() else None)
+    are_dashes = pc.is_in(others, pa.array(DASHES, others.type))
+    dashes, words = others.filter(are_dashes), others.filter(pc.invert(are_dashes))
+    lettered = pc.match_substring_regex(words, r"\pL")
+    if len(dashes) != 1 or len(words) < 2 or not pc.all(lettered).as_py():
+        return Finding(None)
+    dash = dashes[0].as_py()
+    number = int(pc.sum(pc.equal(texts.values, dash)).as_py())
+    cells = "1 cell" if number == 1 else f"{number} cells"
+    remark = (
+        f"its {dash!r}, in {cells}, is read as a missing value; text overrules this"
+    )
+    return Finding(TextNotation(marks=True, dash=dash), remarks=(remark,))
+
+
+def _share(notation: Notation, texts: pa.Array) -> float:
+    return 1.0 - float(notation.parse(texts).unreadable.mean())
+
+
+def _find_boolean(texts: pa.Array) -> Finding:
+    notation = BooleanNotation()
+    # Digits alone are numbers, and a single letter may be any code.
+    lower = pc.unique(pc.utf8_lower(texts))
+    words = pc.match_substring_regex(lower, r"\D")
+    if len(lower) > 6 or len(lower) < 2 or not pc.any(words).as_py():
+        return Finding(None, 0.0)
+    return Finding(notation, _share(notation, texts))
+
+
+def _find_number(texts: pa.Array) -> Finding:
+    """Finds the notation in the first texts, and in all if it does not fit them."""
+    found = _find_number_in(texts.slice(0, _SAMPLE), texts)
+    if found.share < 1.0 and len(texts) > _SAMPLE:
+        found = _find_number_in(texts, texts)
+    return found
+
+
+def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
+    """Finds the signs and units of some texts, and the marks of all texts."""
+    parts = pc.extract_regex(some, _SPLIT)
+    known = parts.filter(parts.is_valid())
+    if not len(known):
+        return Finding(None, 0.0)
+    before = Counter(known.field("before").to_pylist())
+    after: Counter[str] = Counter()
+    for text, count in _count(known.field("after")):
+        multiple = re.match(r"(?:mn|Mn|bn|Bn|[kKmMbB])(?!\w)", text)
+        if multiple and (len(text) == multiple.end() or not text.isalpha()):
+            after[multiple[0]] += count
+            before[text[multiple.end() :].strip()] += count
+        else:
+            after[text] += count
+    is_currency = re.compile(CURRENCY.replace(r"\p{Sc}", "[$¢£¤¥֏؋৲৳฿៛₠-⃀﷼]")).fullmatch
+    for text in [text for text in after if text and is_currency(text)]:
+        before[text] += after.pop(text)
+    del before[""], after[""]
+    before.pop(None, None)
+    notation = NumberNotation()
+    total = len(known)
+    remarks = []
+    if before:
+        if sum(before.values()) < _USUAL * total:
+            return Finding(None, 0.0)
+        notation = replace(notation, currency=True)
+        if len(before) > 1:
+            names = ", ".join(sorted(before))
+            remarks.append(
+                f"its cells have several currencies ({names}), which are read as one "
+                "number without conversion"
+            )
+    if after:
+        shares = sum(after.values()) / total
+        if set(after) == {"%"} and shares >= _USUAL:
+            notation = replace(notation, percent="sign")
+            if shares < 1.0:
+                remarks.append(
+                    "its cells without % are read as shares (0.5 is 50 %); "
+                    "number:percent reads them as per cent too"
+                )
+        elif set(after) <= MULTIPLES and (
+            len(after) > 1 or shares < 1.0 or notation.currency
+        ):
+            if shares < _MULTIPLES_SHARE or ("B" in after and len(after) == 1):
+                return Finding(None, 0.0)
+            notation = replace(notation, multiples=True)
+        elif len(after) == 1 and shares >= _USUAL:
+            notation = replace(notation, unit=next(iter(after)))
+        else:
+            return Finding(None, 0.0)
+    bare = notation == NumberNotation()
+    if bare and pc.any(pc.match_substring_regex(texts, r"^0\d+$")).as_py():
+        # Such as postal codes, whose leading zeros numbers would lose.
+        return Finding(None, 0.0)
+    has_comma = pc.any(pc.match_substring(texts, ",")).as_py()
+    fitting = []
+    for decimal, thousands in _MARKS:
+        if thousands and not pc.any(_has_mark(texts, thousands)).as_py():
+            continue
+        if (decimal, thousands) == (",", "") and not has_comma:
+            continue
+        tried = replace(notation, decimal=decimal, thousands=thousands)
+        fitting.append((float(tried.matches(texts).mean()), tried))
+    if not fitting:
+        return Finding(None, 0.0)
+    share = max(found for found, _ in fitting)
+    best = [tried for found, tried in fitting if found == share]
+    if len(best) > 1 and _is_open(best[0], best[1:]):
+        remarks.append(_explain_marks(best[0]))
+    chosen = best[0]
+    if not chosen.thousands and (chosen.currency or chosen.decimal == ","):
+        # Later tables may have greater numbers.
+        chosen = replace(chosen, thousands="." if chosen.decimal == "," else ",")
+    return Finding(chosen, _share(chosen, texts), tuple(remarks))
+
+
+def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:
+    return any(other.decimal != chosen.decimal for other in others)
+
+
+def _explain_marks(chosen: NumberNotation) -> str:
+    mark = "comma" if "," in (chosen.thousands, chosen.decimal) else "point"
+    if (chosen.thousands == ",") or (chosen.thousands == "."):
+        other = f"number:decimal-{mark}"
+        return f"its {mark} is read as a thousands separator; {other} overrules this"
+    other = "number:decimal-comma" if mark == "point" else "number:decimal-point"
+    return f"its {mark} is read as the decimal mark; {other} overrules this"
+
+
+def _has_mark(texts: pa.Array, thousands: str) -> pa.Array:
+    pattern = {" ": r"[ \x{00a0}\x{202f}\x{2009}]", "'": r"['\x{2019}]"}
+    return pc.match_substring_regex(texts, pattern.get(thousands, re.escape(thousands)))
+
+
+def _count(texts: pa.Array) -> list[tuple[str, int]]:
+    return [(x["values"], x["counts"]) for x in pc.value_counts(texts).to_pylist()]
+
+
+def _find_date(texts: pa.Array) -> Finding:
+    plain = _share(DateNotation(), texts)
+    if plain == 1.0:
+        return Finding(DateNotation())
+    shares = {
+        "year-first": plain,
+        "month-first": _share(DateNotation("month-first"), texts),
+        "day-first": _share(DateNotation("day-first"), texts),
+    }
+    most = max(shares.values())
+    best = [order for order, share in shares.items() if share == most]
+    order = best[0]
+    remarks = []
+    if order == "month-first" and len(best) > 1:
+        dots = pc.all(pc.match_substring_regex(texts, r"^\d+\.")).as_py()
+        order = "day-first" if dots else "month-first"
+        other = "month-first" if dots else "day-first"
+        example = texts[0].as_py()
+        remarks.append(
+            f"its dates, such as {example!r}, are read as {order.replace('-', ' ')}, "
+            f"but no cell decides this; date:{other} overrules it"
+        )
+    return Finding(DateNotation(order), most, tuple(remarks))  # type: ignore[arg-type]
+
+
+def _find_duration(texts: pa.Array) -> Finding:
+    notation = DurationNotation()
+    share = _share(notation, texts)
+    remarks = []
+    if share == 1.0:
+        short = pc.match_substring_regex(texts, r"^\d+:\d{2}$")
+        if pc.all(short).as_py():
+            remarks.append(
+                "its cells are read as hours and minutes; duration:minutes reads "
+                "minutes and seconds"
+            )
+    return Finding(notation, share, tuple(remarks))
+
+
+_FINDERS = {
+    "boolean": _find_boolean,
+    "number": _find_number,
+    "date": _find_date,
+    "duration": _find_duration,
+}

@@ -1,0 +1,204 @@
+"""Numbers as people write them: `$1,234.50`, `12.3 %`, `(7)`, `3,5 kg`."""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.notation import (
+    NotationKind,
+    Parsed,
+    as_float,
+)
+
+# The codes of ISO 4217 that tables show most, and signs made of letters.
+CURRENCIES = (
+    *("USD", "EUR", "GBP", "JPY", "CHF", "CNY", "RMB", "INR", "AUD", "CAD", "NZD"),
+    *("SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "RON", "BGN", "UAH", "RUB"),
+    *("TRY", "ILS", "AED", "SAR", "QAR", "EGP", "ZAR", "NGN", "KES", "BRL", "MXN"),
+    *("ARS", "CLP", "COP", "PEN", "KRW", "TWD", "HKD", "SGD", "MYR", "THB", "IDR"),
+    *("PHP", "VND", "PKR", "BDT", "LKR"),
+)
+_SIGNS = (r"[A-Z]{0,3}\p{Sc}", r"Rs\.?", "kr", "zł", "Kč", "Ft", r"Fr\.?", "lei")
+_SPACE = r"[\s\x{00a0}\x{202f}\x{2009}]*"
+_MINUS, _NEGATIVE = "[-+−]", "[-−]"
+CURRENCY = f"(?:{'|'.join((*CURRENCIES, *_SIGNS))})"
+UNIT = (
+    r"(?:\p{L}|[°\x{2032}\x{2033}'\"µμΩ])[\p{L}\d²³¹⁻/·^°%*.-]{0,15}"
+    r"(?: [\p{L}²³/.]{1,10})?"
+)
+
+# Spaces of all kinds separate thousands.
+_THOUSANDS = {
+    "": "",
+    ",": ",",
+    ".": r"\.",
+    " ": r"[ \x{00a0}\x{202f}\x{2009}]",
+    "'": r"['\x{2019}]",
+}
+_MULTIPLES = {
+    **dict.fromkeys(("k", "K"), 1e3),
+    **dict.fromkeys(("m", "M", "mn", "Mn"), 1e6),
+    **dict.fromkeys(("b", "B", "bn", "Bn"), 1e9),
+}
+MULTIPLES = frozenset(_MULTIPLES)
+
+
+@dataclass(frozen=True)
+class NumberNotation:
+    """The notation of a column of numbers.
+
+    A cell is a number with an optional sign or with parentheses, which make it
+    negative, and with the marks below. A cell without them is read too: `5` in a column
+    of `$5`.
+
+    Attributes:
+        decimal: Mark before the fraction: `"."` or `","`.
+        thousands: Mark between groups of digits: `","`, `"."`, `"'"`, `" "`, or `""`
+            for none.
+        currency: Whether a currency sign or code may stand before or after the number.
+        unit: What stands after the number, such as `"kg"`; `""` for nothing.
+        percent: `"sign"` if a cell may end in `%`, `"all"` if each cell is a percentage
+            even without the sign, `""` for neither. 12.3 % is 0.123, as in
+            spreadsheets.
+        multiples: Whether `k`, `M` and `bn` after a number multiply it.
+        lenient: Whether an unreadable cell counts as missing.
+
+    Example:
+    >>> notation = NumberNotation(thousands=",", currency=True)
+    >>> notation.parse(pa.array(["$1,234.5", "($7)", "8"])).numbers
+    array([1234.5,   -7. ,    8. ])
+    """
+
+    kind: ClassVar[NotationKind] = "number"
+
+    decimal: str = "."
+    thousands: str = ""
+    currency: bool = False
+    unit: str = ""
+    percent: str = ""
+    multiples: bool = False
+    lenient: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of a cell, with groups of its parts."""
+        decimal = re.escape(self.decimal)
+        whole = r"\d+"
+        if self.thousands:
+            mark = _THOUSANDS[self.thousands]
+            # Groups of three digits, or of two before the last as in India.
+            whole = rf"(?:\d{{1,3}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}|\d+)"
+        affix = f"(?:{CURRENCY})?" if self.currency else ""
+        after = [affix] if affix else []
+        if self.percent:
+            after.append("%")
+        if self.unit:
+            after.append(re.escape(self.unit))
+        if self.multiples:
+            after.append("(?P<multiple>k|K|m|M|mn|Mn|b|B|bn|Bn)" + _SPACE + affix)
+        following = f"(?P<after>{'|'.join(after)})" if after else "(?P<after>)"
+        return (
+            rf"^(?P<open>\()?{_SPACE}(?P<sign>{_MINUS})?{_SPACE}{affix}{_SPACE}"
+            rf"(?P<inner>{_MINUS})?{_SPACE}"
+            rf"(?P<number>{whole}(?:{decimal}\d*)?|{decimal}\d+)"
+            rf"(?P<exponent>[eE][-+]?\d+)?{_SPACE}(?:{following})?{_SPACE}"
+            r"(?P<close>\))?(?P<trailing>-)?$"
+        )
+
+    def matches(self, texts: pa.Array) -> np.ndarray:
+        """Returns which texts have the form of a number in the notation."""
+        return _matches(texts, self.pattern)
+
+    def parse(self, texts: pa.Array) -> Parsed:
+        """Parses texts; see `Notation.parse`."""
+        readable = self.matches(texts)
+        readable &= _matches(texts, r"^\(") == _matches(texts, r"\)-?$")
+        if self._is_simple(texts):
+            minus = _matches(texts, rf"^\(|^[^\d.,]*{_NEGATIVE}|-$")
+            digits = pc.replace_substring_regex(
+                texts, f"[^0-9{re.escape(self.decimal)}]+", ""
+            )
+            if self.decimal != ".":
+                digits = pc.replace_substring(digits, self.decimal, ".")
+            numbers = self._cast(digits, readable)
+        else:
+            numbers, minus, wrong = self._extract(texts, readable)
+            readable &= ~wrong
+        numbers = np.where(minus, -numbers, numbers)
+        if self.percent:
+            share = self.percent == "all" or _matches(texts, "%")
+            numbers = np.where(share, numbers / 100.0, numbers)
+        return Parsed(np.where(readable, numbers, np.nan), ~readable)
+
+    def _is_simple(self, texts: pa.Array) -> bool:
+        """Whether the digits and the mark of a text are those of its number.
+
+        Then they need not be extracted, which takes several times as long.
+        """
+        if self.multiples or re.search(rf"[0-9{re.escape(self.decimal)}]", self.unit):
+            return False
+        # Exponents, abbreviations with a point, and several signs.
+        others = r"[eE][-+]?\d|[A-Za-z]\.|[-+−(].*[-+−(]"
+        return not _matches(texts, others).any()
+
+    def _cast(self, digits: pa.Array, readable: np.ndarray) -> np.ndarray:
+        none = pa.scalar(None, digits.type)
+        return as_float(pc.if_else(pa.array(readable), digits, none))
+
+    def _extract(
+        self, texts: pa.Array, readable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns numbers without their sign, which are negative, and double signs."""
+        parts = pc.extract_regex(texts, self.pattern)
+
+        def given(name: str) -> np.ndarray:
+            filled = pc.fill_null(pc.not_equal(parts.field(name), ""), False)
+            return filled.to_numpy(zero_copy_only=False)
+
+        digits = parts.field("number")
+        if self.thousands:
+            mark = _THOUSANDS[self.thousands]
+            digits = pc.replace_substring_regex(digits, mark, "")
+        if self.decimal != ".":
+            digits = pc.replace_substring(digits, self.decimal, ".")
+        none = pa.scalar("", digits.type)
+        digits = pc.binary_join_element_wise(digits, parts.field("exponent"), none)
+        numbers = self._cast(digits, readable)
+        signs = given("open").astype(int) + given("sign") + given("inner")
+        minus = given("open") | given("trailing")
+        for name in ("sign", "inner"):
+            negative = pc.is_in(parts.field(name), pa.array(["-", "−"], texts.type))
+            minus |= negative.to_numpy(zero_copy_only=False)
+        if self.multiples:
+            for name in sorted(MULTIPLES):
+                found = pc.fill_null(pc.equal(parts.field("multiple"), name), False)
+                found = found.to_numpy(zero_copy_only=False)
+                numbers = np.where(found, numbers * _MULTIPLES[name], numbers)
+        return numbers, minus, signs + given("trailing") > 1
+
+    def describe(self) -> str:
+        """Describes the notation in a few words."""
+        named = {" ": "spaces", "'": "apostrophes", ",": "commas", ".": "points"}
+        parts = [
+            "currency" if self.currency else "",
+            "per cent" if self.percent else "",
+            f"in {self.unit}" if self.unit else "",
+            "multiples k, M, bn" if self.multiples else "",
+            "decimal comma" if self.decimal == "," else "",
+            f"thousands with {named[self.thousands]}" if self.thousands else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the record as plain JSON values."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
+    found = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    # The array of Arrow is read-only.
+    return found.to_numpy(zero_copy_only=False).copy()

@@ -1,0 +1,47 @@
+"""Texts with an order: `low`, `middle`, `high`."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.notation import NotationKind, Parsed
+
+
+@dataclass(frozen=True)
+class OrderedNotation:
+    """The notation of a column of ordered texts: 0 for the first, 1 for the next.
+
+    Upper and lower case are the same.
+
+    Attributes:
+        levels: The texts, from the least to the greatest.
+        lenient: Whether an unreadable cell counts as missing.
+
+    Example:
+    >>> notation = OrderedNotation(("S", "M", "L"))
+    >>> notation.parse(pa.array(["L", "s", "XL"])).numbers
+    array([ 2.,  0., nan])
+    """
+
+    kind: ClassVar[NotationKind] = "ordered"
+
+    levels: tuple[str, ...]
+    lenient: bool = False
+
+    def parse(self, texts: pa.Array) -> Parsed:
+        """Parses texts; see `Notation.parse`."""
+        levels = pa.array([level.lower() for level in self.levels], texts.type)
+        places = pc.index_in(pc.utf8_lower(texts), value_set=levels)
+        numbers = places.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return Parsed(numbers, np.isnan(numbers))
+
+    def describe(self) -> str:
+        """Describes the notation in a few words."""
+        return " < ".join(self.levels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the record as plain JSON values."""
+        return {"kind": self.kind, **asdict(self), "levels": list(self.levels)}

@@ -1,0 +1,137 @@
+"""Encoding of training rows as float32 numbers."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import tensorflow as tf
+
+from tfbbb.tables.column import Column
+from tfbbb.tables.hashed_text import text_bucket
+from tfbbb.tables.schema import Schema
+from tfbbb.tables.values import MISSING_DATE
+
+_DAY = 86400
+
+
+class RowLayout:
+    """Encodes a training row as float32 numbers: its features, then its target.
+
+    A text is encoded as the index of its category; any other text gets the index after
+    the last category. There are at most 1000 categories or classes, so that each index
+    is exact in single precision. A text of a column with buckets is encoded as its
+    bucket. A date takes two numbers, its day and the second of the day: seconds since
+    1970 are not exact in single precision.
+
+    Example:
+
+    >>> from tfbbb.tables import samples
+    >>> table = samples.diabetes()
+    >>> layout = RowLayout(Schema.infer(table, "progression"))
+    >>> layout.encode(table).shape
+    (442, 11)
+    >>> inputs, targets = layout.decode(layout.encode(table))
+    >>> inputs.shape, targets.shape
+    (TensorShape([442, 10]), TensorShape([442, 1]))
+
+    Args:
+        schema: Schema of the training table.
+    """
+
+    def __init__(self, schema: Schema):
+        self.schema = schema
+
+    @property
+    def width(self) -> int:
+        """Number of float32 numbers of a row."""
+        return sum(map(_width, self.schema.features)) + 1
+
+    def encode(self, table: pa.Table) -> np.ndarray:
+        """Returns the rows of a table, float32 `[n, width]`.
+
+        Raises:
+            TableError: The table does not fit the schema.
+        """
+        columns: list[np.ndarray] = []
+        for column in self.schema.features:
+            columns += _encode_column(column, table)
+        targets = self.schema.targets(table).reshape(-1)
+        return np.stack(
+            [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
+        )
+
+    def decode(self, rows: Any) -> tuple[Any, tf.Tensor]:
+        """Returns the model inputs and the targets of rows `[n, width]`."""
+        rows = tf.convert_to_tensor(rows)
+        targets = self.targets(rows)
+        if self.schema.input_format == "matrix":
+            return rows[:, :-1], targets
+        inputs, place = {}, 0
+        for column in self.schema.features:
+            width = _width(column)
+            inputs[column.name] = _decode_column(column, rows[:, place : place + width])
+            place += width
+        return inputs, targets
+
+    def targets(self, rows: Any) -> Any:
+        """Returns the targets of rows `[n, width]`."""
+        if self.schema.task == "classification":
+            return tf.cast(rows[:, -1], tf.int32)
+        return rows[:, -1:]
+
+
+def _width(column: Column) -> int:
+    return 2 if column.kind == "date" else 1
+
+
+def _encode_column(column: Column, table: pa.Table) -> list[np.ndarray]:
+    values = column.values(table)
+    if column.kind == "numeric":
+        return [values]
+    if column.kind == "date":
+        missing = values == MISSING_DATE
+        parts = np.divmod(np.where(missing, 0, values), _DAY)
+        return [np.where(missing, np.nan, part) for part in parts]
+    if column.buckets:
+        return [text_bucket(values, column.buckets).numpy()]
+    places = pa.compute.index_in(
+        pa.array(values, pa.string()),
+        value_set=pa.array(column.categories, pa.string()),
+    )
+    return [places.fill_null(len(column.categories)).to_numpy()]
+
+
+def _decode_column(column: Column, numbers: Any) -> Any:
+    if column.kind == "date":
+        missing = tf.math.is_nan(numbers[:, 0])
+        day, second = (
+            tf.cast(tf.where(missing, 0.0, numbers[:, part]), tf.int64)
+            for part in (0, 1)
+        )
+        least = tf.constant(MISSING_DATE, tf.int64)
+        return tf.where(missing, least, _DAY * day + second)
+    if column.kind == "numeric":
+        return numbers[:, 0]
+    if column.buckets:
+        texts = tf.constant(_texts_of_buckets(column.buckets))
+    else:
+        # This text is longer than every category, so it equals none.
+        other = "\0" * (1 + max(map(len, column.categories), default=0))
+        texts = tf.constant([*column.categories, other])
+    return tf.gather(texts, tf.cast(numbers[:, 0], tf.int32))
+
+
+@functools.cache
+def _texts_of_buckets(buckets: int) -> list[str]:
+    """Returns a text of each bucket, and the empty text."""
+    texts: dict[int, str] = {buckets: ""}
+    number = 0
+    with tf.init_scope():
+        while len(texts) <= buckets:
+            tried = [str(number + more) for more in range(8 * buckets)]
+            found = text_bucket(tf.constant(tried), buckets).numpy().tolist()
+            texts = {**dict(zip(found, tried, strict=True)), **texts}
+            number += len(tried)
+    return [texts[bucket] for bucket in range(buckets + 1)]

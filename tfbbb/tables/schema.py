@@ -1,0 +1,283 @@
+"""The schema of a table: features, target and task of a model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfbbb.base.task import MIN_ROWS, Task
+from tfbbb.base.types import TableLike
+from tfbbb.tables.column import Column
+from tfbbb.tables.column_names import check_column_exists, check_column_names
+from tfbbb.tables.feature_inference import infer_features, parse_overrides
+from tfbbb.tables.given_table import as_source
+from tfbbb.tables.override import Override
+from tfbbb.tables.relations import Relations
+from tfbbb.tables.row_warnings import RowWarnings
+from tfbbb.tables.table_error import TableError
+from tfbbb.tables.target import (
+    class_targets,
+    fit_target,
+    infer_target,
+    regression_targets,
+)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features and the target of a model, inferred from its training table.
+
+    Attributes:
+        features: The columns that the model reads, in order.
+        target: The column that the model predicts.
+        task: `"regression"` or `"classification"`.
+        classes: The distinct values of the target in order, as text; empty for a
+            regression.
+        left_out: Names of the columns that were left out, each with the reason.
+
+    Example:
+    >>> import pyarrow as pa
+    >>> table = pa.table({"x": range(12), "kind": ["a", None, "b"] * 4,
+    ...                   "y": [0.5 * x for x in range(12)]})
+    >>> schema = Schema.infer(table, "y")
+    >>> schema.task, schema.input_format
+    ('regression', 'columns')
+    >>> [(column.name, column.kind, column.missing) for column in schema.features]
+    [('x', 'numeric', False), ('kind', 'categorical', True)]
+    >>> schema.inputs(table)["kind"][:3]
+    array(['a', '', 'b'], dtype=object)
+    >>> schema.targets(table)[:3].tolist()
+    [[0.0], [0.5], [1.0]]
+    """
+
+    features: tuple[Column, ...]
+    target: Column
+    task: Task
+    classes: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def infer(
+        cls,
+        table: TableLike,
+        target: str,
+        *,
+        task: Task | None = None,
+        features: Sequence[str] | None = None,
+        text_columns: Iterable[str] = (),
+        columns: Mapping[str, str] | None = None,
+        training_rows: npt.ArrayLike | None = None,
+    ) -> "Schema":
+        """Infers the schema of a table.
+
+        A column is one of numbers, booleans, dates, durations or categories, by its
+        type or, for text, by how its cells are written: see `tfbbb.tables.notations`.
+        Of columns that `features` does not name, those are left out from which a model
+        learns nothing (constants, identifiers, duplicates, free text) and copies of
+        the target. Remarks on the columns say what was chosen.
+
+        Kinds, classes and `missing` come from the whole table; means, scales and
+        categories come from the training rows only, so that the model learns nothing
+        from the held-out rows.
+
+        Args:
+            table: Features and target, as a table of pyarrow, pandas or polars, a
+                mapping from column names to values, or a list of rows as mappings.
+            target: Name of the column to predict.
+            task: `"regression"` or `"classification"`. By default classification for
+                text and booleans, regression for numbers. Integers can be classes too.
+            features: Names of the columns to predict from; all others by default.
+            text_columns: Names of features that are categories although their texts
+                look like numbers or dates. Names that are not features are ignored.
+            columns: What columns are, by name, in place of what their cells suggest:
+                `"number"`, `"date:day-first"`, `"ordered:low,middle,high"`,
+                `"ignore"` and so on: see `tfbbb.tables.override.Override`.
+            training_rows: Indices of the training rows, or a mask `[n]`; all rows by
+                default.
+
+        Returns:
+            The schema.
+
+        Raises:
+            TableError: The table cannot be used; the message names the column, the row
+                and the reason.
+            ValueError: `task` has another value.
+        """
+        if task not in (None, "regression", "classification"):
+            raise ValueError(
+                "`task` must be 'regression', 'classification' or None. "
+                f"Received: task={task!r}"
+            )
+        table = as_source(table)
+        check_column_names(table.column_names)
+        if table.num_rows < MIN_ROWS:
+            count = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
+            raise TableError(f"The table has {count}; at least {MIN_ROWS} are needed.")
+        rows = None if training_rows is None else np.asarray(training_rows)
+        check_column_exists(table, target, role="target")
+        required = features is not None
+        if features is None:
+            features = [name for name in table.column_names if name != target]
+        if not features:
+            raise TableError(
+                f"The table has no column other than the target {target!r}."
+            )
+        if target in features:
+            raise TableError(f"The target {target!r} cannot be a feature as well.")
+        check_column_names(features)
+        for name in features:
+            check_column_exists(table, name, role="feature")
+        overrides = parse_overrides(columns or {}, table.column_names)
+        overrides |= {
+            name: Override("text") for name in text_columns if name not in overrides
+        }
+        task, target_column, classes = infer_target(
+            table, target, task, rows, overrides.get(target)
+        )
+        found, left_out = infer_features(
+            table,
+            features,
+            overrides,
+            rows,
+            Relations(table, target_column, task),
+            required=required,
+        )
+        return cls(
+            features=found,
+            target=target_column,
+            task=task,
+            classes=classes,
+            left_out=left_out,
+        )
+
+    def refitted(self, table: TableLike, training_rows: npt.ArrayLike) -> "Schema":
+        """Returns the schema with the statistics and categories of some rows.
+
+        Args:
+            table: The table that the schema was inferred from.
+            training_rows: Indices of the rows, or a mask `[n]`.
+
+        Raises:
+            TableError: A column has no value in these rows, or the target is constant.
+        """
+        source, rows = as_source(table), np.asarray(training_rows)
+        target, _ = fit_target(source, self.target, self.task, rows)
+        return replace(
+            self,
+            features=tuple(column.refitted(source, rows) for column in self.features),
+            target=target,
+        )
+
+    @property
+    def input_format(self) -> Literal["matrix", "columns"]:
+        """`"matrix"` if all features are numbers and none may be missing."""
+        plain = all(c.kind == "numeric" and not c.missing for c in self.features)
+        return "matrix" if plain else "columns"
+
+    @property
+    def text_features(self) -> tuple[str, ...]:
+        """Names of the categorical features."""
+        return tuple(c.name for c in self.features if c.kind == "categorical")
+
+    @property
+    def read_as_text(self) -> tuple[str, ...]:
+        """Names of the columns that must be read from a CSV file as text.
+
+        The notation, not the reader of the file, says what their cells stand for.
+        """
+        columns = (*self.features, self.target)
+        kinds = [c.kind == "categorical" for c in self.features] + [False]
+        return tuple(
+            column.name
+            for column, text in zip(columns, kinds, strict=True)
+            if text or column.notation is not None
+        )
+
+    def inputs(self, table: TableLike) -> np.ndarray | dict[str, np.ndarray]:
+        """Reads the features of a table, in raw units.
+
+        Args:
+            table: A table, as for `infer`, with all feature columns; other columns are
+                ignored.
+
+        Returns:
+            A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
+            dictionary of arrays `[n]` by column name: float32 with NaN for missing
+            numbers, text with `""` for missing, and of dates int64 seconds since 1970
+            with the least int64 for missing. A missing value in a column without one
+            in training is allowed: the model takes it for the mean.
+
+        Raises:
+            TableError: The table lacks a column, or a value is of the wrong kind or
+                infinite.
+        """
+        table = as_source(table)
+        columns = {c.name: c.values(table) for c in self.features}
+        if self.input_format == "matrix":
+            return np.stack(list(columns.values()), axis=-1)
+        return columns
+
+    def warnings(self, table: TableLike) -> list[list[str]]:
+        """Says which values of rows to predict the training rows did not have.
+
+        Args:
+            table: As for `inputs`.
+
+        Returns:
+            For each row a list of sentences, mostly empty: of missing values in columns
+            that had none, values outside the range of training, and unseen categories.
+
+        Raises:
+            TableError: As for `inputs`.
+        """
+        source = as_source(table)
+        columns = {column.name: column.values(source) for column in self.features}
+        return RowWarnings(self.features).find(columns)
+
+    def targets(self, table: TableLike) -> np.ndarray:
+        """Reads the target of a table, in raw units.
+
+        Args:
+            table: A table, as for `infer`, with the target column.
+
+        Returns:
+            float32 `[n, 1]` for a regression, int32 class indices `[n]` for a
+            classification.
+
+        Raises:
+            TableError: The table lacks the column, or a value is missing, of the wrong
+                kind, or not one of the classes.
+        """
+        table = as_source(table)
+        name = self.target.name
+        check_column_exists(table, name, role="target")
+        if self.task == "classification":
+            return class_targets(table, name, self.classes, self.target.notation)
+        numbers = regression_targets(table, name, self.target.notation)
+        return numbers.astype(np.float32)[:, None]
+
+    # Programs may still use these names.
+    inputs_of, targets_of = inputs, targets
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the schema as plain JSON values."""
+        return {
+            "features": [column.to_dict() for column in self.features],
+            "target": self.target.to_dict(),
+            "task": self.task,
+            "classes": list(self.classes),
+            "left_out": dict(self.left_out),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Schema":
+        """Creates a schema from the result of `to_dict`."""
+        return cls(
+            features=tuple(Column.from_dict(column) for column in values["features"]),
+            target=Column.from_dict(values["target"]),
+            task=values["task"],
+            classes=tuple(values["classes"]),
+            left_out=tuple(values.get("left_out", {}).items()),
+        )

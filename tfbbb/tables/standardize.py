@@ -1,0 +1,73 @@
+"""Numeric features in units of their standard deviation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from tfbbb.tables.once_per_row import once_per_row
+
+
+@keras.saving.register_keras_serializable(package="tfbbb")
+class Standardize(keras.layers.Layer):
+    """Standardises numeric columns and marks missing values.
+
+        z = (x - mean) / scale,   0 where x is missing (NaN) or its column constant
+
+    followed by an indicator, 1 where missing and else 0, for each column that may have
+    missing values. `keras.layers.Normalization` does not fit: it does not handle
+    missing values, and its divisor is at least 1e-7 in any unit.
+
+    Args:
+        columns: For each column a dictionary with `mean`, `scale` (positive), and the
+            flags `missing` and `constant`, as in `tfbbb.tables.Column`.
+
+    Input shape:
+        `[n, d]`, raw units.
+
+    Output shape:
+        `[n, d + m]` for `m` columns that may have missing values.
+
+    Example:
+    >>> import numpy as np
+    >>> age = {"mean": 40.0, "scale": 10.0, "missing": True, "constant": False}
+    >>> layer = Standardize([age])
+    >>> np.asarray(layer(np.array([[50.0], [np.nan]])))
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+
+    def __init__(self, columns: Sequence[dict[str, Any]], **kwargs: Any):
+        # Raw units need single precision, also under a mixed-precision policy.
+        super().__init__(autocast=False, **kwargs)
+        self.columns = [dict(column) for column in columns]
+        constant = np.array([column["constant"] for column in self.columns])
+        scale = np.array([column["scale"] for column in self.columns])
+        self._mean = np.array([c["mean"] for c in self.columns], dtype=np.float32)
+        self._scale = np.where(constant, np.inf, scale).astype(np.float32)
+        self._missing = [i for i, c in enumerate(self.columns) if c["missing"]]
+        if not np.all(self._scale > 0):
+            raise ValueError(
+                "Every `scale` must be positive in single precision. "
+                f"Received: scale={scale.tolist()}"
+            )
+
+    def call(self, inputs):
+        return once_per_row(self._encode, inputs)
+
+    def _encode(self, inputs: Any) -> Any:
+        missing = ops.isnan(inputs)
+        outputs = ops.where(missing, 0.0, (inputs - self._mean) / self._scale)
+        if self._missing:
+            indicators = ops.take(missing, self._missing, axis=-1)
+            indicators = ops.cast(indicators, outputs.dtype)
+            outputs = ops.concatenate([outputs, indicators], axis=-1)
+        return ops.cast(outputs, self.compute_dtype)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], input_shape[-1] + len(self._missing))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "columns": self.columns}

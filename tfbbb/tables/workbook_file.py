@@ -1,0 +1,334 @@
+"""Reads a sheet of an Excel workbook or an OpenDocument spreadsheet."""
+
+import datetime
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tfbbb.tables.column_names import check_column_names, list_names
+from tfbbb.tables.csv_types import MISSING_WORDS
+from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
+from tfbbb.tables.table_error import TableError
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineWorkbook
+
+# A workbook is in memory as a whole.
+MAX_BYTES = 2**29
+MAX_CELLS = 2**24
+_MAX_BATCH_ROWS = 2**16
+_PIECE_BYTES = 2**20
+_MOST_TITLES = 20
+# The place of a cell, as in <c r="B7">. A longer place than XFD1048576 is none.
+_PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
+_PLACE_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Where a workbook has its table.
+
+    Attributes:
+        name: Name of the sheet.
+        others: Names of the other sheets.
+        header_row: The number of the row with the names of the columns, from 1.
+
+    Example:
+    >>> print(Sheet("prices", ("notes",), 3).describe())
+    Sheet 'prices', with the names of the columns in row 3. The sheet 'notes' is not
+    read.
+    """
+
+    name: str
+    others: tuple[str, ...] = ()
+    header_row: int = 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the sheet is the only one and begins with the header."""
+        return not self.others and self.header_row == 1
+
+    def describe(self) -> str:
+        """Returns a sentence about the sheet, and one about the other sheets."""
+        text = f"Sheet {self.name!r}"
+        if self.header_row > 1:
+            text += f", with the names of the columns in row {self.header_row}"
+        if len(self.others) == 1:
+            text += f". The sheet {self.others[0]!r} is not read"
+        elif self.others:
+            text += f". The sheets {list_names(self.others)} are not read"
+        return f"{text}."
+
+
+class WorkbookFile:
+    """A sheet of a workbook as record batches.
+
+    The type of a column comes from its cells: numbers without fractions are integers,
+    dates without times are dates, and a column with any text is text. Cells such as
+    `NA` are missing, as in CSV files, and so are cells with errors.
+
+    Args:
+        path: The file.
+        sheet: Name of the sheet; by default the first with rows.
+        text_columns: Columns to read as text, even if their cells are numbers.
+
+    Raises:
+        TableError: `python-calamine` is not installed.
+    """
+
+    def __init__(
+        self, path: Path, *, sheet: str | None = None, text_columns: Iterable[str] = ()
+    ) -> None:
+        _import_calamine()
+        self._path = path
+        self._wanted = sheet
+        self._text_columns = frozenset(text_columns)
+
+    @property
+    def dialect(self) -> Sheet:
+        """Where the workbook has its table."""
+        return self._table[0]
+
+    def header(self) -> list[str]:
+        """Returns the names of the columns."""
+        return [_format(cell) or "" for cell in self._table[1][0]]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields the rows in batches.
+
+        Raises:
+            TableError: The file is not a table.
+        """
+        rows = self._table[1]
+        names = self.header()
+        columns = [
+            _array([row[place] for row in rows[1:]], name in self._text_columns)
+            for place, name in enumerate(names)
+        ]
+        if may_begin_with_index(names) and not RowNumbers().add(columns[0]):
+            check_column_names(names, where=f"{self._path}: ")
+        if len(rows) > 1:
+            batch = pa.RecordBatch.from_arrays(columns, names)
+            for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
+                yield batch.slice(start, _MAX_BATCH_ROWS)
+
+    @cached_property
+    def _table(self) -> tuple[Sheet, list[list[Any]]]:
+        """The sheet, and its rows that are not blank from the header on."""
+        check_size(self._path)
+        calamine = _import_calamine()
+        try:
+            with calamine.CalamineWorkbook.from_path(self._path) as workbook:
+                names = workbook.sheet_names
+                name, above, rows = self._read_sheet(workbook)
+        except calamine.PasswordError:
+            raise TableError(
+                f"{self._path} is protected by a password; save it without one."
+            ) from None
+        except calamine.CalamineError as error:
+            raise TableError(
+                f"{self._path} cannot be read as a spreadsheet: {error}"
+            ) from None
+        used = [any(map(_is_filled, cells)) for cells in zip(*rows, strict=True)]
+        rows = [list(compress(row, used)) for row in rows]
+        start = _find_header(rows)
+        others = tuple(other for other in names if other != name)
+        filled = [row for row in rows[start:] if _count_filled(row)]
+        return Sheet(name, others, above + start + 1), filled
+
+    def _read_sheet(
+        self, workbook: "CalamineWorkbook"
+    ) -> tuple[str, int, list[list[Any]]]:
+        """Returns the name of the sheet, the number of blank rows above, and rows."""
+        names = workbook.sheet_names
+        if self._wanted is not None and self._wanted not in names:
+            raise TableError(
+                f"{self._path} has no sheet {self._wanted!r}; its sheets are "
+                f"{list_names(names)}."
+            )
+        for name in names if self._wanted is None else [self._wanted]:
+            sheet = workbook.get_sheet_by_name(name)
+            if sheet.height * sheet.width > MAX_CELLS:
+                raise _too_many_cells(self._path)
+            rows, start = sheet.to_python(), sheet.start
+            if start is not None and any(map(_count_filled, rows)):
+                return name, start[0], rows
+        raise TableError(
+            f"{self._path} is empty: none of its sheets {list_names(names)} has rows."
+            if self._wanted is None
+            else f"{self._path} has no rows in the sheet {self._wanted!r}."
+        )
+
+
+def check_size(path: Path) -> None:
+    """Raises a `TableError` if a workbook would take too much memory.
+
+    The XML in a small file may be large, and a sheet with cells far apart is a grid of
+    empty cells in memory.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = [
+                file
+                for file in archive.infolist()
+                if file.filename.lower().endswith((".xml", ".rels"))
+            ]
+            if sum(file.file_size for file in files) > MAX_BYTES:
+                raise _too_large(path)
+            left = MAX_BYTES
+            for file in files:
+                left -= _check_file(path, archive, file, left)
+    except zipfile.BadZipFile as error:
+        raise TableError(
+            f"{path} cannot be read as a spreadsheet, whatever its suffix: {error}; "
+            "give it the suffix of its content."
+        ) from None
+    except (NotImplementedError, RuntimeError) as error:
+        raise TableError(f"{path} cannot be read as a spreadsheet: {error}") from None
+
+
+def _check_file(
+    path: Path, archive: zipfile.ZipFile, file: zipfile.ZipInfo, most: int
+) -> int:
+    """Checks the places of the cells in a file; returns its size."""
+    # The archive may state a smaller size than that of the file.
+    stated, file.file_size = file.file_size, most + 2 * _PIECE_BYTES
+    rows = columns = size = 0
+    rest = b""
+    with archive.open(file) as content:
+        while piece := content.read(_PIECE_BYTES):
+            size += len(piece)
+            if size > most:
+                raise _too_large(path)
+            for letters, digits in set(_PLACE.findall(rest + piece)):
+                columns = max(columns, _column_number(letters))
+                rows = max(rows, int(digits))
+            rest = piece[-_PLACE_BYTES:]
+            if rows * columns > MAX_CELLS:
+                raise _too_many_cells(path)
+    file.file_size = stated
+    return size
+
+
+def _column_number(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+def _too_large(path: Path) -> TableError:
+    return TableError(
+        f"{path} holds more than {MAX_BYTES} bytes of XML, which is too large for a "
+        "spreadsheet; save the table as CSV or Parquet."
+    )
+
+
+def _too_many_cells(path: Path) -> TableError:
+    return TableError(
+        f"{path} has a sheet of more than {MAX_CELLS} cells, empty ones included; "
+        "delete cells far from the table, or save the table as CSV or Parquet."
+    )
+
+
+def _import_calamine() -> Any:
+    try:
+        import python_calamine
+    except ModuleNotFoundError:
+        raise TableError(
+            "Reading .xlsx and .ods files needs python-calamine: "
+            "pip install 'tfbbb[excel]', or save the table as CSV."
+        ) from None
+    return python_calamine
+
+
+def _find_header(rows: Sequence[Sequence[Any]]) -> int:
+    """Returns the index of the header.
+
+    It is the first row that is not blank, unless the row is a title: it has one cell,
+    and a row below has distinct texts in all columns.
+    """
+    first = next(start for start, row in enumerate(rows) if _count_filled(row))
+    width = len(rows[first])
+    titles = 0
+    for start in range(first, len(rows) - 1):
+        filled = _count_filled(rows[start])
+        if filled == width and width > 1:
+            are_texts = all(isinstance(cell, str) for cell in rows[start])
+            are_distinct = len(set(rows[start])) == width
+            return start if are_texts and are_distinct else first
+        titles += filled > 0
+        if filled > 1 or titles > _MOST_TITLES:
+            return first
+    return first
+
+
+def _count_filled(row: Sequence[Any]) -> int:
+    return sum(map(_is_filled, row))
+
+
+def _is_filled(cell: Any) -> bool:
+    return not isinstance(cell, str) or bool(cell.strip())
+
+
+def _array(cells: Sequence[Any], is_text: bool) -> pa.Array:
+    values = [
+        None if isinstance(cell, str) and cell.strip() in MISSING_WORDS else cell
+        for cell in cells
+    ]
+    type_ = _column_type({type(value) for value in values if value is not None})
+    if is_text or pa.types.is_string(type_):
+        return pa.array([_format(value) for value in values], pa.string())
+    if pa.types.is_floating(type_) and all(
+        value is None or _is_whole(value) for value in values
+    ):
+        return pa.array(values, type_).cast(pa.int64())
+    if pa.types.is_timestamp(type_):
+        values = [value and _datetime(value) for value in values]
+    return pa.array(values, type_)
+
+
+def _column_type(kinds: set[type]) -> pa.DataType:
+    if not kinds:
+        return pa.null()
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds <= {int, float}:
+        return pa.float64()
+    if kinds == {datetime.date}:
+        return pa.date32()
+    if kinds <= {datetime.date, datetime.datetime}:
+        return pa.timestamp("us")
+    if kinds == {datetime.time}:
+        return pa.time64("us")
+    if kinds == {datetime.timedelta}:
+        return pa.duration("us")
+    return pa.string()
+
+
+def _datetime(value: datetime.date) -> datetime.datetime:
+    if isinstance(value, datetime.datetime):
+        return value
+    return datetime.datetime.combine(value, datetime.time())
+
+
+def _format(value: Any) -> str | None:
+    """Returns the text of a cell as a CSV file would have it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and _is_whole(value):
+        return str(int(value))
+    return str(value)
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) < 2**53

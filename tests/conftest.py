@@ -37,6 +37,6 @@ def fixed_seed() -> None:
 
     # Seeding TensorFlow also drops every compiled function, and tests that share a
     # model would compile it anew. Only random ops with a state of their own need that;
-    # `tests/compat` alone has such ops.
+    # `tests/lab/compat` alone has such ops.
     with mock.patch.object(context.pywrap_tfe, "TFE_ContextClearCaches"):
         sys.modules["keras"].utils.set_random_seed(0)

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import tfbbb
 from tests.documents import GALLERY, PAGES, ROOT, prose
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -49,3 +50,15 @@ def test_the_readme_links_to_every_page():
 def test_the_gallery_links_to_its_pages():
     links = {f"docs/{link}" for link in _LINK.findall(prose("docs/gallery.md"))}
     assert set(GALLERY) <= links
+
+
+def test_the_table_of_stability_has_every_public_name():
+    rows = re.findall(
+        r"^\| (?:stable|experimental) \| (.*) \|$",
+        PAGES["docs/architecture.md"].read_text(),
+        re.MULTILINE,
+    )
+    assert len(rows) == 2
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    public = {name for name in dir(tfbbb) if not name.startswith("__")}
+    assert sorted(named) == sorted(public)

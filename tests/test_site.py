@@ -19,6 +19,8 @@ from tests.documents import ROOT
         ("docs/gallery/bandit.md", "../keras.md", "../keras.md"),
         ("docs/which.md", "../benchmarks/README.md", "benchmarks/README.md"),
         ("docs/keras.md", "../tfbbb/layers", "api/tfbbb.layers.md"),
+        ("docs/keras.md", "../tfbbb/bayes/priors", "api/tfbbb.priors.md"),
+        ("docs/keras.md", "../tfbbb/lab/evidence", "api/tfbbb.lab.evidence.md"),
         ("README.md", "docs/intervals.png", "intervals.png"),
         ("docs/keras.md", "#layers", "#layers"),
     ],

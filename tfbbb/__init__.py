@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfbbb.training.tuning import tune
 
 # The modules and folders that programs use by these names, and where they are.
-_MODULES = {
+MODULES = {
     "callbacks": "tfbbb.model.callbacks",
     "client": "tfbbb.client",
     "compression": "tfbbb.model.compression",
@@ -77,8 +77,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
+    if name in MODULES:
+        return importlib.import_module(MODULES[name])
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     special = (name for name in globals() if name.startswith("__"))
-    return sorted({*special, *_MODULES, *_HOMES})
+    return sorted({*special, *MODULES, *_HOMES})
 
 
 if sys.modules.get("keras") is not None:

@@ -33,7 +33,7 @@ CONTENTS = {
     ),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),
     "Reference": ("api/index", "benchmarks/README", "benchmarks/RESULTS"),
-    "Inside": ("architecture", "CONTRIBUTING", "CHANGELOG"),
+    "Inside": ("architecture", "CONTRIBUTING", "SECURITY", "CHANGELOG"),
 }
 # Inline styles of Furo and Sphinx, as attributes or left out.
 _STYLES_OF_THE_THEME = {

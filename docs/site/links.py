@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import tfbbb
 from tests.documents import PAGES
 
 # A link, outside of code.
@@ -24,13 +25,25 @@ def site_link(page: str, target: str) -> str | None:
     if str(found) in PAGES:
         to = page_of_site(str(found))
     elif found.parts[0] == "tfbbb":
-        to = f"api/{'.'.join(found.parts[:2])}.md"
+        to = f"api/{_public_name('.'.join(found.parts))}.md"
     elif found.suffix in (".png", ".svg"):
         to = page_of_site(str(found))
     else:
         return None
     start = Path(page_of_site(page)).parent
     return os.path.relpath(to, start) + hash_ + anchor
+
+
+def _public_name(module: str) -> str:
+    """Returns the name by which programs use a module or the folder that it is in.
+
+    >>> _public_name("tfbbb.bayes.posteriors"), _public_name("tfbbb.lab.evidence.elbo")
+    ('tfbbb.posteriors', 'tfbbb.lab.evidence')
+    """
+    for name, home in tfbbb.MODULES.items():
+        if name != "lab" and f"{module}.".startswith(f"{home}."):
+            return f"tfbbb.{name}"
+    return ".".join(module.split(".")[:3])
 
 
 def with_site_links(page: str, text: str) -> str:

@@ -10,15 +10,18 @@ _WITH_INHERITED = ("tfbbb", "tfbbb.sklearn")
 
 
 def modules() -> dict[str, ModuleType]:
-    """Returns the public modules of the package by name."""
-    packages = {f"tfbbb.{name}": getattr(tfbbb, name) for name in dir(tfbbb)}
-    packages = {k: v for k, v in packages.items() if isinstance(v, ModuleType)}
+    """Returns the public modules of the package by the names that programs use."""
+    found = {
+        **{f"tfbbb.{name}": getattr(tfbbb, name) for name in dir(tfbbb)},
+        **{f"tfbbb.lab.{name}": getattr(tfbbb.lab, name) for name in dir(tfbbb.lab)},
+    }
+    packages = {k: v for k, v in found.items() if isinstance(v, ModuleType)}
     return {"tfbbb": tfbbb} | packages
 
 
 def reference(name: str, module: ModuleType) -> str:
     """Returns the reference page of a module; names of `tfbbb` have theirs there."""
-    lines = [f".. automodule:: {name}"]
+    lines = [f".. automodule:: {module.__name__}"]
     if name in _WITH_INHERITED:
         lines.append("   :inherited-members:")
     elsewhere = sorted({*getattr(module, "__all__", ())} & {*tfbbb.__all__})

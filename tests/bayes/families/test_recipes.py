@@ -12,7 +12,7 @@ import pytest
 def answers(tmp_path_factory):
     """What a program finds that adds a posterior and a likelihood."""
     directory = tmp_path_factory.mktemp("added")
-    program = [sys.executable, "-m", "tests.families.added.train", str(directory)]
+    program = [sys.executable, "-m", "tests.bayes.families.added.train", str(directory)]
     subprocess.run(program, check=True)
     return json.loads((directory / "answers.json").read_text())
 

@@ -1,6 +1,6 @@
 """Adds the families to the tables, and trains and exports a network of them.
 
-    python -m tests.families.added.train DIRECTORY
+    python -m tests.bayes.families.added.train DIRECTORY
 
 A program of its own, because the tables of other tests must stay as they are. It writes
 what it finds to `answers.json` in the directory.
@@ -26,7 +26,7 @@ def add_families() -> None:
     assert "tensorflow" not in sys.modules
 
     for package in (tfbbb.posteriors, tfbbb.likelihoods):
-        folder = Path(__file__).parent / package.__name__.removeprefix("tfbbb.")
+        folder = Path(__file__).parent / package.__name__.rpartition(".")[2]
         package.__path__.append(str(folder))
 
 

@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched docs test test-slow mutations screenshots helm lint format lock clean
+.PHONY: help install demo serve check touched docs test test-all tested test-slow mutations screenshots helm lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -22,13 +22,22 @@ check: install ## Lint, and run the tests nearest to what differs from HEAD (BAS
 touched: install
 	$(BIN)/python -m tests.touched $(BASE)
 
-test: install ## Check formatting, lint and types beside running the tests
+test: SELECTED = not slow and not outer
+test: tested ## Check formatting, lint and types, and test kit, tables and service
+
+test-all: SELECTED = not slow
+test-all: tested ## The same, with the lab, benchmarks, gallery, page, Ray and deployment
+
+# The files keep their servers and trained models for themselves; the durations of all tests
+# are kept in build/tests.xml.
+tested: install
 	@$(MAKE) --no-print-directory lint & status=0; \
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not slow" || status=1; \
+	$(BIN)/pytest --numprocesses=2 --dist=loadfile --junit-xml=build/tests.xml \
+		-m "$(SELECTED)" || status=1; \
 	wait $$! || { echo "The linter or the type checker failed: see above."; status=1; }; \
 	exit $$status
 
-test-slow: install ## Run the long tests, of which `test` runs a short form
+test-slow: install ## Run the long tests, of which the others run a short form
 	$(BIN)/pytest -m slow --timeout=7200
 
 docs: install ## Build the documentation site, which the service has at /guide

@@ -21,6 +21,26 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 gc.set_threshold(20_000, 10, 10)
 
 
+# What `make test` leaves to `make test-all`: the lab, and what takes browsers, clusters,
+# proxies or programs of their own. Paths of files and folders.
+OUTER = (
+    "tfbbb/lab/",
+    "tests/benchmarks/",
+    "tests/deployment/",
+    "tests/lab/",
+    "tests/service/job_process/test_ray_",
+    "tests/service/replicas/",
+    "tests/service/web/",
+    "tests/test_packages.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(OUTER) or "docs/gallery" in item.name:
+            item.add_marker("outer")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def no_compiled_functions() -> None:
     """Starts a module without the functions that TensorFlow compiled for others."""

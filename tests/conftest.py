@@ -21,8 +21,8 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 gc.set_threshold(20_000, 10, 10)
 
 
-# What `make test` leaves to `make test-all`: the lab, and what takes browsers, clusters,
-# proxies or programs of their own. Paths of files and folders.
+# What `make test` leaves to `make test-all`: the lab, and what takes browsers,
+# clusters, proxies or programs of their own. Paths of files and folders.
 OUTER = (
     "tfbbb/lab/",
     "tests/benchmarks/",
@@ -36,9 +36,18 @@ OUTER = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.nodeid.startswith(OUTER) or "docs/gallery" in item.name:
             item.add_marker("outer")
+        if item.get_closest_marker("few"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        kept = min(found[0].get_closest_marker("few").args[0], len(found))
+        places = {round(i * len(found) / kept) for i in range(kept)}
+        for place, item in enumerate(found):
+            if place not in places:
+                item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True, scope="module")

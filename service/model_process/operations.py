@@ -88,7 +88,7 @@ class Operations:
         return operation(request.body, **arguments)
 
     def _heartbeat(self, body: bytes | bytearray) -> Frame:
-        return Frame({"is_importing": not self._registry.has_imported})
+        return Frame({"is_importing": self._registry.is_importing})
 
     def _keep(self, body: bytes | bytearray, names: Sequence[str] | None) -> Frame:
         """Reports the state of the process, and makes it the home of some models.

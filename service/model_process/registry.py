@@ -13,7 +13,7 @@ from service.model_process.adoption import Ledger
 from service.model_process.copies import VersionCopies
 from service.model_process.version import ServedVersion, fingerprint, import_tensorflow
 from service.shared.errors import Unavailable, UnknownModel
-from service.shared.store import Store
+from service.shared.store import STAGING, Store
 from tfbbb.base.texts import MOST_VERSIONS, is_model_name
 from tfbbb.export.versions import version_number
 
@@ -41,8 +41,8 @@ class ModelRegistry:
             on demand.
 
     Attributes:
-        has_imported: Whether TensorFlow is imported, which may hold the interpreter for
-            many seconds.
+        is_importing: Whether TensorFlow is being imported, which may hold the
+            interpreter for many seconds.
         has_refreshed: Whether the directory was read once.
         settled: Names of the models whose versions are loaded or known to be broken.
     """
@@ -68,23 +68,39 @@ class ModelRegistry:
         # Held for each change of `_homed`, `settled`, `_latest` and `_kept`.
         self._changing = threading.Lock()
         self.has_refreshed = False
-        self.has_imported = False
+        self.is_importing = False
+        self._has_imported = False
         self._misplaced: set[Path] = set()
 
     def watch(self, stop: threading.Event, poll_seconds: float) -> None:
-        """Refreshes until `stop` is set."""
-        import_tensorflow()
-        # The half million objects of TensorFlow live until the process ends. A garbage
-        # collection that visited them would hold up every prediction for 0.3 s.
-        gc.freeze()
-        self.has_imported = True
+        """Refreshes until `stop` is set.
+
+        TensorFlow is imported once there is a model, or one that is being written.
+        """
         while not stop.is_set():
             self._must_refresh.clear()
+            if not self._has_imported and self._has_models():
+                self._import_tensorflow()
             try:
                 self.refresh(stop)
             except Exception:
                 logger.exception("could not read the models in %s", self.root)
             self._must_refresh.wait(poll_seconds)
+
+    def _has_models(self) -> bool:
+        with contextlib.suppress(Unavailable, OSError):
+            self._copies.fetch_newest()
+            staged = (self.root / STAGING).glob("*")
+            return bool(self._directories()) or any(staged)
+        return False
+
+    def _import_tensorflow(self) -> None:
+        self.is_importing = True
+        import_tensorflow()
+        # The half million objects of TensorFlow live until the process ends. A garbage
+        # collection that visited them would hold up every prediction for 0.3 s.
+        gc.freeze()
+        self._has_imported, self.is_importing = True, False
 
     def keep(self, names: Collection[str]) -> None:
         """Makes this process the home of some models, which the next refresh loads.

@@ -127,6 +127,7 @@ class ServedVersion:
             return model
         with _loading:
             if self._model is None and self._may_try:
+                tensorflow_startup.import_tensorflow()
                 self._load()
             if self._model is None:
                 raise Unavailable(

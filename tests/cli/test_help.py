@@ -66,6 +66,7 @@ def test_the_shell_completes_commands(monkeypatch):
     assert done.stdout.split() == ["datasets"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "command",
     [

@@ -93,6 +93,7 @@ def test_a_service_is_interrupted(tmp_path):
     assert stderr.endswith(f"Finished server process [{process.pid}]\n")
 
 
+@pytest.mark.slow
 def test_the_demo_is_interrupted_with_its_service(tmp_path):
     with running("demo", directory=tmp_path, **WITHOUT_CHILDREN) as process:
         assert process.stdout.readline() == "starting the service\n"

@@ -103,6 +103,7 @@ class KerasContractTest(testing.TestCase):
             )
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize(
     ("kind", "arguments", "options", "data_format"),
     [

@@ -60,6 +60,7 @@ def case(request):
     return predicted(*request.param)
 
 
+@pytest.mark.few(13)
 def test_moments_are_those_of_the_mixture(case):
     likelihood, prediction, outputs, _ = case
     means, noise = (getattr(likelihood, name)(outputs).numpy() for name in MOMENTS)
@@ -88,6 +89,7 @@ def test_density_is_the_average_over_the_draws(case):
     )
 
 
+@pytest.mark.few(13)
 def test_distribution_function_is_averaged_and_its_inverse_is_the_quantile(case):
     likelihood, prediction, outputs, _ = case
     if not likelihood.ordered:
@@ -112,6 +114,7 @@ def test_distribution_function_is_averaged_and_its_inverse_is_the_quantile(case)
             np.testing.assert_allclose(average, level, rtol=1e-6)
 
 
+@pytest.mark.few(13)
 def test_samples_have_the_shape_and_the_mean_of_targets(case):
     likelihood, prediction, _, y = case
     drawn = prediction.sample(2000)

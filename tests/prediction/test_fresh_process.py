@@ -5,6 +5,8 @@ import io
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
 import keras, numpy as np, tfbbb
@@ -45,6 +47,7 @@ for options in (
 """
 
 
+@pytest.mark.slow
 def test_answers_are_the_same_in_another_process(monkeypatch):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "0", "at once"],

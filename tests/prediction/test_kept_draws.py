@@ -89,6 +89,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("change", "method"),
     [

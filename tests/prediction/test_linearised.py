@@ -114,6 +114,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("network", LOOPS.values(), ids=LOOPS)
 def test_loops_are_linearised_as_finite_differences(network):
     keras.utils.set_random_seed(0)

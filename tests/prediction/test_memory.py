@@ -29,6 +29,7 @@ def model():
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("method", ["local", "weight", "moments"])
 @pytest.mark.parametrize(
     "megabytes", [1e-4, pytest.param(0.005, marks=pytest.mark.slow), 0.05]
@@ -70,6 +71,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_whatever_the_number_of_rows_and_samples():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "local", "weight"],

@@ -77,6 +77,7 @@ def network_and_draws(name):
     return model, brute_force_draws(model, X, 300 if name in SLOW else 1500)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_draws_are_those_of_ordinary_calls(name):
     model, loop = network_and_draws(name)
@@ -119,6 +120,7 @@ def test_pre_activations_are_drawn_of_independent_normals_alone():
         assert last.is_local
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name not in SLOW])
 def test_draws_of_members_are_those_of_each_alone(name):
     model = network(name, members=2)
@@ -128,6 +130,7 @@ def test_draws_of_members_are_those_of_each_alone(name):
         assert_same_moments(drawn[member::2], loop[:, 3 * member : 3 * member + 3])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "point"])
 def test_rows_and_draws_do_not_depend_on_their_neighbours(name):
     model = network(name)

@@ -80,6 +80,7 @@ def simulated():
     return transforms, ranks
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_new_targets_are_uniform_under_the_predictive_distribution(simulated, method):
     transforms = np.array(simulated[0][method])

@@ -52,6 +52,7 @@ def answers():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(3), ids=["weight", "linearised", "gradient"])
 def test_convolutions_need_no_onednn(answers, index):
     # Single precision, summed in another order.

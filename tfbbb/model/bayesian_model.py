@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras import tree
 
 # They register classes that a saved model may hold.
-import tfbbb.model.losses  # noqa: F401
+import tfbbb.model.losses
 import tfbbb.tables.features  # noqa: F401
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.call_context import call_with, current_call

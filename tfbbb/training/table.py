@@ -1,59 +1,32 @@
 """Trains the model of a spec on a table, and measures it on held-out rows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import ArrayLike, TableLike
-from tfbbb.judging.evaluation import PredictedRows
-from tfbbb.judging.evaluation.judgement import (
-    LEARNED_NOTHING,
-    STANDARD_ERRORS,
-    beats_constant,
-)
-from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
-from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.training_rows import warn_if_far_from_rows
-from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
-from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
-from tfbbb.training.continuation import check_continuation
-from tfbbb.training.convergence import describe_convergence
-from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.devices import training_strategy
-from tfbbb.training.epistemic_reference import epistemic_reference
-from tfbbb.training.held_out import drift_reference
-from tfbbb.training.judging import judge_training
-from tfbbb.training.left_out_error import most_likely
-from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
-from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
-from tfbbb.training.plan import (
-    TrainingPlan,
-    cross_fitting_repeats,
-    kl_schedule_at,
+from tfbbb.training.pipeline import (
+    Run,
+    calibrate_model,
+    judge_model,
+    make_plan,
+    prepare_rows,
+    train_networks,
 )
-from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
-from tfbbb.training.recalibration import calibrate, make_recalibration
-from tfbbb.training.recipe import describe_recipe
-from tfbbb.training.spec import JobSpec, ModelSpec
-from tfbbb.training.spec.families import LikelihoodPart
-from tfbbb.training.target_likelihood import (
-    MOST_ROWS,
-    LikelihoodChoice,
-    choose_likelihood,
-)
+from tfbbb.training.spec import JobSpec
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
-from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
+
+STEPS = (prepare_rows, make_plan, train_networks, calibrate_model, judge_model)
 
 
 def train_table(
@@ -148,204 +121,33 @@ def train_table(
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
     limit = TimeLimit(spec.training.max_seconds)
-    choice = None
-    source: Any = table if isinstance(table, TableScan) else as_source(table)
     weights = None if row_weights is None else _checked_weights(row_weights)
-    training, parent = spec.training, None
-    if weights is not None and training.partitions is not None:
+    if weights is not None and spec.training.partitions is not None:
         raise ValueError(
             "Rows in partitions have no weights: leave `row_weights` or `partitions` "
-            f"out. Received: partitions={training.partitions}"
+            f"out. Received: partitions={spec.training.partitions}"
         )
-    strategy = training_strategy(training.devices)
-    if start_from is None:
-        prepared = prepare(source, spec, directory=directory, row_weights=weights)
-        choice = _choose_likelihood(spec, prepared)
-        plan = _plan(spec, prepared, choice)
-        with strategy.scope():
-            models = _make_networks(plan, prepared, training.seed)
-    else:
-        parent = (
-            start_from
-            if isinstance(start_from, ParentVersion)
-            else ParentVersion.read(start_from)
-        )
-        check_continuation(spec, parent.record, source.schema.names)
-        spec = _continued(spec, parent.record.spec.model)
-        prepared = prepare(source, spec, parent.record.schema, directory, weights)
-        plan = _plan(spec, prepared)
-        with strategy.scope():
-            models = [parent.network(training.seed)]
-    _adapt(models, prepared)
-    make_recalibration(spec.recalibration, models[0].likelihood, prepared.schema)
-    members = MemberRows.draw(
-        prepared.rows.num_rows,
-        plan.temperatures,
-        plan.group_size,
-        plan.repeats,
-        seed=training.seed,
-        classes=prepared.rows.targets()
-        if prepared.schema.task == "classification"
-        else None,
-        groups=prepared.groups,
-        row_weights=prepared.weights,
+    run = Run(
+        source=table if isinstance(table, TableScan) else as_source(table),
+        spec=spec,
+        weights=weights,
+        parent=start_from
+        if start_from is None or isinstance(start_from, ParentVersion)
+        else ParentVersion.read(start_from),
+        name_of_parent=str(getattr(start_from, "sha256", start_from)),
+        strategy=training_strategy(spec.training.devices),
+        limit=limit,
+        directory=directory,
+        checkpoint_seconds=checkpoint_seconds,
+        ray_address=ray_address,
+        xla=xla,
+        validate_left_out=validate_left_out,
+        report=report,
+        should_stop=should_stop,
     )
-    partitions, outcomes = None, {}
-    progress = ProgressOfTurns(report)
-
-    def train_with(
-        number: int, part: LikelihoodPart | None, limit: TimeLimit
-    ) -> list[Candidate]:
-        networks, of_this, checkpoints = models, plan, directory
-        if number:
-            assert choice is not None
-            assert part is not None
-            of_this = _plan(spec, prepared, replace(choice, likelihood=part))
-            with strategy.scope():
-                networks = _make_networks(of_this, prepared, training.seed)
-            _adapt(networks, prepared)
-            if directory is not None:
-                checkpoints = directory / f"likelihood_{number + 1}"
-        progress.begin(number, part)
-        return train_candidates(
-            networks,
-            of_this,
-            prepared,
-            members,
-            training,
-            limit,
-            directory=checkpoints,
-            checkpoint_seconds=checkpoint_seconds,
-            fingerprint=f"{spec.model_dump_json()} {_name(start_from)} {number}",
-            xla=xla,
-            validate_left_out=validate_left_out,
-            report=progress,
-            should_stop=should_stop,
-        )
-
-    if training.partitions is None:
-        turns = train_in_turn(choice, train_with, limit)
-        candidates, outcomes = turns.candidates, turns.outcomes
-    else:
-        candidate, partitions = _training_in_partitions()(
-            models[0],
-            plan,
-            prepared,
-            training,
-            part_rows=source.part_rows if isinstance(source, TableScan) else (),
-            max_seconds=limit.of_steps(0, networks=1, taken=0.0),
-            ray_address=ray_address,
-            report=report,
-            should_stop=should_stop,
-        )
-        candidates = [candidate]
-    best = most_likely(candidates)
-    model, chosen, schedule = best.model, best.choice, plan.schedule
-    if len(plan.temperatures) > 1 and chosen is not None:
-        schedule = kl_schedule_at(chosen.best.temperature)
-    inputs, targets, measured_weights = measured_rows(prepared, members)
-    calibrated = calibrate(
-        model,
-        spec.recalibration,
-        prepared.schema,
-        inputs,
-        targets,
-        None if members.folds is None else chosen,
-        measured_weights,
-    )
-    if not np.all(np.isfinite(list(calibrated.metrics.values()))):
-        raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
-    places = prepared.held_out_rows if members.folds is None else prepared.training_rows
-    scored = PredictedRows.score(
-        calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
-    )
-    apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob)
-    scored = replace(scored, tells_rows_apart=apart)
-    judgement, baselines = judge_training(
-        prepared.schema,
-        prepared.rows,
-        members.folds,
-        inputs,
-        targets,
-        scored,
-        discrete=model.likelihood.discrete,
-        places=places,
-        parent=None
-        if parent is None
-        else PredictedRows.score(
-            parent.model(training.seed).predictive(inputs), targets
-        ),
-    )
-    convergence = describe_convergence(
-        best.outcome.losses,
-        np.zeros((0, 2)) if chosen is None else chosen.gaps,
-        None
-        if prepared.schema.task == "classification"
-        else calibrated.uncalibrated.aleatoric,
-        targets,
-        getattr(model.likelihood, "resolution", None),
-    )
-    judgement["convergence"] = convergence
-    network = best.network.model_copy(update={"members": plan.group_size})
-    update: dict[str, Any] = {"learning_rate": plan.learning_rate}
-    if partitions is None:
-        update["kl_schedule"] = schedule
-    recipe = {
-        **describe_recipe(
-            plan, prepared, members, candidates, best, len(targets), outcomes
-        ),
-        "rows_without_target": prepared.rows_without_target,
-        **({} if partitions is None else {"partitions": partitions}),
-        **({} if training.max_seconds is None else {"seconds": limit.elapsed}),
-    }
-    ended = []
-    if recipe["out_of_time"]:
-        steps = "1 step" if recipe["steps"] == 1 else f"{recipe['steps']} steps"
-        ended = [
-            f"`max_seconds` = {training.max_seconds:g} ended the training after "
-            f"{steps}: with more time the model may be better."
-        ]
-    # After a few steps, better probabilities may come from the likelihood alone, and a
-    # little less error from chance.
-    compared = judgement["comparisons"]
-    judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
-    judgement["becomes_latest"] = judgement["learned"] or spec.latest == "always"
-    useless = [] if judgement["learned"] else [LEARNED_NOTHING]
-    for kind in ("sentences", "warnings"):
-        judgement[kind] += [*convergence["warnings"], *useless, *ended]
-    return TrainedTable(
-        model=model,
-        schema=prepared.schema,
-        spec=spec.model_copy(
-            update={"model": network, "training": training.model_copy(update=update)}
-        ),
-        num_training_rows=prepared.rows.num_rows,
-        held_out_rows=prepared.held_out_rows,
-        metrics=calibrated.metrics,
-        log_likelihoods=scored.log_prob,
-        recalibration_choice=calibrated.choice,
-        recipe=recipe,
-        judgement=judgement,
-        baselines=baselines,
-        epistemic_reference=epistemic_reference(
-            model, members, inputs, len(targets), spec.abstain_above
-        ),
-        drift_reference=None
-        if members.folds is not None
-        else drift_reference(calibrated.prediction, targets),
-        report=VersionReport.measure(
-            model,
-            prepared.schema,
-            baselines,
-            calibrated,
-            recipe,
-            judgement,
-            inputs,
-            targets,
-            places,
-            seconds=limit.of_report(),
-        ),
-    )
+    for step in STEPS:
+        run = step(run)
+    return run.trained()
 
 
 def _checked_weights(given: ArrayLike) -> np.ndarray | None:
@@ -363,66 +165,3 @@ def _checked_weights(given: ArrayLike) -> np.ndarray | None:
         )
     warn_if_far_from_rows(weights, "", stacklevel=3)
     return None if np.all(weights == 1) else weights
-
-
-def _name(parent: Path | ParentVersion | None) -> str:
-    return parent.sha256 if isinstance(parent, ParentVersion) else str(parent)
-
-
-def _plan(
-    spec: JobSpec, prepared: Prepared, likelihood: LikelihoodChoice | None = None
-) -> TrainingPlan:
-    targets = prepared.rows.targets()
-    repeats = 0
-    if not len(prepared.held_out_rows):
-        repeats = cross_fitting_repeats(spec, len(targets))
-    return TrainingPlan.from_spec(spec, prepared.schema, targets, repeats, likelihood)
-
-
-def _choose_likelihood(spec: JobSpec, prepared: Prepared) -> LikelihoodChoice | None:
-    """Returns the likelihood of a target of numbers, unless the spec names one."""
-    if spec.model.likelihood is not None or prepared.schema.task != "regression":
-        return None
-    rows, seed = prepared.rows, spec.training.seed
-    batches = rows.batches(MOST_ROWS, seed=seed).take(1)
-    inputs, targets, *_ = batches.as_numpy_iterator().next()
-    every = np.concatenate([rows.targets(), prepared.held_out[1]])
-    return choose_likelihood(inputs, targets, others=every, seed=seed)
-
-
-def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:
-    """Returns a spec with the parent's network, at temperature 1."""
-    schedule = spec.training.kl_schedule or kl_schedule_at(1.0)
-    training = spec.training.model_copy(update={"kl_schedule": schedule})
-    return spec.model_copy(update={"model": network, "training": training})
-
-
-def _make_networks(
-    plan: TrainingPlan, prepared: Prepared, seed: int
-) -> list[BayesianModel]:
-    """Makes the networks of a plan, with the members of all temperatures."""
-    return [
-        make_network(
-            prepared.schema,
-            network.model_copy(update={"members": plan.num_members}),
-            seed=seed,
-        )
-        for network in plan.networks.values()
-    ]
-
-
-def _adapt(models: Sequence[BayesianModel], prepared: Prepared) -> None:
-    """Adapts the likelihoods to the training targets."""
-    try:
-        for model in models:
-            model.likelihood.adapt(prepared.rows.targets())
-    except ValueError as error:
-        name = prepared.schema.target.name
-        raise TableError(f"The target {name!r} cannot be learned: {error}") from None
-
-
-def _training_in_partitions() -> Callable[..., tuple[Candidate, dict[str, Any]]]:
-    """Returns the training in partitions, which is experimental, by its name."""
-    module = import_module("tfbbb.lab.distributed.table_training")
-    step: Callable[..., tuple[Candidate, dict[str, Any]]] = module.train_in_partitions
-    return step

@@ -79,8 +79,8 @@ class Watchdog:
                         return
                     if (response := receive(stream)) is None:
                         return
-                    if not response.header["is_importing"]:
-                        seconds = self._seconds
+                    importing = response.header["is_importing"]
+                    seconds = _SECONDS_TO_IMPORT if importing else self._seconds
                     self._stopping.wait(self._seconds / 3)
 
     def _is_answered(

@@ -110,6 +110,7 @@ def test_every_argument_is_restored_from_json(name, arguments):
     assert set(accepted) - optional - {"self", "kwargs"} <= set(again.get_config())
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_quantile_inverts_the_distribution_function(name, arguments):
     likelihood = built(name, arguments, num_targets=2)
@@ -122,6 +123,7 @@ def test_quantile_inverts_the_distribution_function(name, arguments):
     np.testing.assert_allclose(found, np.broadcast_to(levels, found.shape), rtol=1e-8)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_density_is_the_derivative_of_the_distribution_function(name, arguments):
     likelihood = built(name, arguments)
@@ -135,6 +137,7 @@ def test_density_is_the_derivative_of_the_distribution_function(name, arguments)
     np.testing.assert_allclose(likelihood.prob(values, outputs), derivative, rtol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("name", "arguments"), INTEGERS)
 def test_quantile_is_the_least_integer_that_reaches_the_level(name, arguments):
     likelihood = built(name, arguments)
@@ -153,6 +156,7 @@ def test_quantile_is_the_least_integer_that_reaches_the_level(name, arguments):
         )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_mean_variance_and_entropy_are_integrals_of_the_density(name, arguments):
     likelihood = built(name, arguments)

@@ -156,6 +156,7 @@ def test_poisson_entropy_is_the_sum_over_the_counts(rate):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("concentration", [0.03, 0.3, 1.0, 1.000001, 4.0, 1e3, 1e5])
 @pytest.mark.parametrize("mean", [1e-6, 0.5, 3.0, 30.0, 1e3])
 def test_negative_binomial_entropy_is_the_sum_over_the_counts(mean, concentration):

@@ -70,6 +70,7 @@ def test_agrees_with_the_counts_of_scipy(kind):
         )
 
 
+@pytest.mark.few(12)
 @EVERY
 @pytest.mark.parametrize("level", [1e-12, 1e-3, 0.2, 0.5, 0.9, 0.999, 1 - 1e-12])
 def test_quantile_is_the_first_count_that_reaches_the_level(kind, level):
@@ -125,6 +126,7 @@ def test_frequencies_of_samples_are_the_masses(kind):
         assert p_value > 1e-3
 
 
+@pytest.mark.few(2)
 @EVERY
 def test_the_most_extreme_noise_still_draws_a_count(kind):
     likelihood = built(kind)

@@ -110,6 +110,7 @@ def test_number_of_outputs_is_that_of_means_and_a_factor(outputs):
         MultivariateNormal(heteroscedastic=True).build((None, outputs))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("num_targets", [1, 2, 3, 4])
 def test_means_of_any_number_of_targets_are_integrated(num_targets, tmp_path):
     likelihood = MultivariateNormal(heteroscedastic=True)

@@ -98,6 +98,7 @@ def test_log_prob_and_entropy_are_those_of_scipy(family, shape):
     np.testing.assert_allclose(entropy, exact.entropy(), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.few(8)
 @families
 @shapes
 def test_members_are_a_loop_over_single_posteriors(family, shape):

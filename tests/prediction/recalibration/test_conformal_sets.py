@@ -44,6 +44,7 @@ def answer(fitted, predicted, level):
     return sets.numpy()[:, 0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rows", "level"), [(19, 0.9), (40, 0.83), (60, 0.95)])
 def test_sets_of_exchangeable_rows_cover_the_level(rows, level):
     generator = np.random.default_rng(0)

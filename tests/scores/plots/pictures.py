@@ -1,7 +1,7 @@
 """One picture of each kind, of fixed numbers.
 
-python -m tests.scores.plots.pictures              draws what the tests compare with, anew
-python -m tests.scores.plots.pictures docs/plots.png      draws all of them as one, with text
+python -m tests.scores.plots.pictures           draws what the tests compare with
+python -m tests.scores.plots.pictures FILE.png  draws all of them as one, with text
 """
 
 import math

@@ -73,6 +73,7 @@ def deflated(piece: bytes, times: int) -> bytes:
     )
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(
     ("content", "message"),
     [

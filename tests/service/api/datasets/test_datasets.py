@@ -89,6 +89,7 @@ def test_a_form_and_a_raw_body_give_the_same_dataset(datasets: httpx.Client) -> 
     assert form.json()["sha256"] == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "format",
     ["parquet", "arrow", "stream", "csv.gz", "csv.zst", "jsonl", "xlsx", "ods"],
@@ -190,6 +191,7 @@ def test_problems_of_columns_are_found(datasets: httpx.Client) -> None:
     assert "day" not in found
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

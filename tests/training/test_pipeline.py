@@ -1,0 +1,113 @@
+"""Each step of a training sets its fields and leaves the others as they are."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from tfbbb.tables import TableError
+from tfbbb.tables.given_table import as_source
+from tfbbb.training.devices import training_strategy
+from tfbbb.training.pipeline import (
+    Run,
+    calibrate_model,
+    judge_model,
+    make_plan,
+    prepare_rows,
+    train_networks,
+)
+from tfbbb.training.spec import JobSpec
+from tfbbb.training.table import STEPS
+from tfbbb.training.time_limit import TimeLimit
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=60)
+TABLE = {"x": X.tolist(), "y": (3.0 * X + GENERATOR.normal(0, 0.1, 60)).tolist()}
+SPEC = {
+    "target": "y",
+    "model": {"hidden_units": [4], "members": 3, "likelihood": "normal"},
+    "training": {"epochs": 3, "seed": 1},
+}
+
+
+def start(**changes):
+    spec = JobSpec.model_validate(SPEC | changes)
+    return Run(
+        source=as_source(TABLE),
+        spec=spec,
+        weights=None,
+        parent=None,
+        name_of_parent="None",
+        strategy=training_strategy(spec.training.devices),
+        limit=TimeLimit(None),
+        directory=None,
+        checkpoint_seconds=30.0,
+        ray_address=None,
+        xla="auto",
+        validate_left_out=False,
+        report=lambda progress: None,
+        should_stop=lambda: False,
+    )
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The run before the first step and after each."""
+    found = [start()]
+    for step in STEPS:
+        found.append(step(found[-1]))
+    return found
+
+
+def changed(before, after):
+    return {
+        field.name
+        for field in fields(Run)
+        if getattr(before, field.name) is not getattr(after, field.name)
+    }
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (prepare_rows, {"prepared"}),
+        (make_plan, {"plan", "networks", "members"}),
+        (train_networks, {"candidates", "outcomes"}),
+        (calibrate_model, {"inputs", "targets", "calibrated", "scored"}),
+        (judge_model, {"judgement", "baselines", "recipe"}),
+    ],
+)
+def test_a_step_sets_its_fields_alone(runs, step, expected):
+    place = STEPS.index(step)
+    assert changed(runs[place], runs[place + 1]) == expected
+
+
+def test_the_rows_of_a_small_table_all_train(runs):
+    assert runs[1].prepared.rows.num_rows == 60
+    assert len(runs[1].prepared.held_out_rows) == 0
+
+
+def test_every_row_is_left_out_by_some_members_alone(runs):
+    folds = runs[2].members.folds
+    assert folds.shape[-1] == 60
+    assert len(runs[2].networks) == len(runs[2].plan.networks) == 1
+
+
+def test_a_column_that_the_table_lacks_is_refused_by_the_first_step():
+    with pytest.raises(TableError, match="other"):
+        prepare_rows(start(target="other"))
+
+
+def test_a_calibration_needs_no_training_of_this_process(runs):
+    """A step reads the fields of its run alone, so it can be repeated."""
+    again = calibrate_model(replace(runs[3], calibrated=None, scored=None))
+    assert again.calibrated.metrics == pytest.approx(runs[4].calibrated.metrics)
+    np.testing.assert_allclose(again.scored.log_prob, runs[4].scored.log_prob)
+
+
+def test_the_last_run_is_the_result(runs):
+    trained = runs[-1].trained()
+    assert trained.num_training_rows == 60
+    assert trained.metrics == runs[4].calibrated.metrics
+    assert trained.spec.training.learning_rate == runs[2].plan.learning_rate
+    assert trained.judgement["learned"]

@@ -1,0 +1,440 @@
+"""The steps of a training of a table, each a function from a `Run` to a `Run`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.judging.evaluation import PredictedRows
+from tfbbb.judging.evaluation.judgement import (
+    LEARNED_NOTHING,
+    STANDARD_ERRORS,
+    beats_constant,
+)
+from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.tables import TableError
+from tfbbb.tables.scan import TableScan
+from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
+from tfbbb.training.continuation import check_continuation
+from tfbbb.training.convergence import describe_convergence
+from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.epistemic_reference import epistemic_reference
+from tfbbb.training.held_out import drift_reference
+from tfbbb.training.judging import judge_training
+from tfbbb.training.left_out_error import most_likely
+from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
+from tfbbb.training.network import make_network
+from tfbbb.training.parent_version import ParentVersion
+from tfbbb.training.plan import (
+    TrainingPlan,
+    cross_fitting_repeats,
+    kl_schedule_at,
+)
+from tfbbb.training.preparation import Prepared, prepare
+from tfbbb.training.progress import Progress
+from tfbbb.training.recalibration import Calibrated, calibrate, make_recalibration
+from tfbbb.training.recipe import describe_recipe
+from tfbbb.training.spec import JobSpec, ModelSpec
+from tfbbb.training.spec.families import LikelihoodPart
+from tfbbb.training.spec.training import TrainingSpec
+from tfbbb.training.target_likelihood import (
+    MOST_ROWS,
+    LikelihoodChoice,
+    choose_likelihood,
+)
+from tfbbb.training.time_limit import TimeLimit
+from tfbbb.training.trained_table import TrainedTable
+from tfbbb.training.version_report import VersionReport
+from tfbbb.training.xla import XLA
+
+# Of fields that a later step sets.
+_LATER: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training of a table on its way through the steps.
+
+    Each step returns a copy with the fields that it sets. The arguments of
+    `train_table` come first, as `train_table` describes them.
+
+    Attributes:
+        source: The table.
+        spec: What to train. `prepare_rows` puts the network of a parent in its place.
+        weights: The weight of each row, [rows]; None if all are 1.
+        parent: The version whose posterior is the prior, if there is one.
+        name_of_parent: What a checkpoint must have been written with.
+        strategy: Where the networks are made and trained.
+        limit: The time that is left.
+        prepared: By `prepare_rows`: the rows that train and those that are held out.
+        likelihoods: The likelihoods that suit a target of numbers, the best first;
+            None if the spec names one.
+        plan: By `make_plan`: the completed spec.
+        networks: The untrained networks of the plan.
+        members: The rows that each member leaves out.
+        candidates: By `train_networks`: the trained networks.
+        outcomes: What became of each likelihood that was tried.
+        partitions: What a training in partitions tells; None without them.
+        inputs: By `calibrate_model`: the rows that measure the model, which no member
+            saw that predicts them.
+        targets: Their targets.
+        calibrated: The model's predictions of them, recalibrated, and their figures.
+        scored: The log likelihood and the error of each of them.
+        judgement: By `judge_model`: the figures beside those of the baselines.
+        baselines: The baselines.
+        recipe: What the training chose.
+    """
+
+    source: Any
+    spec: JobSpec
+    weights: np.ndarray | None
+    parent: ParentVersion | None
+    name_of_parent: str
+    strategy: Any
+    limit: TimeLimit
+    directory: Path | None
+    checkpoint_seconds: float
+    ray_address: str | None
+    xla: XLA
+    validate_left_out: bool
+    report: Callable[[Progress], object]
+    should_stop: Callable[[], bool]
+    prepared: Prepared = _LATER
+    likelihoods: LikelihoodChoice | None = None
+    plan: TrainingPlan = _LATER
+    networks: Sequence[BayesianModel] = ()
+    members: MemberRows = _LATER
+    candidates: Sequence[Candidate] = ()
+    outcomes: Mapping[str, Any] = _LATER
+    partitions: Mapping[str, Any] | None = None
+    inputs: Any = None
+    targets: np.ndarray = _LATER
+    calibrated: Calibrated = _LATER
+    scored: PredictedRows = _LATER
+    judgement: dict[str, Any] = _LATER
+    baselines: Any = None
+    recipe: dict[str, Any] = _LATER
+
+    @property
+    def training(self) -> TrainingSpec:
+        return self.spec.training
+
+    @property
+    def best(self) -> Candidate:
+        """The trained network whose rows left out are most likely."""
+        return most_likely(self.candidates)
+
+    @property
+    def places(self) -> np.ndarray:
+        """The places in the table of the rows that measure the model."""
+        prepared = self.prepared
+        held_out = self.members.folds is None
+        return prepared.held_out_rows if held_out else prepared.training_rows
+
+    def trained(self) -> TrainedTable:
+        """Returns the result of the last step."""
+        best, plan, prepared = self.best, self.plan, self.prepared
+        network = best.network.model_copy(update={"members": plan.group_size})
+        chosen: dict[str, Any] = {"learning_rate": plan.learning_rate}
+        if self.partitions is None:
+            chosen["kl_schedule"] = plan.schedule
+            if len(plan.temperatures) > 1 and best.choice is not None:
+                temperature = best.choice.best.temperature
+                chosen["kl_schedule"] = kl_schedule_at(temperature)
+        training = self.training.model_copy(update=chosen)
+        return TrainedTable(
+            model=best.model,
+            schema=prepared.schema,
+            spec=self.spec.model_copy(update={"model": network, "training": training}),
+            num_training_rows=prepared.rows.num_rows,
+            held_out_rows=prepared.held_out_rows,
+            metrics=self.calibrated.metrics,
+            log_likelihoods=self.scored.log_prob,
+            recalibration_choice=self.calibrated.choice,
+            recipe=self.recipe,
+            judgement=self.judgement,
+            baselines=self.baselines,
+            epistemic_reference=epistemic_reference(
+                best.model,
+                self.members,
+                self.inputs,
+                len(self.targets),
+                self.spec.abstain_above,
+            ),
+            drift_reference=None
+            if self.members.folds is not None
+            else drift_reference(self.calibrated.prediction, self.targets),
+            report=VersionReport.measure(
+                best.model,
+                prepared.schema,
+                self.baselines,
+                self.calibrated,
+                self.recipe,
+                self.judgement,
+                self.inputs,
+                self.targets,
+                self.places,
+                seconds=self.limit.of_report(),
+            ),
+        )
+
+
+def prepare_rows(run: Run) -> Run:
+    """Reads the table, divides its rows and finds the likelihoods of its target.
+
+    Raises:
+        TableError: The table cannot be used for training.
+        SpecError: The spec does not fit the table or the parent.
+    """
+    spec, schema = run.spec, None
+    if run.parent is not None:
+        check_continuation(spec, run.parent.record, run.source.schema.names)
+        spec = _continued(spec, run.parent.record.spec.model)
+        schema = run.parent.record.schema
+    prepared = prepare(run.source, spec, schema, run.directory, run.weights)
+    likelihoods = None if run.parent else _choose_likelihood(spec, prepared)
+    return replace(run, spec=spec, prepared=prepared, likelihoods=likelihoods)
+
+
+def make_plan(run: Run) -> Run:
+    """Completes the spec, makes its networks and draws the rows of each member."""
+    prepared, seed = run.prepared, run.training.seed
+    plan = _plan(run, run.likelihoods)
+    networks = _make_networks(run, plan)
+    make_recalibration(run.spec.recalibration, networks[0].likelihood, prepared.schema)
+    members = MemberRows.draw(
+        prepared.rows.num_rows,
+        plan.temperatures,
+        plan.group_size,
+        plan.repeats,
+        seed=seed,
+        classes=prepared.rows.targets()
+        if prepared.schema.task == "classification"
+        else None,
+        groups=prepared.groups,
+        row_weights=prepared.weights,
+    )
+    return replace(run, plan=plan, networks=networks, members=members)
+
+
+def train_networks(run: Run) -> Run:
+    """Trains the networks: in partitions, or with one likelihood after another.
+
+    Raises:
+        TrainingDivergedError: The loss of every likelihood is not finite.
+        Interrupted: `should_stop` returned true.
+    """
+    if run.training.partitions is not None:
+        return _train_in_partitions(run)
+    progress = ProgressOfTurns(run.report)
+
+    def train_with(
+        number: int, part: LikelihoodPart | None, limit: TimeLimit
+    ) -> list[Candidate]:
+        networks, plan, directory = run.networks, run.plan, run.directory
+        if number:
+            assert run.likelihoods is not None
+            assert part is not None
+            plan = _plan(run, replace(run.likelihoods, likelihood=part))
+            networks = _make_networks(run, plan)
+            if directory is not None:
+                directory = directory / f"likelihood_{number + 1}"
+        progress.begin(number, part)
+        return train_candidates(
+            networks,
+            plan,
+            run.prepared,
+            run.members,
+            run.training,
+            limit,
+            directory=directory,
+            checkpoint_seconds=run.checkpoint_seconds,
+            fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {number}",
+            xla=run.xla,
+            validate_left_out=run.validate_left_out,
+            report=progress,
+            should_stop=run.should_stop,
+        )
+
+    turns = train_in_turn(run.likelihoods, train_with, run.limit)
+    return replace(run, candidates=turns.candidates, outcomes=turns.outcomes)
+
+
+def _train_in_partitions(run: Run) -> Run:
+    """Trains one network in partitions, which is experimental, by its name."""
+    lab = import_module("tfbbb.lab.distributed.table_training")
+    candidate, partitions = lab.train_in_partitions(
+        run.networks[0],
+        run.plan,
+        run.prepared,
+        run.training,
+        part_rows=run.source.part_rows if isinstance(run.source, TableScan) else (),
+        max_seconds=run.limit.of_steps(0, networks=1, taken=0.0),
+        ray_address=run.ray_address,
+        report=run.report,
+        should_stop=run.should_stop,
+    )
+    return replace(run, candidates=[candidate], outcomes={}, partitions=partitions)
+
+
+def calibrate_model(run: Run) -> Run:
+    """Recalibrates the best network by the rows that it left out, and scores them.
+
+    Raises:
+        TrainingDivergedError: A figure is not finite.
+    """
+    best = run.best
+    inputs, targets, weights = measured_rows(run.prepared, run.members)
+    calibrated = calibrate(
+        best.model,
+        run.spec.recalibration,
+        run.prepared.schema,
+        inputs,
+        targets,
+        None if run.members.folds is None else best.choice,
+        weights,
+    )
+    if not np.all(np.isfinite(list(calibrated.metrics.values()))):
+        raise TrainingDivergedError(run.plan.learning_rate.initial or 0.0)
+    scored = PredictedRows.score(
+        calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
+    )
+    apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob)
+    return replace(
+        run,
+        inputs=inputs,
+        targets=targets,
+        calibrated=calibrated,
+        scored=replace(scored, tells_rows_apart=apart),
+    )
+
+
+def judge_model(run: Run) -> Run:
+    """Compares the model with the baselines, and says whether it learned anything."""
+    best, members, targets = run.best, run.members, run.targets
+    judgement, baselines = judge_training(
+        run.prepared.schema,
+        run.prepared.rows,
+        members.folds,
+        run.inputs,
+        targets,
+        run.scored,
+        discrete=best.model.likelihood.discrete,
+        places=run.places,
+        parent=_scores_of_parent(run),
+    )
+    convergence = describe_convergence(
+        best.outcome.losses,
+        np.zeros((0, 2)) if best.choice is None else best.choice.gaps,
+        None
+        if run.prepared.schema.task == "classification"
+        else run.calibrated.uncalibrated.aleatoric,
+        targets,
+        getattr(best.model.likelihood, "resolution", None),
+    )
+    judgement["convergence"] = convergence
+    recipe = _describe(run)
+    ended = []
+    if recipe["out_of_time"]:
+        steps = "1 step" if recipe["steps"] == 1 else f"{recipe['steps']} steps"
+        ended = [
+            f"`max_seconds` = {run.training.max_seconds:g} ended the training after "
+            f"{steps}: with more time the model may be better."
+        ]
+    # After a few steps, better probabilities may come from the likelihood alone, and a
+    # little less error from chance.
+    compared = judgement["comparisons"]
+    judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
+    judgement["becomes_latest"] = judgement["learned"] or run.spec.latest == "always"
+    useless = [] if judgement["learned"] else [LEARNED_NOTHING]
+    for kind in ("sentences", "warnings"):
+        judgement[kind] += [*convergence["warnings"], *useless, *ended]
+    return replace(run, judgement=judgement, baselines=baselines, recipe=recipe)
+
+
+def _scores_of_parent(run: Run) -> PredictedRows | None:
+    """Returns the scores of the parent's predictions of the same rows."""
+    if run.parent is None:
+        return None
+    parent = run.parent.model(run.training.seed)
+    return PredictedRows.score(parent.predictive(run.inputs), run.targets)
+
+
+def _describe(run: Run) -> dict[str, Any]:
+    """Returns what the training chose, for records and reports."""
+    recipe = describe_recipe(
+        run.plan,
+        run.prepared,
+        run.members,
+        run.candidates,
+        run.best,
+        len(run.targets),
+        run.outcomes,
+    )
+    recipe["rows_without_target"] = run.prepared.rows_without_target
+    if run.partitions is not None:
+        recipe["partitions"] = run.partitions
+    if run.training.max_seconds is not None:
+        recipe["seconds"] = run.limit.elapsed
+    return recipe
+
+
+def _plan(run: Run, likelihoods: LikelihoodChoice | None) -> TrainingPlan:
+    prepared = run.prepared
+    targets = prepared.rows.targets()
+    repeats = 0
+    if not len(prepared.held_out_rows):
+        repeats = cross_fitting_repeats(run.spec, len(targets))
+    return TrainingPlan.from_spec(
+        run.spec, prepared.schema, targets, repeats, likelihoods
+    )
+
+
+def _choose_likelihood(spec: JobSpec, prepared: Prepared) -> LikelihoodChoice | None:
+    """Returns the likelihood of a target of numbers, unless the spec names one."""
+    if spec.model.likelihood is not None or prepared.schema.task != "regression":
+        return None
+    rows, seed = prepared.rows, spec.training.seed
+    batches = rows.batches(MOST_ROWS, seed=seed).take(1)
+    inputs, targets, *_ = batches.as_numpy_iterator().next()
+    every = np.concatenate([rows.targets(), prepared.held_out[1]])
+    return choose_likelihood(inputs, targets, others=every, seed=seed)
+
+
+def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:
+    """Returns a spec with the parent's network, at temperature 1."""
+    schedule = spec.training.kl_schedule or kl_schedule_at(1.0)
+    training = spec.training.model_copy(update={"kl_schedule": schedule})
+    return spec.model_copy(update={"model": network, "training": training})
+
+
+def _make_networks(run: Run, plan: TrainingPlan) -> list[BayesianModel]:
+    """Makes the networks of a plan, with the members of all temperatures.
+
+    Their likelihoods are adapted to the training targets.
+    """
+    prepared, seed = run.prepared, run.training.seed
+    with run.strategy.scope():
+        if run.parent is not None:
+            networks = [run.parent.network(seed)]
+        else:
+            networks = [
+                make_network(
+                    prepared.schema,
+                    network.model_copy(update={"members": plan.num_members}),
+                    seed=seed,
+                )
+                for network in plan.networks.values()
+            ]
+    try:
+        for network in networks:
+            network.likelihood.adapt(prepared.rows.targets())
+    except ValueError as error:
+        name = prepared.schema.target.name
+        raise TableError(f"The target {name!r} cannot be learned: {error}") from None
+    return networks

@@ -22,7 +22,7 @@ from tfbbb.lab.evidence import Comparison
 from tfbbb.tables import TableError, read_table
 from tfbbb.tables.writing import write_table
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 # Of people who work on the package: test tools, and programs that compare speeds. The
 # library of these, `tf-keras`, comes with TensorFlow Probability.
 FOR_DEVELOPERS = {"test", "benchmark"}

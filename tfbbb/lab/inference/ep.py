@@ -199,8 +199,8 @@ class ExpectationPropagation(InferenceMethod):
 
     A model of one dense layer, whose likelihood is `Bernoulli` or `Normal`, gets the
     normal posterior of `tfbbb.lab.inference.expectation_propagation` and its
-    approximation of the log evidence. For `Normal`, with the noise that the likelihood has, both are
-    exact with `covariance="full"`.
+    approximation of the log evidence. For `Normal`, with the noise that the
+    likelihood has, both are exact with `covariance="full"`.
 
     Example:
 

@@ -60,8 +60,8 @@ def pruning_curve(
     for name, measured in curves.items():
         if not hasattr(measured, "figures"):
             raise ValueError(
-                "`curve` must be what `tfbbb.lab.compression.pruning_curve` returns, or "
-                f"a dictionary of such curves. Received: {type(measured).__name__}"
+                "`curve` must be what `tfbbb.lab.compression.pruning_curve` returns, "
+                f"or a dictionary of such curves. Received: {type(measured).__name__}"
             )
         shares = vector("shares", measured.shares)
         figures = vector("figures", measured.figures)

@@ -83,7 +83,7 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="JSON file of the records; a file that exists is continued (default: "
-        "beside the program, or in this directory if tfbbb is installed)",
+        "beside the program)",
     )
     parser.add_argument(
         "--again", action="store_true", help="measure again what the file has"
@@ -256,8 +256,7 @@ def _default_output(program: Path, *, smoke: bool) -> Path:
     name = f"{program.stem}.json"
     if smoke:
         return Path(tempfile.mkdtemp(prefix="tfbbb-benchmark-")) / name
-    is_checkout = (FOLDER.parent / "pyproject.toml").exists()
-    return (FOLDER if is_checkout else Path.cwd()) / name
+    return FOLDER / name
 
 
 def save_pictures(pictures: "Mapping[str, Figure]", output: Path) -> list[Path]:

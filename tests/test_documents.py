@@ -28,7 +28,7 @@ from tfbbb.tables import read_table
 NUM_PROGRAMS = {
     "README.md": 2,
     "docs/coming_from.md": 6,
-    "docs/distributed.md": 7,
+    "docs/distributed.md": 4,
     "docs/evidence.md": 7,
     "docs/inference.md": 12,
     "docs/keras.md": 10,

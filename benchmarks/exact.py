@@ -41,7 +41,7 @@ def measure(measured: RecordFile, tables: int, *, smoke: bool) -> None:
     steps = STEPS // 6 if smoke else STEPS
     for task, largest in LARGEST.items():
         for table in range(1 if smoke else tables):
-            for size in range(1, (2 if smoke else largest) + 1):
+            for size in [2] if smoke else range(1, largest + 1):
                 for posterior in POSTERIORS:
                     measured.measure(
                         {

@@ -9,12 +9,12 @@ inference = load("inference")
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inference")
-    options = ("--sets", "cubic", "--methods", "MAP,Laplace full,SGHMC,SWAG")
+    options = ("--sets", "cubic", "--methods", "MAP,Laplace full")
     return run_smoke("inference", folder, folder / "inference.json", *options)
 
 
 def test_every_method_does_better_than_nothing(smoke):
-    assert len(smoke.records) == 4
+    assert len(smoke.records) == 2
     # The test rows reach beyond the training rows, where the cubic is steep.
     targets = load("toy").cubic(load("toy").curve("cubic").grid, 0.0)
     for record in smoke.records:

@@ -35,6 +35,7 @@ def test_removing_all_but_two_percent_of_the_weights_costs_accuracy(measured):
     assert errors[0.98] > errors[0.0] + 10.0
 
 
+@pytest.mark.slow
 def test_a_network_pruned_while_it_trains_stays_pruned(data, tmp_path):
     method = "Bayes by backprop, pruned while it trains"
     measured = run_smoke("mnist", data, tmp_path / "mnist.json", "--methods", method)

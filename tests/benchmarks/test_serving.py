@@ -14,6 +14,7 @@ load_generator = load("load_generator")
 OURS = ("tfbbb", "plain FastAPI")
 
 
+@pytest.mark.slow
 def test_smoke_run_loses_no_request(tmp_path):
     output = tmp_path / "serving.json"
     measured = run_smoke("serving", tmp_path, output, "--servers", *OURS)

@@ -10,7 +10,6 @@ from program import (
     Comparison,
     DataError,
     argument_parser,
-    markdown_table,
     mean_and_error,
     names_among,
     published,
@@ -18,6 +17,7 @@ from program import (
     with_error,
 )
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,13 +21,13 @@ from program import (
     DataError,
     add_table_options,
     argument_parser,
-    markdown_table,
     run,
     skipped_lines,
     with_error,
 )
 from records import RecordFile, SkippedError
 from standard_splits import find_tables
+from timing import markdown_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

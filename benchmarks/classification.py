@@ -27,7 +27,6 @@ from program import (
     add_table_options,
     argument_parser,
     decimals,
-    markdown_table,
     mean_and_error,
     run_tasks,
     skipped_lines,
@@ -36,6 +35,7 @@ from program import (
 )
 from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
+from timing import markdown_table
 
 from tfbbb.training.executor import Executor
 
@@ -306,12 +306,7 @@ def draw(measured: RecordFile) -> "dict[str, Figure]":
     """Draws log-likelihood and calibration error of each set and method."""
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots.style import (
-        BLUE,
-        GREEN,
-        VERMILION,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import BLUE, GREEN, VERMILION, drawn_axes
 
     records = measured.records
     sets = sets_of(records)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from program import Comparison, argument_parser, markdown_table, run
+from program import Comparison, argument_parser, run
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -241,11 +242,7 @@ def report(measured: RecordFile) -> str:
                 for record in measured.select(task=task, posterior=posterior)
             ]
             lines.append(
-                [
-                    f"{task}, {posterior}",
-                    f"{same} of {len(found)}",
-                    f"{max(above):.3f}",
-                ]
+                [f"{task}, {posterior}", f"{same} of {len(found)}", f"{max(above):.3f}"]
             )
     header = [
         "regression, posterior",

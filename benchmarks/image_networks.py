@@ -96,9 +96,7 @@ def train(
     steps = epochs * math.ceil(len(rows[0]) / batch_size)
     rate = keras.optimizers.schedules.CosineDecay(settings["learning_rate"], steps)
     model.compile(
-        Adam(rate),
-        kl_schedule=Tempered(settings["temperature"]),
-        steps_per_execution=8,
+        Adam(rate), kl_schedule=Tempered(settings["temperature"]), steps_per_execution=8
     )
     directory.mkdir(parents=True, exist_ok=True)
     progress = _Progress(directory / "progress.json", points, score)

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from images import Digits, read_digits
-from program import Comparison, argument_parser, markdown_table, published, run
+from program import Comparison, argument_parser, published, run
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -316,11 +317,7 @@ def draw(measured: RecordFile) -> "Mapping[str, Figure]":
     """Draws the errors against epochs, and against the share of removed weights."""
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots.style import (
-        CYCLE,
-        DARK,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import CYCLE, DARK, drawn_axes
 
     paper = published("mnist")
     figure = Figure(figsize=(11.0, 4.5), layout="constrained")

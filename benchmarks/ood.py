@@ -14,15 +14,9 @@ import numpy as np
 from gap_splits import GapSplit, gap_splits
 from images import PIXELS, SIDE, Digits, read_digits, read_other_images
 from mnist import BAYES, DROPOUT, POINT, SETTINGS, checkpoint_directory
-from program import (
-    Comparison,
-    argument_parser,
-    markdown_table,
-    mean_and_error,
-    run,
-    with_error,
-)
+from program import Comparison, argument_parser, mean_and_error, run, with_error
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -376,10 +370,7 @@ def _draw_images(records: list[dict[str, Any]]) -> "Figure":
     for record, color in zip(records, CYCLE, strict=False):
         middle = 0.5 * (edges[1:] + edges[:-1])
         left.plot(
-            middle,
-            100 * np.asarray(record["entropies"]),
-            color=color,
-            linestyle=":",
+            middle, 100 * np.asarray(record["entropies"]), color=color, linestyle=":"
         )
         for name, others in record["sets"].items():
             left.plot(
@@ -405,11 +396,7 @@ def _draw_images(records: list[dict[str, Any]]) -> "Figure":
 def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots.style import (
-        CYCLE,
-        DARK,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import CYCLE, DARK, drawn_axes
 
     figure = Figure(figsize=(11.0, 4.5), layout="constrained")
     left, right = map(drawn_axes, figure.subplots(1, 2))
@@ -442,11 +429,7 @@ def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
 def _draw_gaps(records: list[dict[str, Any]]) -> "Figure":
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots.style import (
-        CYCLE,
-        DARK,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import CYCLE, DARK, drawn_axes
 
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
     axes = drawn_axes(figure.subplots())

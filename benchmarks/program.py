@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from records import RecordFile
 
-from tfbbb.training.executor import (
-    Executor,
-    TaskError,
-    make_executor,
-)
+from tfbbb.training.executor import Executor, TaskError, make_executor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -303,21 +299,6 @@ def decimals(values: Iterable[float | None]) -> int:
     if not 0.0 < size < 0.1:
         return 2
     return 2 - math.floor(math.log10(size))
-
-
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table in Markdown; all columns but the first are right-aligned."""
-    lines = [list(columns), *map(list, rows)]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *others = cells
-        numbers = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
-        return f"| {' | '.join([first.ljust(widths[0]), *numbers])} |"
-
-    rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
-    head, *body = map(line, lines)
-    return "\n".join([head, f"|{rule}|", *body])
 
 
 def splits_line(records: Sequence[Mapping[str, Any]]) -> str:

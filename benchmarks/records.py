@@ -21,11 +21,7 @@ from timing import rounded
 
 import tfbbb
 from tfbbb.base.tensorflow_startup import import_tensorflow
-from tfbbb.training.executor import (
-    Executor,
-    InProcessExecutor,
-    Task,
-)
+from tfbbb.training.executor import Executor, InProcessExecutor, Task
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6

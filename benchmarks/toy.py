@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from program import argument_parser, markdown_table, run
+from program import argument_parser, run
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -228,10 +229,7 @@ def trained_band(name: str, method: str, steps: int, draws: int) -> dict[str, An
     keras.utils.set_random_seed(0)
     rows, targets = training_rows(name)
     posterior = "full_covariance_normal" if "full" in method else "mean_field_normal"
-    options = {
-        "posterior": posterior,
-        "bias_prior": tfbbb.priors.Normal(BIAS_SCALE),
-    }
+    options = {"posterior": posterior, "bias_prior": tfbbb.priors.Normal(BIAS_SCALE)}
     first = tfbbb.priors.Normal(FIRST_SCALE)
     last = tfbbb.priors.Normal(LAST_SCALE)
     inputs = keras.Input((1,))
@@ -373,11 +371,7 @@ def draw(measured: RecordFile) -> dict[str, "Figure"]:
     """Returns the bands of 90 %: a row of panels for each curve."""
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots.style import (
-        BLUE,
-        DARK,
-        LIGHT,
-    )
+    from tfbbb.scores.plots.style import BLUE, DARK, LIGHT
 
     names = [name for name in FUNCTIONS if measured.select(curve=name)]
     methods = [m for m in METHODS if m not in (METHODS[1], "noise alone")]

@@ -20,12 +20,7 @@ from typing import Any
 import numpy as np
 from environments import Peer
 from network_settings import SETTINGS
-from program import (
-    add_executor_options,
-    add_table_options,
-    argument_parser,
-    run_tasks,
-)
+from program import add_executor_options, add_table_options, argument_parser, run_tasks
 from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, mixture_scores, prediction_scores
 from standard_splits import Split, Table, find_tables
@@ -50,13 +45,7 @@ PEERS = {
     ),
 }
 METHODS = ("default", *PEERS, *SETTINGS)
-_SMOKE = {
-    "rounds": 20,
-    "members": 2,
-    "epochs": 2,
-    "warmup_steps": 10,
-    "samples": 10,
-}
+_SMOKE = {"rounds": 20, "members": 2, "epochs": 2, "warmup_steps": 10, "samples": 10}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

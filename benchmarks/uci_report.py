@@ -7,7 +7,6 @@ import numpy as np
 from program import (
     Comparison,
     decimals,
-    markdown_table,
     mean_and_error,
     published,
     published_score,
@@ -16,6 +15,7 @@ from program import (
     with_error,
 )
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -237,12 +237,7 @@ def draw(measured: RecordFile) -> "dict[str, Figure]":
     """Draws the log-likelihoods of each set, measured and published."""
     from matplotlib.figure import Figure
 
-    from tfbbb.scores.plots.style import (
-        BLUE,
-        DARK,
-        VERMILION,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import BLUE, DARK, VERMILION, drawn_axes
 
     means = Means(measured.records)
     columns = min(3, len(means.sets))

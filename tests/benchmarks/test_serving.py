@@ -61,14 +61,12 @@ def send(port, path, monkeypatch, capsys, **given):
     settings = {
         "port": port,
         "path": path,
-        "headers": [],
+        "key": "a.b",
         "body": "{}",
         "connections": 20,
         "seconds": 1.0,
         "rate": 100.0,
         "deadline": 0.5,
-        "tls": False,
-        "list_requests": False,
     }
     text = io.StringIO(json.dumps(settings | given))
     monkeypatch.setattr("sys.stdin", text)

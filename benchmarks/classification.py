@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from environments import Peer
@@ -28,6 +28,7 @@ from program import (
     argument_parser,
     decimals,
     mean_and_error,
+    panels,
     run_tasks,
     skipped_lines,
     splits_line,
@@ -38,9 +39,6 @@ from scores import class_scores
 from timing import markdown_table
 
 from tfbbb.training.executor import Executor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SETS = ("mushroom", "german_numeric", "australian", "pima", "ionosphere")
 METHODS = ("default", "catboost", "logistic_regression")
@@ -302,19 +300,16 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "dict[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws log-likelihood and calibration error of each set and method."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import BLUE, GREEN, VERMILION, drawn_axes
+    from tfbbb.scores.plots.style import BLUE, GREEN, VERMILION
 
     records = measured.records
     sets = sets_of(records)
     colors = dict(zip(METHODS, (VERMILION, BLUE, GREEN), strict=True))
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    figure, (line,) = panels(1, 2, (9.0, 4.0))
     shown = ("log_likelihood", "expected_calibration_error")
-    for axes, score_name in zip(figure.subplots(1, 2), shown, strict=True):
-        drawn_axes(axes)
+    for axes, score_name in zip(line, shown, strict=True):
         for place, method in enumerate(methods_of(records)):
             pairs = [
                 mean_and_error(values(records, name, method, score_name).values())

@@ -3,15 +3,12 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from program import Comparison, argument_parser, run
+from program import Comparison, argument_parser, panels, run
 from records import RecordFile
 from timing import markdown_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NOISE, PRIOR_SCALE, ROWS = 0.3, 1.0, 40
 POSTERIORS = ("full_covariance_normal", "mean_field_normal")
@@ -267,12 +264,10 @@ def compare(measured: RecordFile) -> list[Comparison]:
     ]
 
 
-def draw(measured: RecordFile) -> dict[str, "Figure"]:
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Returns evidence and ELBO against the size, one panel for each regression."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for axes, task in zip(figure.subplots(1, 2), LARGEST, strict=True):
+    figure, (line,) = panels(1, 2, (9.0, 3.6))
+    for axes, task in zip(line, LARGEST, strict=True):
         records = measured.select(task=task, table=0)
         for posterior in POSTERIORS:
             chosen = [r for r in records if r["posterior"] == posterior]

@@ -13,15 +13,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from images import Digits, read_digits
-from program import Comparison, argument_parser, published, run
+from program import Comparison, argument_parser, panels, published, run
 from records import RecordFile
 from timing import markdown_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BAYES, DROPOUT, POINT = "Bayes by backprop", "dropout", "maximum likelihood"
 PRUNED = "Bayes by backprop, pruned while it trains"
@@ -313,15 +310,12 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "Mapping[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws the errors against epochs, and against the share of removed weights."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import CYCLE, DARK, drawn_axes
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
     paper = published("mnist")
-    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
-    left, right = map(drawn_axes, figure.subplots(1, 2))
+    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
     records = measured.records
     for record, color in zip(records, CYCLE * len(records), strict=False):
         label = f"{record['method']}, 2×{record['width']}"

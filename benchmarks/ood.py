@@ -8,18 +8,15 @@ third of a feature meets the rows in that gap.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gap_splits import GapSplit, gap_splits
 from images import PIXELS, SIDE, Digits, read_digits, read_other_images
 from mnist import BAYES, DROPOUT, POINT, SETTINGS, checkpoint_directory
-from program import Comparison, argument_parser, mean_and_error, run, with_error
+from program import Comparison, argument_parser, mean_and_error, panels, run, with_error
 from records import RecordFile
 from timing import markdown_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MASKS, ENSEMBLE = "Monte Carlo dropout", "deep ensemble"
 # The settings of each method's training, and its number of networks.
@@ -348,7 +345,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "Mapping[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws entropies and risk-coverage, the rotated digit, and the gaps."""
     images, tables = measured.select(part="images"), measured.select(part="tables")
     figures = {}
@@ -359,13 +356,10 @@ def draw(measured: RecordFile) -> "Mapping[str, Figure]":
     return figures
 
 
-def _draw_images(records: list[dict[str, Any]]) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw_images(records: list[dict[str, Any]]) -> Any:
+    from tfbbb.scores.plots.style import CYCLE
 
-    from tfbbb.scores.plots.style import CYCLE, drawn_axes
-
-    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
-    left, right = map(drawn_axes, figure.subplots(1, 2))
+    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
     edges = np.linspace(0.0, np.log(10.0), _BINS + 1)
     for record, color in zip(records, CYCLE, strict=False):
         middle = 0.5 * (edges[1:] + edges[:-1])
@@ -393,13 +387,10 @@ def _draw_images(records: list[dict[str, Any]]) -> "Figure":
     return figure
 
 
-def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw_rotated(records: list[dict[str, Any]]) -> Any:
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
-    from tfbbb.scores.plots.style import CYCLE, DARK, drawn_axes
-
-    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
-    left, right = map(drawn_axes, figure.subplots(1, 2))
+    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
     ours = next((x for x in records if x["method"] == BAYES), records[0])
     probabilities = np.asarray(ours["rotated"]["probabilities"])
     shown = [
@@ -426,13 +417,10 @@ def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
     return figure
 
 
-def _draw_gaps(records: list[dict[str, Any]]) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw_gaps(records: list[dict[str, Any]]) -> Any:
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
-    from tfbbb.scores.plots.style import CYCLE, DARK, drawn_axes
-
-    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    axes = drawn_axes(figure.subplots())
+    figure, ((axes,),) = panels(1, 1, (8.0, 4.5))
     names = list(dict.fromkeys(record["set"] for record in records))
     for name, color in zip(names, CYCLE * len(names), strict=False):
         found = [record for record in records if record["set"] == name]

@@ -12,14 +12,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from records import RecordFile
 
 from tfbbb.training.executor import Executor, TaskError, make_executor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FOLDER = Path(__file__).resolve().parent
 _DATA = FOLDER.parents[1] / "shared" / "data"
@@ -159,7 +156,7 @@ def run_tasks(
     options: argparse.Namespace,
     measure: Callable[[RecordFile, argparse.Namespace, Executor], object],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], Mapping[str, "Figure"]] | None = None,
+    draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
 ) -> None:
     """Runs a benchmark, as `run` does, whose measurements are tasks of an executor.
 
@@ -207,7 +204,7 @@ def run(
     options: argparse.Namespace,
     measure: Callable[[RecordFile], None],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], "Mapping[str, Figure]"] | None = None,
+    draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
 ) -> None:
     """Measures what the file lacks, prints the report and saves the pictures.
 
@@ -255,7 +252,20 @@ def _default_output(program: Path, *, smoke: bool) -> Path:
     return FOLDER / name
 
 
-def save_pictures(pictures: "Mapping[str, Figure]", output: Path) -> list[Path]:
+def panels(lines: int, columns: int, size: tuple[float, float], **more: Any) -> Any:
+    """Returns a figure and its axes [lines, columns] in the style of `tfbbb.plots`."""
+    from matplotlib.figure import Figure
+
+    from tfbbb.scores.plots.style import drawn_axes
+
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(lines, columns, squeeze=False, **more)
+    for each in axes.flat:
+        drawn_axes(each)
+    return figure, axes
+
+
+def save_pictures(pictures: Mapping[str, Any], output: Path) -> list[Path]:
     """Saves pictures beside a JSON file; returns their paths."""
     paths = []
     for name, figure in pictures.items():

@@ -1,13 +1,14 @@
 """The tables, comparisons and picture of `uci`, made from its records."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from program import (
     Comparison,
     decimals,
     mean_and_error,
+    panels,
     published,
     published_score,
     skipped_lines,
@@ -16,9 +17,6 @@ from program import (
 )
 from records import RecordFile
 from timing import markdown_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _TREES = ("ngboost", "catboost")
 
@@ -233,20 +231,16 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "dict[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws the log-likelihoods of each set, measured and published."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import BLUE, DARK, VERMILION, drawn_axes
+    from tfbbb.scores.plots.style import BLUE, DARK, VERMILION
 
     means = Means(measured.records)
     columns = min(3, len(means.sets))
     lines = -(-len(means.sets) // columns)
-    figure = Figure(figsize=(4.0 * columns, 3.6 * lines), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False)
+    figure, grid = panels(lines, columns, (4.0 * columns, 3.6 * lines))
     rows = [*means.methods, *means.published]
     for axes, name in zip(grid.flat, means.sets, strict=False):
-        drawn_axes(axes)
         for place, method in enumerate(rows):
             if method in means.published:
                 value = published_score(method, "log_likelihood", name)

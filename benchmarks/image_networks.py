@@ -1,9 +1,7 @@
 """Networks of two hidden layers for images of digits, and their training."""
 
-import contextlib
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -110,13 +108,6 @@ def train(
         callbacks=[*callbacks, progress, checkpoint],
     )
     return model, progress.figures()
-
-
-def forget_training(directory: Path) -> None:
-    """Deletes the checkpoint of a training whose figures are recorded."""
-    shutil.rmtree(directory, ignore_errors=True)
-    with contextlib.suppress(OSError):  # other checkpoints, or none
-        directory.parent.rmdir()
 
 
 def score_classes(prediction: Predictive, labels: np.ndarray) -> dict[str, float]:

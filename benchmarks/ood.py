@@ -7,13 +7,23 @@ digit that is rotated step by step. A default job trained on the rows outside th
 third of a feature meets the rows in that gap.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gap_splits import GapSplit, gap_splits
 from images import PIXELS, SIDE, Digits, read_digits, read_other_images
-from mnist import BAYES, DROPOUT, POINT, SETTINGS, checkpoint_directory
+from mnist import (
+    BAYES,
+    DROPOUT,
+    POINT,
+    SETTINGS,
+    add_image_options,
+    image_settings,
+    measure_training,
+)
 from program import Comparison, argument_parser, mean_and_error, panels, run, with_error
 from records import RecordFile
 from timing import markdown_table
@@ -45,24 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=["images", "tables"],
         help="what to measure (default: images tables)",
     )
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        choices=list(METHODS),
-        default=list(METHODS),
-        metavar="METHOD",
-        help=f"for images, of {', '.join(map(repr, METHODS))} (default: all)",
-    )
-    parser.add_argument(
-        "--epochs", type=int, default=20, help="epochs for images (default: 20)"
-    )
+    add_image_options(parser, METHODS, epochs=20)
     parser.add_argument(
         "--sets", nargs="+", metavar="SET", help="tables (default: all)"
     )
     parser.add_argument(
         "--splits", type=int, default=3, help="gaps of each table (default: 3)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
     options = parser.parse_args(arguments)
     run(__file__, options, lambda found: measure(found, options), report, draw)
 
@@ -80,54 +79,37 @@ def _measure_images(measured: RecordFile, options: Any) -> None:
     digits = read_digits(options.data, rows)
     others = read_other_images(options.data, rows)
     for method in options.methods:
-        settings = METHODS[method][0] | {
+        settings = image_settings(METHODS[method][0], options, digits) | {
             "width": 64 if options.smoke else 400,
-            "epochs": options.epochs,
-            "rows": len(digits.train[0]),
-            "draws": 100,
             "sets": sorted(others),
         }
-        if options.smoke:
-            settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 3e-3}
         key = {"part": "images", "method": method}
-        directory = checkpoint_directory(measured, {**key, **settings})
-
-        def figures(
-            method: str = method,
-            settings: Mapping[str, Any] = settings,
-            directory: Any = directory,
-        ) -> dict[str, Any]:
-            from image_networks import make_network, train
-
-            model, _ = train(
-                lambda: make_network(
-                    settings["width"], settings, members=METHODS[method][1]
-                ),
-                digits.train,
-                settings,
-                seed=options.seed,
-                directory=directory,
-            )
-            return image_figures(model, method, settings, digits, others)
-
-        found = measured.measure(key, figures, settings=settings, seed=options.seed)
-        if found:
-            from image_networks import forget_training
-
-            forget_training(directory)
+        found = functools.partial(
+            image_figures, method, settings, digits, others, options.seed
+        )
+        measure_training(measured, key, settings, options.seed, found)
 
 
 def image_figures(
-    model: Any,
     method: str,
     settings: Mapping[str, Any],
     digits: Digits,
     others: Mapping[str, np.ndarray],
+    seed: int,
+    directory: Path,
 ) -> dict[str, Any]:
-    """Returns what the uncertainty of a network knows about images."""
-    from image_networks import score_classes
+    """Returns what the uncertainty of a trained network knows about images."""
+    from image_networks import make_network, score_classes, train
 
     from tfbbb.scores.metrics import out_of_distribution_auroc, risk_coverage_curve
+
+    model, _ = train(
+        lambda: make_network(settings["width"], settings, members=METHODS[method][1]),
+        digits.train,
+        settings,
+        seed=seed,
+        directory=directory,
+    )
 
     def predict(images: np.ndarray) -> Any:
         return model.predictive(

@@ -9,12 +9,13 @@ import statistics
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from records import RecordFile
+from records import RecordFile, SkippedError
 
 from tfbbb.training.executor import Executor, TaskError, make_executor
 
@@ -287,6 +288,37 @@ def mean_and_error(values: Iterable[float | None]) -> tuple[float, float]:
     if len(numbers) < 2 or not math.isfinite(mean):
         return mean, math.nan
     return mean, statistics.stdev(numbers) / math.sqrt(len(numbers))
+
+
+def values_by_split(
+    records: Iterable[Mapping[str, Any]], score: str, **fields: Any
+) -> dict[int, float | None]:
+    """Returns a score by split, of the records that have it and these values."""
+    return {
+        record["split"]: record[score]
+        for record in records
+        if score in record and all(record[k] == v for k, v in fields.items())
+    }
+
+
+def common_means(*of_methods: Mapping[int, float | None]) -> tuple[float, ...] | None:
+    """Returns the means over the splits that all methods have; None without any."""
+    splits = sorted(set.intersection(*(set(values) for values in of_methods)))
+    if not splits:
+        return None
+    return tuple(mean_and_error(v[i] for i in splits)[0] for v in of_methods)
+
+
+@contextmanager
+def failures_skipped() -> Iterator[None]:
+    """Turns what `train_table` refuses, or cannot train, into `SkippedError`."""
+    from tfbbb.tables import TableError
+    from tfbbb.training import SpecError, TrainingDivergedError
+
+    try:
+        yield
+    except (TableError, SpecError, TrainingDivergedError) as error:
+        raise SkippedError(f"it failed: {error}") from error
 
 
 def with_error(

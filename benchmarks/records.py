@@ -5,19 +5,17 @@ import hashlib
 import json
 import math
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from device import describe_device
-from timing import rounded
+from timing import cores_and_versions, rounded
 
 import tfbbb
 from tfbbb.base.tensorflow_startup import import_tensorflow
@@ -282,11 +280,7 @@ def describe_run() -> dict[str, Any]:
     """Returns time, machine and versions, and a digest of the code of `tfbbb`."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cores": os.cpu_count(),
-        "architecture": platform.machine(),
-        "load_average_at_start": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in _LIBRARIES},
+        **cores_and_versions(_LIBRARIES),
         "source": _digest_of_source(),
     }
 

@@ -54,13 +54,17 @@ def spread(values: list[float]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Describes the machine: processor cores, load, device and libraries."""
+    return {**cores_and_versions(_LIBRARIES), "device": device_of_processes()}
+
+
+def cores_and_versions(libraries: Iterable[str]) -> dict[str, Any]:
+    """Describes the machine without its device, and the versions of libraries."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
-        "load_average_at_start": os.getloadavg()[0],
-        "device": device_of_processes(),
+        "load_average_at_start": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in _LIBRARIES},
+        **{name: metadata.version(name) for name in libraries},
     }
 
 

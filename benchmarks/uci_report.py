@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from program import (
     Comparison,
+    common_means,
     decimals,
     mean_and_error,
     panels,
@@ -13,6 +14,7 @@ from program import (
     published_score,
     skipped_lines,
     splits_line,
+    values_by_split,
     with_error,
 )
 from records import RecordFile
@@ -68,11 +70,7 @@ class Means:
 
     def values(self, name: str, method: str, score: str) -> dict[int, float | None]:
         """Returns the scores by split."""
-        return {
-            record["split"]: record[score]
-            for record in self._records
-            if (record["set"], record["method"]) == (name, method) and score in record
-        }
+        return values_by_split(self._records, score, set=name, method=method)
 
     def sets_with(self, score: str) -> list[str]:
         """Returns the sets that have a score."""
@@ -80,11 +78,7 @@ class Means:
 
     def beside(self, name: str, method: str, other: str, score: str) -> Any:
         """Returns the means of two methods over the splits that both have; or None."""
-        ours, theirs = (self.values(name, m, score) for m in (method, other))
-        splits = ours.keys() & theirs.keys()
-        if not splits:
-            return None
-        return tuple(mean_and_error(v[i] for i in splits)[0] for v in (ours, theirs))
+        return common_means(*(self.values(name, m, score) for m in (method, other)))
 
     def rivals(
         self, name: str, score: str, others: Sequence[str]

@@ -7,9 +7,8 @@ from tests.benchmarks.programs import load, run_smoke
 exact = load("exact")
 
 
-@pytest.mark.parametrize(("task", "size"), [("polynomial", 1), ("linear", 2)])
-def test_evidence_is_the_integral_of_the_likelihood(task, size):
-    columns, targets = exact.design(task, 0, size)
+def test_evidence_is_the_integral_of_the_likelihood():
+    columns, targets = exact.design("linear", 0, 2)
     assert columns.shape[1] == 2
     best, *_ = np.linalg.lstsq(columns, targets, rcond=None)
     peak = stats.norm.logpdf(targets, columns @ best, exact.NOISE).sum()

@@ -10,18 +10,17 @@ from program import (
     Comparison,
     DataError,
     argument_parser,
-    markdown_table,
     mean_and_error,
     names_among,
+    panels,
     published,
     run,
     with_error,
 )
 from records import RecordFile
+from timing import markdown_table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from tfbbb import BayesianModel
 
 # Blundell et al. 2015, section 5.3: two hidden layers of 100 ReLUs, two draws averaged,
@@ -243,14 +242,11 @@ def compare(measured: RecordFile) -> list[Comparison]:
     ]
 
 
-def draw(measured: RecordFile) -> dict[str, "Figure"]:
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Returns the curves of cumulative regret."""
-    from matplotlib.figure import Figure
-
     from tfbbb.scores.plots.style import CYCLE, DARK
 
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
+    figure, ((axes,),) = panels(1, 1, (7.0, 4.5))
     for name, colour in zip(AGENTS, CYCLE, strict=False):
         records = measured.select(agent=name)
         for number, record in enumerate(records):
@@ -272,7 +268,6 @@ def draw(measured: RecordFile) -> dict[str, "Figure"]:
     axes.set_xlabel("mushrooms")
     axes.set_ylabel("cumulative regret")
     axes.set_yscale("log")
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return {"": figure}
 

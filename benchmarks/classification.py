@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from environments import Peer
@@ -26,21 +26,22 @@ from program import (
     add_executor_options,
     add_table_options,
     argument_parser,
+    common_means,
     decimals,
-    markdown_table,
+    failures_skipped,
     mean_and_error,
+    panels,
     run_tasks,
     skipped_lines,
     splits_line,
+    values_by_split,
     with_error,
 )
 from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
+from timing import markdown_table
 
 from tfbbb.training.executor import Executor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SETS = ("mushroom", "german_numeric", "australian", "pima", "ionosphere")
 METHODS = ("default", "catboost", "logistic_regression")
@@ -185,17 +186,14 @@ def default_probabilities(
     """
     import pyarrow as pa
 
-    from tfbbb.tables import TableError
-    from tfbbb.training import SpecError, TrainingDivergedError, train_table
+    from tfbbb.training import train_table
 
     columns = {f"x{i}": table.x[:, i] for i in range(table.x.shape[1])}
     names = np.array(["class 0", "class 1"])
     rows = pa.table({**columns, "target": names[table.y]})
     spec = {"target": "target"} | ({"training": {"steps": 300}} if smoke else {})
-    try:
+    with failures_skipped():
         trained = train_table(rows.take(train), spec)
-    except (TableError, SpecError, TrainingDivergedError) as error:
-        raise SkippedError(f"it failed: {error}") from error
     prediction = trained.model.predictive(trained.schema.inputs(rows.take(test)))
     order = [list(trained.schema.classes).index(name) for name in names]
     return np.asarray(prediction.probabilities, float)[:, order]
@@ -270,11 +268,7 @@ def values(
     records: Sequence[Mapping[str, Any]], name: str, method: str, score_name: str
 ) -> dict[int, float | None]:
     """Returns the scores of a set and a method by split."""
-    return {
-        record["split"]: record[score_name]
-        for record in records
-        if (record["set"], record["method"]) == (name, method)
-    }
+    return values_by_split(records, score_name, set=name, method=method)
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
@@ -289,12 +283,8 @@ def compare(measured: RecordFile) -> list[Comparison]:
             rivals = []
             for method in methods_of(records):
                 theirs = values(records, name, method, score_name)
-                splits = sorted(ours.keys() & theirs.keys())
-                if method != "default" and splits:
-                    pair = (
-                        mean_and_error(figures[i] for i in splits)[0]
-                        for figures in (ours, theirs)
-                    )
+                pair = common_means(ours, theirs)
+                if method != "default" and pair:
                     rivals.append(Comparison(f"{name} {what}", *pair, method, larger))
             if rivals:
                 sign = 1.0 if larger else -1.0
@@ -302,24 +292,16 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "dict[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws log-likelihood and calibration error of each set and method."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import (
-        BLUE,
-        GREEN,
-        VERMILION,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import BLUE, GREEN, VERMILION
 
     records = measured.records
     sets = sets_of(records)
     colors = dict(zip(METHODS, (VERMILION, BLUE, GREEN), strict=True))
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    figure, (line,) = panels(1, 2, (9.0, 4.0))
     shown = ("log_likelihood", "expected_calibration_error")
-    for axes, score_name in zip(figure.subplots(1, 2), shown, strict=True):
-        drawn_axes(axes)
+    for axes, score_name in zip(line, shown, strict=True):
         for place, method in enumerate(methods_of(records)):
             pairs = [
                 mean_and_error(values(records, name, method, score_name).values())

@@ -3,14 +3,12 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from program import Comparison, argument_parser, markdown_table, run
+from program import Comparison, argument_parser, panels, run
 from records import RecordFile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from timing import markdown_table
 
 NOISE, PRIOR_SCALE, ROWS = 0.3, 1.0, 40
 POSTERIORS = ("full_covariance_normal", "mean_field_normal")
@@ -41,7 +39,7 @@ def measure(measured: RecordFile, tables: int, *, smoke: bool) -> None:
     steps = STEPS // 6 if smoke else STEPS
     for task, largest in LARGEST.items():
         for table in range(1 if smoke else tables):
-            for size in range(1, (2 if smoke else largest) + 1):
+            for size in [2] if smoke else range(1, largest + 1):
                 for posterior in POSTERIORS:
                     measured.measure(
                         {
@@ -241,11 +239,7 @@ def report(measured: RecordFile) -> str:
                 for record in measured.select(task=task, posterior=posterior)
             ]
             lines.append(
-                [
-                    f"{task}, {posterior}",
-                    f"{same} of {len(found)}",
-                    f"{max(above):.3f}",
-                ]
+                [f"{task}, {posterior}", f"{same} of {len(found)}", f"{max(above):.3f}"]
             )
     header = [
         "regression, posterior",
@@ -270,12 +264,10 @@ def compare(measured: RecordFile) -> list[Comparison]:
     ]
 
 
-def draw(measured: RecordFile) -> dict[str, "Figure"]:
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Returns evidence and ELBO against the size, one panel for each regression."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for axes, task in zip(figure.subplots(1, 2), LARGEST, strict=True):
+    figure, (line,) = panels(1, 2, (9.0, 3.6))
+    for axes, task in zip(line, LARGEST, strict=True):
         records = measured.select(task=task, table=0)
         for posterior in POSTERIORS:
             chosen = [r for r in records if r["posterior"] == posterior]

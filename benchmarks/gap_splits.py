@@ -1,7 +1,6 @@
 """Splits of tables that leave out the rows in the middle of a feature."""
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,44 +37,25 @@ class GapSplit:
 
 
 def gap_splits(data: Path) -> dict[str, list[GapSplit]]:
-    """Reads `DIR/gap/SET.npz`, or else makes gaps in the tables of `DIR/uci`.
-
-    A file has `data`, `index_features` and `index_target` (or the table `uci/SET.npz`
-    has them), and the rows `train_i` and `test_i` as the rows of two matrices, or as
-    `train_0`, `test_0`, `train_1`, ... A tenth of the rows of `train_i` is held out.
+    """Makes gaps in the tables `DIR/uci/SET.npz`; a tenth of the rows is held out.
 
     Raises:
-        DataError: The directory has neither.
+        DataError: The directory has no table.
     """
-    given = sorted((data / "gap").glob("*.npz"))
-    paths = given or sorted((data / "uci").glob("*.npz"))
+    paths = sorted((data / "uci").glob("*.npz"))
     if not paths:
         raise DataError(
-            "The data directory must have tables `gap/SET.npz` or `uci/SET.npz`, with "
-            "`data`, `index_features` and `index_target`. "
-            f"Received: --data {data}"
+            "The data directory must have tables `uci/SET.npz`, with `data`, "
+            f"`index_features` and `index_target`. Received: --data {data}"
         )
-    return {path.stem: _splits(path, data) for path in paths}
+    return {path.stem: _splits(path) for path in paths}
 
 
-def _splits(path: Path, data: Path) -> list[GapSplit]:
+def _splits(path: Path) -> list[GapSplit]:
     with np.load(path) as archive:
-        arrays = dict(archive)
-    if "data" not in arrays:
-        table = data / "uci" / path.name
-        if not table.is_file():
-            raise DataError(
-                f"`{path.name}` has no `data`, and there is no `uci/{path.name}` with "
-                f"the table. Received: --data {data}"
-            )
-        with np.load(table) as archive:
-            arrays = dict(archive) | arrays
-    rows, target = arrays["data"], int(arrays["index_target"])
-    features = arrays["index_features"].astype(int).tolist()
-    if path.parent.name == "gap":
-        pairs = list(_given_rows(arrays, path))
-    else:
-        pairs = [pair for f in features if (pair := _gap_rows(rows[:, f]))]
+        rows, target = archive["data"], int(archive["index_target"])
+        features = archive["index_features"].astype(int).tolist()
+    pairs = [pair for f in features if (pair := _gap_rows(rows[:, f]))]
     splits = []
     for number, (kept, gap) in enumerate(pairs):
         order = np.random.default_rng(number).permutation(kept)
@@ -84,27 +64,6 @@ def _splits(path: Path, data: Path) -> list[GapSplit]:
             GapSplit(rows, features, target, order[held_out:], order[:held_out], gap)
         )
     return splits
-
-
-def _given_rows(
-    arrays: dict[str, np.ndarray], path: Path
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    if "train_i" in arrays:
-        yield from zip(
-            np.atleast_2d(arrays["train_i"]),
-            np.atleast_2d(arrays["test_i"]),
-            strict=True,
-        )
-        return
-    number = 0
-    while f"train_{number}" in arrays:
-        yield arrays[f"train_{number}"], arrays[f"test_{number}"]
-        number += 1
-    if not number:
-        raise DataError(
-            "A gap split needs the rows `train_0` and `test_0`, or `train_i` and "
-            f"`test_i`. Received: {path} with {', '.join(sorted(arrays))}"
-        )
 
 
 def _gap_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -1,9 +1,7 @@
 """Networks of two hidden layers for images of digits, and their training."""
 
-import contextlib
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -96,9 +94,7 @@ def train(
     steps = epochs * math.ceil(len(rows[0]) / batch_size)
     rate = keras.optimizers.schedules.CosineDecay(settings["learning_rate"], steps)
     model.compile(
-        Adam(rate),
-        kl_schedule=Tempered(settings["temperature"]),
-        steps_per_execution=8,
+        Adam(rate), kl_schedule=Tempered(settings["temperature"]), steps_per_execution=8
     )
     directory.mkdir(parents=True, exist_ok=True)
     progress = _Progress(directory / "progress.json", points, score)
@@ -112,13 +108,6 @@ def train(
         callbacks=[*callbacks, progress, checkpoint],
     )
     return model, progress.figures()
-
-
-def forget_training(directory: Path) -> None:
-    """Deletes the checkpoint of a training whose figures are recorded."""
-    shutil.rmtree(directory, ignore_errors=True)
-    with contextlib.suppress(OSError):  # other checkpoints, or none
-        directory.parent.rmdir()
 
 
 def score_classes(prediction: Predictive, labels: np.ndarray) -> dict[str, float]:

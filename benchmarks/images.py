@@ -49,10 +49,7 @@ def read_digits(data: Path, rows: int | None = None) -> Digits:
 def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarray]:
     """Returns the images [rows, 784] of every other file of the directory, by name.
 
-    A file `SET.npz` has images if `x_test`, or else one of its arrays, has the shape
-    [n, height, width], [n, height, width, channels] or [n, 784]. Pixels are bytes, or
-    numbers from 0 to 1. Colours are averaged, and images larger than 28 by 28 are
-    cropped around the centre; smaller ones are no images here.
+    A file `SET.npz` has images if one of its arrays is of bytes [n, 28, 28].
 
     Args:
         data: The data directory.
@@ -63,8 +60,7 @@ def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarr
         if path.stem == "mnist":
             continue
         with np.load(path) as archive:
-            names = sorted(archive.files, key=lambda name: name != "x_test")
-            arrays = (archive[name] for name in names)
+            arrays = (archive[name] for name in archive.files)
             images = next((array for array in arrays if _is_images(array)), None)
         if images is not None:
             found[path.stem] = pixels(images[:rows])
@@ -72,24 +68,9 @@ def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarr
 
 
 def pixels(images: np.ndarray) -> np.ndarray:
-    """Returns images, shaped as `read_other_images` takes them, as rows [n, 784]."""
-    if images.dtype != np.uint8:
-        images = 255.0 * images
-    if images.ndim == 4:
-        images = images.mean(axis=-1)
-    if images.ndim > 2:
-        top, left = ((size - SIDE) // 2 for size in images.shape[1:])
-        images = images[:, top : top + SIDE, left : left + SIDE]
+    """Returns images of bytes [n, 28, 28] as rows [n, 784]."""
     return images.reshape(len(images), PIXELS).astype("float32") / _SCALE
 
 
 def _is_images(array: np.ndarray) -> bool:
-    if array.ndim == 2:
-        is_shaped = array.shape[1] == PIXELS
-    else:
-        has_colours = array.ndim == 4 and array.shape[-1] in (1, 3, 4)
-        is_shaped = (array.ndim == 3 or has_colours) and min(array.shape[1:3]) >= SIDE
-    if not is_shaped or not len(array):
-        return False
-    is_share = array.dtype.kind == "f" and 0.0 <= array.min() <= array.max() <= 1.0
-    return array.dtype == np.uint8 or bool(is_share)
+    return array.dtype == np.uint8 and array.shape[1:] == (SIDE, SIDE)

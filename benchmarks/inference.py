@@ -22,17 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from program import (
-    add_table_options,
-    argument_parser,
-    markdown_table,
-    published_score,
-    run,
-    with_error,
-)
+from program import add_table_options, argument_parser, published_score, run, with_error
 from records import RecordFile
 from scores import prediction_scores
 from standard_splits import find_tables
+from timing import markdown_table
 
 UNITS = 50
 REFERENCE = "NUTS"

@@ -6,17 +6,14 @@ sockets: the less it costs, the more of the cores the server has.
 
 import asyncio
 import json
-import ssl
 import subprocess
 import sys
 import time
-from collections import Counter, deque
+from collections import deque
 from typing import Any
 
 _TICK = 0.002
 _TOGETHER = 100
-# Of the text of a refusal.
-_MOST_TEXT = 80
 
 
 class Client(asyncio.Protocol):
@@ -40,7 +37,6 @@ class Client(asyncio.Protocol):
 
     def give_up(self) -> None:
         """Hangs up on a request that was not answered in time."""
-        self._load.record(self._begin, 0)
         self._begin = 0.0
         self._load.waiting.pop(self, None)
         self._transport.abort()
@@ -59,8 +55,6 @@ class Client(asyncio.Protocol):
         self._load.waiting.pop(self, None)
         status = int(head[9:12])
         self._load.record(self._begin, status)
-        if status != 200:
-            self._load.refusals[bytes(body[:_MOST_TEXT]).decode("latin-1")] += 1
         self._begin = 0.0
         self._load.idle(self)
 
@@ -69,7 +63,6 @@ class Client(asyncio.Protocol):
         begin = self._load.waiting.pop(self, None)
         if begin is not None:
             self._load.lost += 1
-            self._load.record(begin, 0)
         self._load.disconnected(self)
 
 
@@ -82,35 +75,23 @@ class Load:
         rate: Requests per second; 0 for a closed loop, in which every connection sends
             its next request when it has its response.
         patience: Seconds after which a client of an open loop gives up and hangs up.
-        tls: Whether to use TLS, with any certificate.
     """
 
-    def __init__(
-        self,
-        request: bytes,
-        port: int,
-        rate: float,
-        patience: float,
-        *,
-        tls: bool = False,
-    ) -> None:
+    def __init__(self, request: bytes, port: int, rate: float, patience: float) -> None:
         self.request = request
         self.lost = self.unsent = self.gave_up = self.twice = 0
         # How late each turn of an open loop comes.
         self.lags: list[float] = []
-        # When each request was due, its seconds and status; 0 without a response.
-        self.records: list[tuple[float, float, int]] = []
+        # The seconds of the responses by their status.
+        self.seconds: dict[int, list[float]] = {}
         # When each request that waits was due, the oldest first.
         self.waiting: dict[Client, float] = {}
-        # How often the text of each refusal, or its beginning, was received.
-        self.refusals: Counter[str] = Counter()
         self._port = port
         self._rate = rate
         self._patience = patience
         self._idle: deque[Client] = deque()
         self._is_running = False
         self._connecting: set[asyncio.Task[Any]] = set()
-        self._tls = _any_certificate() if tls else None
 
     def idle(self, client: Client) -> None:
         """Gives a connection its next request."""
@@ -120,8 +101,8 @@ class Load:
             self._idle.append(client)
 
     def record(self, begin: float, status: int) -> None:
-        """Records the end of the request that was due at `begin`."""
-        self.records.append((begin, time.perf_counter() - begin, status))
+        """Records the response to the request that was due at `begin`."""
+        self.seconds.setdefault(status, []).append(time.perf_counter() - begin)
 
     def disconnected(self, client: Client) -> None:
         """Replaces a connection that has ended, in an open loop."""
@@ -152,18 +133,10 @@ class Load:
                 self._give_up_late()
             await asyncio.sleep(_TICK)
         self.lost += len(self.waiting)
-        for begin in self.waiting.values():
-            self.record(begin, 0)
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        await loop.create_connection(
-            lambda: Client(self),
-            "127.0.0.1",
-            self._port,
-            ssl=self._tls,
-            server_hostname="localhost" if self._tls else None,
-        )
+        await loop.create_connection(lambda: Client(self), "127.0.0.1", self._port)
 
     async def _send_at_rate(self, begin: float, seconds: float) -> None:
         sent = 0
@@ -200,8 +173,6 @@ def send_load(
     seconds: float,
     deadline: float,
     rate: float = 0.0,
-    tls: bool = False,
-    list_requests: bool = False,
 ) -> dict[str, Any]:
     """Sends requests from another process; returns the figures.
 
@@ -215,22 +186,16 @@ def send_load(
         deadline: Time in seconds after which an answer is late.
         rate: Requests per second; with 0, each connection sends its next request when
             it has its answer.
-        tls: Whether to use TLS, with any certificate.
-        list_requests: Whether the figures have `requests`: when each one was due, by
-            `time.perf_counter`, its seconds, and its status, 0 without a response; and
-            `refusals`, how often the text of each refusal was received.
     """
     given = {
         "port": port,
         "path": path,
-        "headers": [f"Authorization: Bearer {key}"],
+        "key": key,
         "body": json.dumps(body),
         "connections": connections,
         "seconds": seconds,
         "rate": rate,
         "deadline": deadline,
-        "tls": tls,
-        "list_requests": list_requests,
     }
     output = subprocess.run(
         [sys.executable, __file__],
@@ -252,24 +217,20 @@ def main() -> None:
         "Host: localhost",
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
-        *given["headers"],
+        f"Authorization: Bearer {given['key']}",
     ]
     request = "\r\n".join([*lines, "", ""]).encode() + body
     limit = given["deadline"]
-    load = Load(request, given["port"], given["rate"], limit, tls=given["tls"])
+    load = Load(request, given["port"], given["rate"], limit)
     asyncio.run(load.run(given["connections"], given["seconds"]))
-    seconds: dict[int, list[float]] = {}
-    for _, taken, status in load.records:
-        if status:
-            seconds.setdefault(status, []).append(taken)
-    good = sorted(seconds.get(200, []))
+    good = sorted(load.seconds.get(200, []))
     figures = {
         "answered": len(good),
         "in_time": sum(seconds <= limit for seconds in good),
-        "statuses": Counter({k: len(v) for k, v in seconds.items()}),
+        "statuses": {k: len(v) for k, v in load.seconds.items()},
         "p50_ms": 1e3 * good[len(good) // 2] if good else None,
         "p99_ms": _p99_ms(good),
-        "refused_p99_ms": _p99_ms(seconds.get(503, [])),
+        "refused_p99_ms": _p99_ms(load.seconds.get(503, [])),
         "lost": load.lost,
         "gave_up": load.gave_up,
         "twice": load.twice,
@@ -277,17 +238,7 @@ def main() -> None:
         "client_lag_p99_ms": _p99_ms(load.lags),
         "client_cpu": time.process_time() / given["seconds"],
     }
-    if given["list_requests"]:
-        figures["requests"] = load.records
-        figures["refusals"] = load.refusals
     json.dump(figures, sys.stdout)
-
-
-def _any_certificate() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def _p99_ms(seconds: list[float]) -> float | None:

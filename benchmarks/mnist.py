@@ -9,18 +9,20 @@ training images at random. All its choices come from the validation part. Weight
 removed after the training, or while it goes on.
 """
 
+import argparse
+import contextlib
+import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from images import Digits, read_digits
-from program import Comparison, argument_parser, markdown_table, published, run
+from program import Comparison, argument_parser, panels, published, run
 from records import RecordFile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from timing import markdown_table
 
 BAYES, DROPOUT, POINT = "Bayes by backprop", "dropout", "maximum likelihood"
 PRUNED = "Bayes by backprop, pruned while it trains"
@@ -59,14 +61,7 @@ _SHARES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.98)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Trains each network, prints the tables and draws the curves."""
     parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        choices=list(SETTINGS),
-        default=list(SETTINGS),
-        metavar="METHOD",
-        help=f"of {', '.join(map(repr, SETTINGS))} (default: all)",
-    )
+    add_image_options(parser, SETTINGS, epochs=60)
     parser.add_argument(
         "--widths",
         nargs="+",
@@ -75,10 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="units of a hidden layer (default: 400, 800 and 1200, and of the "
         "comparison 400)",
     )
-    parser.add_argument(
-        "--epochs", type=int, default=60, help="epochs of training (default: 60)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
     options = parser.parse_args(arguments)
     run(__file__, options, lambda found: measure(found, options), report, draw)
 
@@ -89,27 +80,63 @@ def measure(measured: RecordFile, options: Any) -> None:
     for method in options.methods:
         widths = options.widths or ((64,) if options.smoke else _WIDTHS[method])
         for width in widths:
-            settings = SETTINGS[method] | {
-                "epochs": options.epochs,
-                "rows": len(digits.train[0]),
-                "draws": 100,
-            }
-            if options.smoke:
-                settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 3e-3}
+            settings = image_settings(SETTINGS[method], options, digits)
             key = {"method": method, "width": width, "epochs": settings["epochs"]}
-            directory = checkpoint_directory(measured, {**key, **settings})
-            found = measured.measure(
-                key,
-                lambda key=key, settings=settings, directory=directory: figures(
-                    key, settings, digits, options.seed, directory
-                ),
-                settings=settings,
-                seed=options.seed,
-            )
-            if found:
-                from image_networks import forget_training
+            found = functools.partial(figures, key, settings, digits, options.seed)
+            measure_training(measured, key, settings, options.seed, found)
 
-                forget_training(directory)
+
+def add_image_options(
+    parser: argparse.ArgumentParser, methods: Iterable[str], epochs: int
+) -> None:
+    """Adds the options of benchmarks that train networks on images."""
+    names = list(methods)
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=names,
+        default=names,
+        metavar="METHOD",
+        help=f"of {', '.join(map(repr, names))} (default: all)",
+    )
+    parser.add_argument(
+        "--epochs",
+        type=int,
+        default=epochs,
+        help=f"epochs of training on images (default: {epochs})",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
+
+
+def image_settings(
+    method: Mapping[str, Any], options: Any, digits: Digits
+) -> dict[str, Any]:
+    """Returns the settings of a training by a method."""
+    more = {"epochs": options.epochs, "rows": len(digits.train[0]), "draws": 100}
+    if options.smoke:
+        more |= {"epochs": 10, "batch_size": 32, "learning_rate": 3e-3}
+    return {**method, **more}
+
+
+def measure_training(
+    measured: RecordFile,
+    key: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    seed: int,
+    function: Callable[[Path], Mapping[str, Any]],
+) -> None:
+    """Measures a training, given the directory of its checkpoint beside the records.
+
+    The checkpoint is deleted when the record is written.
+    """
+    what = json.dumps({**key, **settings}, sort_keys=True).encode()
+    checkpoints = measured.path.with_suffix(".checkpoints")
+    directory = checkpoints / hashlib.sha256(what).hexdigest()[:12]
+    measure = functools.partial(function, directory)
+    if measured.measure(key, measure, settings=settings, seed=seed):
+        shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):  # other checkpoints, or none
+            checkpoints.rmdir()
 
 
 def figures(
@@ -174,12 +201,6 @@ def figures(
             for share, accuracy in zip(curve.shares, curve.figures, strict=True)
         ]
     return found
-
-
-def checkpoint_directory(measured: RecordFile, what: Mapping[str, Any]) -> Path:
-    """Returns the directory of a training's checkpoint, beside the records."""
-    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
-    return measured.path.with_suffix(".checkpoints") / digest[:12]
 
 
 def report(measured: RecordFile) -> str:
@@ -312,19 +333,12 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "Mapping[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws the errors against epochs, and against the share of removed weights."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import (
-        CYCLE,
-        DARK,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
     paper = published("mnist")
-    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
-    left, right = map(drawn_axes, figure.subplots(1, 2))
+    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
     records = measured.records
     for record, color in zip(records, CYCLE * len(records), strict=False):
         label = f"{record['method']}, 2×{record['width']}"

@@ -18,11 +18,7 @@ _STAGES = (0.125, 0.25, 0.5, 1.0)
 _VALIDATION = 0.2
 # Candidates of the noise of dropout, in standard deviations of the target.
 _NOISE = np.geomspace(0.01, 1.5, 60)
-_POINT = {
-    "maximum_likelihood": None,
-    "deep_ensemble": None,
-    "map": "normal",
-}
+_POINT = {"maximum_likelihood": None, "deep_ensemble": None, "map": "normal"}
 
 
 def fit_and_predict(

@@ -7,25 +7,26 @@ digit that is rotated step by step. A default job trained on the rows outside th
 third of a feature meets the rows in that gap.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gap_splits import GapSplit, gap_splits
 from images import PIXELS, SIDE, Digits, read_digits, read_other_images
-from mnist import BAYES, DROPOUT, POINT, SETTINGS, checkpoint_directory
-from program import (
-    Comparison,
-    argument_parser,
-    markdown_table,
-    mean_and_error,
-    run,
-    with_error,
+from mnist import (
+    BAYES,
+    DROPOUT,
+    POINT,
+    SETTINGS,
+    add_image_options,
+    image_settings,
+    measure_training,
 )
+from program import Comparison, argument_parser, mean_and_error, panels, run, with_error
 from records import RecordFile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from timing import markdown_table
 
 MASKS, ENSEMBLE = "Monte Carlo dropout", "deep ensemble"
 # The settings of each method's training, and its number of networks.
@@ -54,24 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=["images", "tables"],
         help="what to measure (default: images tables)",
     )
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        choices=list(METHODS),
-        default=list(METHODS),
-        metavar="METHOD",
-        help=f"for images, of {', '.join(map(repr, METHODS))} (default: all)",
-    )
-    parser.add_argument(
-        "--epochs", type=int, default=20, help="epochs for images (default: 20)"
-    )
+    add_image_options(parser, METHODS, epochs=20)
     parser.add_argument(
         "--sets", nargs="+", metavar="SET", help="tables (default: all)"
     )
     parser.add_argument(
         "--splits", type=int, default=3, help="gaps of each table (default: 3)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
     options = parser.parse_args(arguments)
     run(__file__, options, lambda found: measure(found, options), report, draw)
 
@@ -89,54 +79,37 @@ def _measure_images(measured: RecordFile, options: Any) -> None:
     digits = read_digits(options.data, rows)
     others = read_other_images(options.data, rows)
     for method in options.methods:
-        settings = METHODS[method][0] | {
+        settings = image_settings(METHODS[method][0], options, digits) | {
             "width": 64 if options.smoke else 400,
-            "epochs": options.epochs,
-            "rows": len(digits.train[0]),
-            "draws": 100,
             "sets": sorted(others),
         }
-        if options.smoke:
-            settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 3e-3}
         key = {"part": "images", "method": method}
-        directory = checkpoint_directory(measured, {**key, **settings})
-
-        def figures(
-            method: str = method,
-            settings: Mapping[str, Any] = settings,
-            directory: Any = directory,
-        ) -> dict[str, Any]:
-            from image_networks import make_network, train
-
-            model, _ = train(
-                lambda: make_network(
-                    settings["width"], settings, members=METHODS[method][1]
-                ),
-                digits.train,
-                settings,
-                seed=options.seed,
-                directory=directory,
-            )
-            return image_figures(model, method, settings, digits, others)
-
-        found = measured.measure(key, figures, settings=settings, seed=options.seed)
-        if found:
-            from image_networks import forget_training
-
-            forget_training(directory)
+        found = functools.partial(
+            image_figures, method, settings, digits, others, options.seed
+        )
+        measure_training(measured, key, settings, options.seed, found)
 
 
 def image_figures(
-    model: Any,
     method: str,
     settings: Mapping[str, Any],
     digits: Digits,
     others: Mapping[str, np.ndarray],
+    seed: int,
+    directory: Path,
 ) -> dict[str, Any]:
-    """Returns what the uncertainty of a network knows about images."""
-    from image_networks import score_classes
+    """Returns what the uncertainty of a trained network knows about images."""
+    from image_networks import make_network, score_classes, train
 
     from tfbbb.scores.metrics import out_of_distribution_auroc, risk_coverage_curve
+
+    model, _ = train(
+        lambda: make_network(settings["width"], settings, members=METHODS[method][1]),
+        digits.train,
+        settings,
+        seed=seed,
+        directory=directory,
+    )
 
     def predict(images: np.ndarray) -> Any:
         return model.predictive(
@@ -354,7 +327,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "Mapping[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws entropies and risk-coverage, the rotated digit, and the gaps."""
     images, tables = measured.select(part="images"), measured.select(part="tables")
     figures = {}
@@ -365,21 +338,15 @@ def draw(measured: RecordFile) -> "Mapping[str, Figure]":
     return figures
 
 
-def _draw_images(records: list[dict[str, Any]]) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw_images(records: list[dict[str, Any]]) -> Any:
+    from tfbbb.scores.plots.style import CYCLE
 
-    from tfbbb.scores.plots.style import CYCLE, drawn_axes
-
-    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
-    left, right = map(drawn_axes, figure.subplots(1, 2))
+    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
     edges = np.linspace(0.0, np.log(10.0), _BINS + 1)
     for record, color in zip(records, CYCLE, strict=False):
         middle = 0.5 * (edges[1:] + edges[:-1])
         left.plot(
-            middle,
-            100 * np.asarray(record["entropies"]),
-            color=color,
-            linestyle=":",
+            middle, 100 * np.asarray(record["entropies"]), color=color, linestyle=":"
         )
         for name, others in record["sets"].items():
             left.plot(
@@ -402,17 +369,10 @@ def _draw_images(records: list[dict[str, Any]]) -> "Figure":
     return figure
 
 
-def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw_rotated(records: list[dict[str, Any]]) -> Any:
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
-    from tfbbb.scores.plots.style import (
-        CYCLE,
-        DARK,
-        drawn_axes,
-    )
-
-    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
-    left, right = map(drawn_axes, figure.subplots(1, 2))
+    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
     ours = next((x for x in records if x["method"] == BAYES), records[0])
     probabilities = np.asarray(ours["rotated"]["probabilities"])
     shown = [
@@ -439,17 +399,10 @@ def _draw_rotated(records: list[dict[str, Any]]) -> "Figure":
     return figure
 
 
-def _draw_gaps(records: list[dict[str, Any]]) -> "Figure":
-    from matplotlib.figure import Figure
+def _draw_gaps(records: list[dict[str, Any]]) -> Any:
+    from tfbbb.scores.plots.style import CYCLE, DARK
 
-    from tfbbb.scores.plots.style import (
-        CYCLE,
-        DARK,
-        drawn_axes,
-    )
-
-    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    axes = drawn_axes(figure.subplots())
+    figure, ((axes,),) = panels(1, 1, (8.0, 4.5))
     names = list(dict.fromkeys(record["set"] for record in records))
     for name, color in zip(names, CYCLE * len(names), strict=False):
         found = [record for record in records if record["set"] == name]

@@ -9,21 +9,15 @@ import statistics
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from records import RecordFile
+from records import RecordFile, SkippedError
 
-from tfbbb.training.executor import (
-    Executor,
-    TaskError,
-    make_executor,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from tfbbb.training.executor import Executor, TaskError, make_executor
 
 FOLDER = Path(__file__).resolve().parent
 _DATA = FOLDER.parents[1] / "shared" / "data"
@@ -83,7 +77,7 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="JSON file of the records; a file that exists is continued (default: "
-        "beside the program, or in this directory if tfbbb is installed)",
+        "beside the program)",
     )
     parser.add_argument(
         "--again", action="store_true", help="measure again what the file has"
@@ -163,7 +157,7 @@ def run_tasks(
     options: argparse.Namespace,
     measure: Callable[[RecordFile, argparse.Namespace, Executor], object],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], Mapping[str, "Figure"]] | None = None,
+    draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
 ) -> None:
     """Runs a benchmark, as `run` does, whose measurements are tasks of an executor.
 
@@ -211,7 +205,7 @@ def run(
     options: argparse.Namespace,
     measure: Callable[[RecordFile], None],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], "Mapping[str, Figure]"] | None = None,
+    draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
 ) -> None:
     """Measures what the file lacks, prints the report and saves the pictures.
 
@@ -256,11 +250,23 @@ def _default_output(program: Path, *, smoke: bool) -> Path:
     name = f"{program.stem}.json"
     if smoke:
         return Path(tempfile.mkdtemp(prefix="tfbbb-benchmark-")) / name
-    is_checkout = (FOLDER.parent / "pyproject.toml").exists()
-    return (FOLDER if is_checkout else Path.cwd()) / name
+    return FOLDER / name
 
 
-def save_pictures(pictures: "Mapping[str, Figure]", output: Path) -> list[Path]:
+def panels(lines: int, columns: int, size: tuple[float, float], **more: Any) -> Any:
+    """Returns a figure and its axes [lines, columns] in the style of `tfbbb.plots`."""
+    from matplotlib.figure import Figure
+
+    from tfbbb.scores.plots.style import drawn_axes
+
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(lines, columns, squeeze=False, **more)
+    for each in axes.flat:
+        drawn_axes(each)
+    return figure, axes
+
+
+def save_pictures(pictures: Mapping[str, Any], output: Path) -> list[Path]:
     """Saves pictures beside a JSON file; returns their paths."""
     paths = []
     for name, figure in pictures.items():
@@ -284,6 +290,37 @@ def mean_and_error(values: Iterable[float | None]) -> tuple[float, float]:
     return mean, statistics.stdev(numbers) / math.sqrt(len(numbers))
 
 
+def values_by_split(
+    records: Iterable[Mapping[str, Any]], score: str, **fields: Any
+) -> dict[int, float | None]:
+    """Returns a score by split, of the records that have it and these values."""
+    return {
+        record["split"]: record[score]
+        for record in records
+        if score in record and all(record[k] == v for k, v in fields.items())
+    }
+
+
+def common_means(*of_methods: Mapping[int, float | None]) -> tuple[float, ...] | None:
+    """Returns the means over the splits that all methods have; None without any."""
+    splits = sorted(set.intersection(*(set(values) for values in of_methods)))
+    if not splits:
+        return None
+    return tuple(mean_and_error(v[i] for i in splits)[0] for v in of_methods)
+
+
+@contextmanager
+def failures_skipped() -> Iterator[None]:
+    """Turns what `train_table` refuses, or cannot train, into `SkippedError`."""
+    from tfbbb.tables import TableError
+    from tfbbb.training import SpecError, TrainingDivergedError
+
+    try:
+        yield
+    except (TableError, SpecError, TrainingDivergedError) as error:
+        raise SkippedError(f"it failed: {error}") from error
+
+
 def with_error(
     values: Iterable[float | None], digits: int = 2, factor: float = 1.0
 ) -> str:
@@ -304,21 +341,6 @@ def decimals(values: Iterable[float | None]) -> int:
     if not 0.0 < size < 0.1:
         return 2
     return 2 - math.floor(math.log10(size))
-
-
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table in Markdown; all columns but the first are right-aligned."""
-    lines = [list(columns), *map(list, rows)]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *others = cells
-        numbers = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
-        return f"| {' | '.join([first.ljust(widths[0]), *numbers])} |"
-
-    rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
-    head, *body = map(line, lines)
-    return "\n".join([head, f"|{rule}|", *body])
 
 
 def splits_line(records: Sequence[Mapping[str, Any]]) -> str:

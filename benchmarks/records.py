@@ -5,27 +5,21 @@ import hashlib
 import json
 import math
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from device import describe_device
-from timing import rounded
+from timing import cores_and_versions, rounded
 
 import tfbbb
 from tfbbb.base.tensorflow_startup import import_tensorflow
-from tfbbb.training.executor import (
-    Executor,
-    InProcessExecutor,
-    Task,
-)
+from tfbbb.training.executor import Executor, InProcessExecutor, Task
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6
@@ -286,11 +280,7 @@ def describe_run() -> dict[str, Any]:
     """Returns time, machine and versions, and a digest of the code of `tfbbb`."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cores": os.cpu_count(),
-        "architecture": platform.machine(),
-        "load_average_at_start": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in _LIBRARIES},
+        **cores_and_versions(_LIBRARIES),
         "source": _digest_of_source(),
     }
 
@@ -300,9 +290,8 @@ def _digest_of_source() -> str:
     folder = Path(tfbbb.__file__).parent
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
-        if "benchmark_programs" not in path.parts:
-            found.update(path.relative_to(folder).as_posix().encode())
-            found.update(path.read_bytes())
+        found.update(path.relative_to(folder).as_posix().encode())
+        found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
 

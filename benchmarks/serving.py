@@ -28,8 +28,9 @@ from typing import Any
 import psutil
 from environments import PROGRAMS, Peer, environment_variables
 from load_generator import send_load
-from program import argument_parser, markdown_table, run
+from program import argument_parser, run
 from records import RecordFile, SkippedError
+from timing import markdown_table
 
 from tfbbb.base.tensorflow_startup import import_tensorflow
 
@@ -108,10 +109,7 @@ SERVERS = {
         _ROWS,
     ),
     "plain FastAPI": Server(
-        _plain,
-        "/predict",
-        lambda answer: answer["predictions"][0]["mean"][0],
-        _ROWS,
+        _plain, "/predict", lambda answer: answer["predictions"][0]["mean"][0], _ROWS
     ),
     "BentoML": Server(
         _bentoml,

@@ -24,7 +24,7 @@ from program import (
     add_executor_options,
     add_table_options,
     argument_parser,
-    markdown_table,
+    failures_skipped,
     run_tasks,
     skipped_lines,
     with_error,
@@ -32,6 +32,7 @@ from program import (
 from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, class_scores, mixture_scores, prediction_scores
 from table_sources import FOLDS, SourceTable, find_sources
+from timing import markdown_table
 
 from tfbbb.training.executor import Executor
 
@@ -140,22 +141,16 @@ def score_default(
     table: SourceTable, test: np.ndarray, files: Mapping[str, Path], *, smoke: bool
 ) -> dict[str, Any]:
     """Scores `train_table` with the name of the target; `smoke` takes fewer steps."""
-    from tfbbb.tables import (
-        TableError,
-        TableScan,
-        read_table,
-    )
-    from tfbbb.training import SpecError, TrainingDivergedError, train_table
+    from tfbbb.tables import TableScan, read_table
+    from tfbbb.training import train_table
 
     spec = {"target": table.target} | ({"training": {"steps": 200}} if smoke else {})
     start = time.perf_counter()
-    try:
+    with failures_skipped():
         trained = train_table(TableScan(files["train"]), spec)
         prediction = trained.model.predictive(
             trained.schema.inputs(read_table(files["test"]))
         )
-    except (TableError, SpecError, TrainingDivergedError) as error:
-        raise SkippedError(f"it failed: {error}") from error
     seconds = time.perf_counter() - start
     targets = table.targets[test]
     if table.task != trained.schema.task:
@@ -287,9 +282,7 @@ Values = Mapping[str, Mapping[str, list[float]]]
 
 
 def values(
-    records: Sequence[Mapping[str, Any]],
-    methods: Sequence[str],
-    names: Sequence[str],
+    records: Sequence[Mapping[str, Any]], methods: Sequence[str], names: Sequence[str]
 ) -> Values:
     """Returns the figures of each table and method, over their common folds.
 

@@ -6,7 +6,7 @@ import platform
 import random
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -54,27 +54,38 @@ def spread(values: list[float]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Describes the machine: processor cores, load, device and libraries."""
+    return {**cores_and_versions(_LIBRARIES), "device": device_of_processes()}
+
+
+def cores_and_versions(libraries: Iterable[str]) -> dict[str, Any]:
+    """Describes the machine without its device, and the versions of libraries."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
-        "load_average_at_start": os.getloadavg()[0],
-        "device": device_of_processes(),
+        "load_average_at_start": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in _LIBRARIES},
+        **{name: metadata.version(name) for name in libraries},
     }
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Prints a table in Markdown; all columns but the first are right-aligned."""
-    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table in Markdown; all columns but the first are right-aligned."""
+    lines = [list(columns), *map(list, rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
 
-    def line(first: str, *others: str) -> str:
+    def line(cells: Sequence[str]) -> str:
+        first, *others = cells
         numbers = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
         return f"| {' | '.join([first.ljust(widths[0]), *numbers])} |"
 
     rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
-    lines = [line(*columns), f"|{rule}|", *[line(*row) for row in rows]]
-    print(f"\n{title}", "", *lines, sep="\n", flush=True)
+    head, *body = map(line, lines)
+    return "\n".join([head, f"|{rule}|", *body])
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Prints a table in Markdown."""
+    print(f"\n{title}", "", markdown_table(columns, rows), sep="\n", flush=True)
 
 
 def write_json(program: str, results: Mapping[str, Any]) -> None:

@@ -4,14 +4,12 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from program import argument_parser, markdown_table, run
+from program import argument_parser, panels, run
 from records import RecordFile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from timing import markdown_table
 
 UNITS = 50
 # Standard deviations of the prior, in standard units of input and target.
@@ -228,10 +226,7 @@ def trained_band(name: str, method: str, steps: int, draws: int) -> dict[str, An
     keras.utils.set_random_seed(0)
     rows, targets = training_rows(name)
     posterior = "full_covariance_normal" if "full" in method else "mean_field_normal"
-    options = {
-        "posterior": posterior,
-        "bias_prior": tfbbb.priors.Normal(BIAS_SCALE),
-    }
+    options = {"posterior": posterior, "bias_prior": tfbbb.priors.Normal(BIAS_SCALE)}
     first = tfbbb.priors.Normal(FIRST_SCALE)
     last = tfbbb.priors.Normal(LAST_SCALE)
     inputs = keras.Input((1,))
@@ -369,22 +364,16 @@ def _width(quantiles: Any) -> np.ndarray:
     return high - low
 
 
-def draw(measured: RecordFile) -> dict[str, "Figure"]:
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Returns the bands of 90 %: a row of panels for each curve."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import (
-        BLUE,
-        DARK,
-        LIGHT,
-    )
+    from tfbbb.scores.plots.style import BLUE, DARK, LIGHT
 
     names = [name for name in FUNCTIONS if measured.select(curve=name)]
     methods = [m for m in METHODS if m not in (METHODS[1], "noise alone")]
-    figure = Figure(figsize=(3.2 * len(methods), 3 * len(names)), layout="constrained")
-    panels = figure.subplots(len(names), len(methods), squeeze=False, sharex="row")
+    lines, columns = len(names), len(methods)
+    figure, grid = panels(lines, columns, (3.2 * columns, 3.0 * lines), sharex="row")
     random = np.random.default_rng(0)
-    for name, line in zip(names, panels, strict=True):
+    for name, line in zip(names, grid, strict=True):
         x = curve(name).grid
         truth = FUNCTIONS[name](x[:, np.newaxis], random.normal(size=(GRID, 4000)))
         reference = measured.select(curve=name, method=REFERENCE)
@@ -398,7 +387,6 @@ def draw(measured: RecordFile) -> dict[str, "Figure"]:
             axes.plot(x, truth.mean(axis=1), color=LIGHT, linewidth=1, zorder=0)
             axes.plot(*training_rows(name), "k.", markersize=3)
             axes.set_title(f"{name}: {method}", fontsize="medium")
-            axes.spines[["top", "right"]].set_visible(False)
             if reference:
                 low, high = _band(reference[0])
                 margin = 0.15 * (high.max() - low.min())

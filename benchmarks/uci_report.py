@@ -1,24 +1,24 @@
 """The tables, comparisons and picture of `uci`, made from its records."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from program import (
     Comparison,
+    common_means,
     decimals,
-    markdown_table,
     mean_and_error,
+    panels,
     published,
     published_score,
     skipped_lines,
     splits_line,
+    values_by_split,
     with_error,
 )
 from records import RecordFile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from timing import markdown_table
 
 _TREES = ("ngboost", "catboost")
 
@@ -70,11 +70,7 @@ class Means:
 
     def values(self, name: str, method: str, score: str) -> dict[int, float | None]:
         """Returns the scores by split."""
-        return {
-            record["split"]: record[score]
-            for record in self._records
-            if (record["set"], record["method"]) == (name, method) and score in record
-        }
+        return values_by_split(self._records, score, set=name, method=method)
 
     def sets_with(self, score: str) -> list[str]:
         """Returns the sets that have a score."""
@@ -82,11 +78,7 @@ class Means:
 
     def beside(self, name: str, method: str, other: str, score: str) -> Any:
         """Returns the means of two methods over the splits that both have; or None."""
-        ours, theirs = (self.values(name, m, score) for m in (method, other))
-        splits = ours.keys() & theirs.keys()
-        if not splits:
-            return None
-        return tuple(mean_and_error(v[i] for i in splits)[0] for v in (ours, theirs))
+        return common_means(*(self.values(name, m, score) for m in (method, other)))
 
     def rivals(
         self, name: str, score: str, others: Sequence[str]
@@ -233,25 +225,16 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> "dict[str, Figure]":
+def draw(measured: RecordFile) -> dict[str, Any]:
     """Draws the log-likelihoods of each set, measured and published."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import (
-        BLUE,
-        DARK,
-        VERMILION,
-        drawn_axes,
-    )
+    from tfbbb.scores.plots.style import BLUE, DARK, VERMILION
 
     means = Means(measured.records)
     columns = min(3, len(means.sets))
     lines = -(-len(means.sets) // columns)
-    figure = Figure(figsize=(4.0 * columns, 3.6 * lines), layout="constrained")
-    grid = figure.subplots(lines, columns, squeeze=False)
+    figure, grid = panels(lines, columns, (4.0 * columns, 3.6 * lines))
     rows = [*means.methods, *means.published]
     for axes, name in zip(grid.flat, means.sets, strict=False):
-        drawn_axes(axes)
         for place, method in enumerate(rows):
             if method in means.published:
                 value = published_score(method, "log_likelihood", name)

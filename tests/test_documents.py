@@ -28,7 +28,7 @@ from tfbbb.tables import read_table
 NUM_PROGRAMS = {
     "README.md": 2,
     "docs/coming_from.md": 6,
-    "docs/distributed.md": 7,
+    "docs/distributed.md": 4,
     "docs/evidence.md": 7,
     "docs/inference.md": 12,
     "docs/keras.md": 10,
@@ -38,7 +38,7 @@ NUM_PROGRAMS = {
     "docs/tables.md": 2,
     "docs/tfp_layers.md": 1,
     "docs/uncertainty.md": 2,
-    "docs/which.md": 7,
+    "docs/which.md": 6,
 }
 # Pages whose programs have a short form.
 SIZED_PAGES = {"docs/which.md", *GALLERY}

@@ -46,20 +46,6 @@ WITHOUT_TENSORFLOW = {
     },
     "tfbbb.training.spec": set(),
 }
-TENSORFLOW = {
-    "tfbbb.cli": {"prediction_table"},
-    "tfbbb.client": set(),
-    "tfbbb.data": {
-        # Layers and tensors of columns.
-        *("calendar_features", "column_input", "features", "hashed_text"),
-        *("memory_rows", "one_hot"),
-        *("once_per_row", "piecewise_linear_encoding", "row_layout", "standardize"),
-        "stored_rows",
-    },
-    "tfbbb.families": set(),
-    "tfbbb.sklearn": set(),
-    "tfbbb.training.spec": set(),
-}
 TENSORFLOW = {"tensorflow", "keras", "tensorflow_probability"}
 
 

@@ -80,7 +80,7 @@ def test_twine_finds_no_fault(packages, tmp_path):
     assert said.count("PASSED") == 2, said
 
 
-def test_the_wheel_has_every_file_of_the_packages(packages):
+def test_the_wheel_has_every_file_of_the_packages_and_no_other(packages):
     expected = {
         path.relative_to(ROOT).as_posix()
         for package in (tfbbb, service)
@@ -88,18 +88,9 @@ def test_the_wheel_has_every_file_of_the_packages(packages):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {"tfbbb/py.typed", "service/web/index.html"} < expected
-    expected |= {
-        f"tfbbb/benchmark_programs/{path.name}"
-        for pattern in ("*.py", "*.toml")
-        for path in (ROOT / "benchmarks").glob(pattern)
-    }
     with ZipFile(packages[1]) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    programs = "tfbbb/benchmark_programs/"
-    assert {name for name in names if not name.startswith(programs)} == {
-        name for name in expected if not name.startswith(programs)
-    }
-    assert expected <= names
+    assert names == expected
 
 
 def test_the_source_distribution_has_the_files_to_build_and_test(packages):
@@ -125,7 +116,14 @@ def test_the_commands_of_the_wheel_have_help(installed, tmp_path):
     said = run(installed / "tfbbb", "--help", cwd=tmp_path)
     for command in ("train", "predict", "serve", "demo", "remote", "benchmark"):
         assert re.search(rf"\b{command}\b", said), said
-    assert "published" in run(installed / "tfbbb", "benchmark", "--help", cwd=tmp_path)
+
+
+def test_benchmarks_are_refused_outside_a_clone(installed, tmp_path):
+    command = [installed / "tfbbb", "benchmark", "uci"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "run from a clone of the repository" in refused.stderr
+    assert "Received: 'uci'" in refused.stderr
 
 
 def test_the_wheel_creates_a_database(installed, tmp_path):

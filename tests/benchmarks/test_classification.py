@@ -24,10 +24,25 @@ def data(tmp_path_factory):
 def smoke(data, tmp_path_factory):
     output = tmp_path_factory.mktemp("output") / "classification.json"
     methods = ("--methods", "default,logistic_regression")
-    return run_smoke("classification", data, output, "--sets", "pima", *methods)
+
+    def in_place_of_the_default(table, train, test, *, smoke):
+        return classification.logistic_probabilities(table, train, test)[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classification, "default_probabilities", in_place_of_the_default)
+        return run_smoke("classification", data, output, "--sets", "pima", *methods)
 
 
-def test_both_methods_learn_the_classes(smoke):
+@pytest.mark.slow
+def test_the_default_learns_the_classes(data, tmp_path):
+    options = ("--sets", "pima", "--methods", "default")
+    measured = run_smoke("classification", data, tmp_path / "c.json", *options)
+    (record,) = measured.records
+    assert record["accuracy"] > 0.75
+    assert record["log_likelihood"] > -0.66
+
+
+def test_both_methods_are_scored(smoke):
     default, logistic = smoke.records
     for record in (default, logistic):
         # 63 % of the rows are of one class.

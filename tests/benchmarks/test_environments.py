@@ -117,7 +117,7 @@ def test_tensorflow_is_installed_where_this_one_does_not_run(
 @pytest.mark.parametrize(
     "program",
     [
-        *("fit_bde", "fit_catboost", "fit_ngboost", "sample_bde"),
+        *("fit_bde", "fit_catboost", "fit_ngboost", "fit_table"),
         *("serve_bentoml", "serve_ray", "serve_mlserver", "serve_litserve"),
     ],
 )

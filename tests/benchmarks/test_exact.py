@@ -7,9 +7,8 @@ from tests.benchmarks.programs import load, run_smoke
 exact = load("exact")
 
 
-@pytest.mark.parametrize(("task", "size"), [("polynomial", 1), ("linear", 2)])
-def test_evidence_is_the_integral_of_the_likelihood(task, size):
-    columns, targets = exact.design(task, 0, size)
+def test_evidence_is_the_integral_of_the_likelihood():
+    columns, targets = exact.design("linear", 0, 2)
     assert columns.shape[1] == 2
     best, *_ = np.linalg.lstsq(columns, targets, rcond=None)
     peak = stats.norm.logpdf(targets, columns @ best, exact.NOISE).sum()
@@ -42,7 +41,7 @@ def test_least_gap_is_the_divergence_of_the_best_factorised_normal():
 def test_smoke_run_ends_close_to_the_evidence(tmp_path):
     measured = run_smoke("exact", tmp_path, tmp_path / "exact.json")
     records = measured.records
-    assert len(records) == 8
+    assert len(records) == 4
     for record in records:
         gap = record["log_evidence"] - record["elbo"] - record["least_gap"]
         # The rounding of float32, and what training leaves.

@@ -9,21 +9,20 @@ inference = load("inference")
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inference")
-    options = ("--sets", "cubic", "--methods", "MAP,Laplace full,SGHMC,SWAG")
+    options = ("--sets", "cubic", "--methods", "Laplace full")
     return run_smoke("inference", folder, folder / "inference.json", *options)
 
 
-def test_every_method_does_better_than_nothing(smoke):
-    assert len(smoke.records) == 4
+def test_an_approximation_around_a_trained_mode_does_better_than_nothing(smoke):
+    (record,) = smoke.records
     # The test rows reach beyond the training rows, where the cubic is steep.
     targets = load("toy").cubic(load("toy").curve("cubic").grid, 0.0)
-    for record in smoke.records:
-        assert record["rmse"] < targets.std()
-        assert record["peak_mib"] >= 0.0
+    assert record["rmse"] < targets.std()
+    assert record["peak_mib"] >= 0.0
 
 
 def test_the_distance_is_that_of_shifted_distributions(smoke):
-    (reference,) = smoke.select(method="MAP")
+    (reference,) = smoke.records
     assert inference.distance(reference, reference) == 0.0
     moved = {**reference, "quantiles": np.asarray(reference["quantiles"]) + 3.0}
     expected = 3.0 / reference["target_scale"]

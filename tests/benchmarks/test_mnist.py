@@ -4,7 +4,7 @@ import pytest
 from tests.benchmarks.digits import write_digits
 from tests.benchmarks.programs import load, run_smoke
 
-METHODS = ("Bayes by backprop", "dropout")
+METHOD = "Bayes by backprop"
 
 
 @pytest.fixture(scope="module")
@@ -17,14 +17,21 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def measured(data, tmp_path_factory):
     output = tmp_path_factory.mktemp("mnist") / "mnist.json"
-    return run_smoke("mnist", data, output, "--methods", *METHODS)
+    return run_smoke("mnist", data, output, "--methods", METHOD)
 
 
-def test_every_network_learns_the_digits(measured):
-    errors = {r["method"]: r["test"]["error"] for r in measured.records}
-    assert set(errors) == set(METHODS)
+def test_the_network_learns_the_digits(measured):
+    (record,) = measured.records
+    assert record["method"] == METHOD
     # Guessing has an error of 90 %.
-    assert max(errors.values()) < 30.0
+    assert record["test"]["error"] < 30.0
+
+
+@pytest.mark.slow
+def test_dropout_is_scored_with_and_without_masks(data, tmp_path):
+    options = ("--methods", "dropout")
+    (record,) = run_smoke("mnist", data, tmp_path / "mnist.json", *options).records
+    assert max(record[x]["error"] for x in ("test", "test_of_masks")) < 30.0
 
 
 def test_removing_all_but_two_percent_of_the_weights_costs_accuracy(measured):
@@ -35,6 +42,7 @@ def test_removing_all_but_two_percent_of_the_weights_costs_accuracy(measured):
     assert errors[0.98] > errors[0.0] + 10.0
 
 
+@pytest.mark.slow
 def test_a_network_pruned_while_it_trains_stays_pruned(data, tmp_path):
     method = "Bayes by backprop, pruned while it trains"
     measured = run_smoke("mnist", data, tmp_path / "mnist.json", "--methods", method)

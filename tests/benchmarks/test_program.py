@@ -55,7 +55,9 @@ def test_a_worse_figure_is_lost(ours, theirs, larger, lost):
 
 
 def test_a_table_is_aligned():
-    table = program.markdown_table(["set", "rmse"], [["a", "1.00"], ["bcde", "10.00"]])
+    table = load("timing").markdown_table(
+        ["set", "rmse"], [["a", "1.00"], ["bcde", "10.00"]]
+    )
     assert table.splitlines() == [
         "| set  |  rmse |",
         "|------|------:|",

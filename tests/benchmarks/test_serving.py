@@ -14,6 +14,7 @@ load_generator = load("load_generator")
 OURS = ("tfbbb", "plain FastAPI")
 
 
+@pytest.mark.slow
 def test_smoke_run_loses_no_request(tmp_path):
     output = tmp_path / "serving.json"
     measured = run_smoke("serving", tmp_path, output, "--servers", *OURS)
@@ -60,14 +61,12 @@ def send(port, path, monkeypatch, capsys, **given):
     settings = {
         "port": port,
         "path": path,
-        "headers": [],
+        "key": "a.b",
         "body": "{}",
         "connections": 20,
         "seconds": 1.0,
         "rate": 100.0,
         "deadline": 0.5,
-        "tls": False,
-        "list_requests": False,
     }
     text = io.StringIO(json.dumps(settings | given))
     monkeypatch.setattr("sys.stdin", text)

@@ -41,6 +41,7 @@ def test_tables_are_the_same_each_time(tmp_path):
     assert all(one.digest == other.digest for one, other in pairs)
 
 
+@pytest.mark.slow
 def test_the_defaults_read_and_learn_a_generated_table(tmp_path):
     found = run_smoke(
         "tables",

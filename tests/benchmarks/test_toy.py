@@ -34,6 +34,7 @@ def test_noise_of_the_waves_is_that_of_their_targets():
     assert toy.waves(x, noise).std() == pytest.approx(0.02 * abs(slope), rel=0.05)
 
 
+@pytest.mark.slow
 def test_smoke_run_finds_the_cubic(tmp_path):
     measured = run_smoke("toy", tmp_path, tmp_path / "toy.json")
     (reference,) = measured.select(method=toy.REFERENCE)

@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
@@ -15,15 +14,12 @@ main()
 '''
 
 
-# The module's name is that of its command in `tfbbb.cli`, too.
-FOLDERS = find_programs.__globals__["_FOLDERS"]
-
-
 @pytest.fixture
-def set_folders(monkeypatch):
-    """Sets the folders of the programs."""
-    names = find_programs.__globals__
-    return lambda *folders: monkeypatch.setitem(names, "_FOLDERS", folders)
+def folder(tmp_path, monkeypatch):
+    """An empty folder in place of that of the programs."""
+    # The module's name is that of its command in `tfbbb.cli`, too.
+    monkeypatch.setitem(find_programs.__globals__, "_FOLDER", tmp_path)
+    return tmp_path
 
 
 def test_help_names_every_benchmark(tfbbb):
@@ -55,34 +51,22 @@ def test_options_go_to_the_program():
     assert "--splits" in done.stdout
 
 
-def test_programs_of_an_installed_package_come_first(
-    tfbbb, tmp_path, set_folders, capfd
-):
-    folder = tmp_path / "benchmark_programs"
-    folder.mkdir()
+def test_a_benchmark_gets_the_options_after_its_name(tfbbb, folder, capfd):
     (folder / "some.py").write_text(PROGRAM)
-    (folder / "shared.py").write_text("def main():\n    pass\n")
-    set_folders(folder, *FOLDERS)
+    (folder / "program.py").write_text("def main():\n    pass\n")
     assert list(find_programs()) == ["some"]
     result = tfbbb("benchmark", "some", "--data", "x", "-h")
     assert result.exit_code == 3
     assert capfd.readouterr().out == "given ['--data', 'x', '-h']\n"
 
 
-def test_an_installation_without_benchmarks_says_so(tfbbb, tmp_path, set_folders):
-    set_folders(tmp_path / "nothing")
+def test_an_installation_without_benchmarks_says_so(tfbbb, folder):
+    # A folder of another package.
+    (folder / "some.py").write_text(PROGRAM)
     result = tfbbb("benchmark", "uci")
     assert result.exit_code == 1
-    assert "This installation has no benchmarks" in result.stderr
+    assert result.stderr == (
+        "Error: Benchmarks run from a clone of the repository, which this installation "
+        "is not. Received: 'uci'\n"
+    )
     assert tfbbb("benchmark", "--help").exit_code == 0
-
-
-def test_a_wheel_holds_the_programs_where_they_are_looked_for():
-    installed, checkout = FOLDERS
-    root = checkout.parent
-    project = tomllib.loads((root / "pyproject.toml").read_text())
-    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert checkout.name in wheel["only-include"]
-    assert wheel["sources"] == {
-        checkout.name: installed.relative_to(root).as_posix(),
-    }

@@ -1,6 +1,7 @@
 """Ctrl-C at a running command: no traceback, one line at most, exit code 130."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
+ROOT = Path(__file__).parents[2]
 INTERRUPTED = 128 + signal.SIGINT
 COMMAND = [sys.executable, "-m", "tfbbb"]
 WITHOUT_CHILDREN = {"TFBBB_START_MODELS": "0", "TFBBB_START_DISPATCHER": "0"}
@@ -104,6 +105,7 @@ def test_the_demo_is_interrupted_with_its_service(tmp_path):
 
 
 def test_a_benchmark_is_interrupted_after_its_report(tmp_path):
+    shutil.copy(ROOT / "benchmarks" / "program.py", tmp_path)
     (tmp_path / "slow.py").write_text(
         '"""Waits."""\n'
         "import time\n"
@@ -121,7 +123,7 @@ def test_a_benchmark_is_interrupted_after_its_report(tmp_path):
         "from pathlib import Path\n"
         "from tfbbb.__main__ import main\n"
         "from tfbbb.cli.benchmark import find_programs\n"
-        "find_programs.__globals__['_FOLDERS'] = (Path.cwd(),)\n"
+        "find_programs.__globals__['_FOLDER'] = Path.cwd()\n"
         "main()\n"
     )
     command = [sys.executable, "-c", program]
@@ -129,7 +131,7 @@ def test_a_benchmark_is_interrupted_after_its_report(tmp_path):
         *("benchmark", "slow", "--output", "records.json"),
         command=command,
         directory=tmp_path,
-        PYTHONPATH=BENCHMARKS,
+        PYTHONPATH=f"{ROOT / 'benchmarks'}{os.pathsep}{ROOT}",
     ) as process:
         assert process.stdout.readline() == "measuring\n"
         _, stderr = interrupt(process)

@@ -1,4 +1,4 @@
-"""`tfbbb benchmark`: runs the programs of `benchmarks/`."""
+"""`tfbbb benchmark`: runs the programs of `benchmarks/`, from a clone alone."""
 
 import ast
 import subprocess
@@ -11,9 +11,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-# Of an installed package, and of a checkout.
-_FOLDERS = (_PACKAGE / "benchmark_programs", _PACKAGE.parent / "benchmarks")
+# Of a clone: a wheel has no benchmarks.
+_FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def find_programs() -> dict[str, Path]:
@@ -22,9 +21,9 @@ def find_programs() -> dict[str, Path]:
     A benchmark is a program whose function `main` takes arguments; the other files
     beside it are modules, or programs that compare speeds.
     """
-    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
-    paths = sorted(folder.glob("*.py")) if folder else []
-    return {path.stem: path for path in paths if _takes_arguments(path)}
+    # A folder of this name beside an installed package is none of ours.
+    found = _FOLDER.glob("*.py") if (_FOLDER / "program.py").is_file() else ()
+    return {path.stem: path for path in sorted(found) if _takes_arguments(path)}
 
 
 def describe_program(path: Path) -> str:
@@ -78,8 +77,8 @@ class Programs(TyperGroup):
             names = find_programs()
             if not names:
                 raise CommandError(
-                    "This installation has no benchmarks; install the package from its "
-                    f"wheel or use a checkout. Received: {args[0]!r}"
+                    "Benchmarks run from a clone of the repository, which this "
+                    f"installation is not. Received: {args[0]!r}"
                 )
             if args[0] not in names:
                 raise CommandError(
@@ -93,7 +92,8 @@ benchmark = typer.Typer(
     name="benchmark",
     cls=Programs,
     no_args_is_help=True,
-    help="Measure the defaults and the layers on public data, beside published figures."
-    " `tfbbb benchmark NAME --help` shows the options of one benchmark.\n\n"
+    help="Measure the defaults and the layers on public data, beside published figures;"
+    " in a clone of the repository. `tfbbb benchmark NAME --help` shows the options of"
+    " one benchmark.\n\n"
     "Example: tfbbb benchmark uci --data data --splits 3",
 )

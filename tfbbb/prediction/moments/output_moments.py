@@ -28,7 +28,7 @@ def output_moments(
     exact moments; for other networks `operations` lists the approximations. With two
     hidden layers of 50, trained on tables of the UCI repository, means were off by at
     most 1 % and standard deviations by at most 4 % of the predictive standard deviation
-    (`benchmarks/moments.py`).
+    (`benchmarks/README.md`, "Error of moments").
 
     Everything is computed in float32, whatever the layers compute in.
 

@@ -51,7 +51,6 @@ from service.api.open_inference import health as open_inference_health
 from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
 from service.api.processes import first_process, further_process
-from service.api.shared_rates import SharedRates
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.database import Database, upgrade
@@ -119,11 +118,8 @@ def create_app(
                 first_process(settings, listener, stopping)
                 if directory is None
                 else further_process(settings, directory)
-            ) as (homes, dispatcher, rates):
-                tasks = [asyncio.create_task(homes.tend())]
-                if rates is not None:
-                    sharing = SharedRates(rates, database, patience)
-                    tasks.append(asyncio.create_task(sharing.run()))
+            ) as (homes, dispatcher):
+                tending = asyncio.create_task(homes.tend())
                 client = ModelsClient(homes, settings)
                 queue = Queue(database, settings)
                 metrics.observed.register(JobMetrics(database))
@@ -150,8 +146,7 @@ def create_app(
                 # tenth of a second.
                 gc.set_threshold(*_GC_THRESHOLDS)
                 yield {"service": state, "door": door}
-                for task in tasks:
-                    task.cancel()
+                tending.cancel()
                 await client.close()
         database.close()
 

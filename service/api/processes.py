@@ -15,7 +15,6 @@ from service.api.models.homes import Homes
 from service.api.models.host import ModelHost
 from service.api.supervision import SupervisedProcess
 from service.shared.settings import Settings
-from service.shared.work_rates import RATES, WorkRates
 
 
 class Processes(NamedTuple):
@@ -24,13 +23,10 @@ class Processes(NamedTuple):
     Attributes:
         homes: The model processes, and which of them has which model.
         dispatcher: The dispatcher, if this process started it.
-        rates: The credits of keys in the first process, which shares them with other
-            machines.
     """
 
     homes: HomeTable
     dispatcher: SupervisedProcess | None
-    rates: WorkRates | None
 
 
 @asynccontextmanager
@@ -43,8 +39,7 @@ async def first_process(
         path = Path(directory)
         async with child_processes(settings, path, stopping, listener) as children:
             hosts = [ModelHost(*pair) for pair in children.models.items()]
-            rates = WorkRates(path / RATES)
-            yield Processes(Homes(hosts, settings), children.dispatcher, rates)
+            yield Processes(Homes(hosts, settings), children.dispatcher)
 
 
 @asynccontextmanager
@@ -53,4 +48,4 @@ async def further_process(
 ) -> AsyncIterator[Processes]:
     """Connects to the model processes that the first API process runs."""
     hosts = [ModelHost(path) for path in model_sockets(settings, directory)]
-    yield Processes(FollowedHomes(hosts, settings), None, None)
+    yield Processes(FollowedHomes(hosts, settings), None)

@@ -117,7 +117,7 @@ def _result(header: dict[str, Any], write: Callable[[], Frame]) -> Frame:
     except ServiceError as error:
         return Frame(error.to_message())
     except InputError as error:
-        return Frame(InvalidRequest(str(error)).to_message())
+        return Frame(InvalidRequest(str(error), error.column).to_message())
     except Exception:
         logger.exception("%s failed", header)
         return Frame({"error": "bug"})

@@ -15,7 +15,7 @@ from service.shared.prediction_parameters import (
     Parameters,
 )
 from tfbbb.base.texts import abbreviate
-from tfbbb.base.validation_errors import describe_validation_error
+from tfbbb.base.validation_errors import describe_validation_error, field_path
 from tfbbb.export.manifest import Feature
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
@@ -167,8 +167,9 @@ def read_parameters(parameters: Any, *, strict: bool = True) -> DrawParameters:
             place = f"parameters.{first['loc'][0]}"[:_MOST_CHARACTERS]
             known = ", ".join(Parameters.model_fields)
             raise InvalidRequest(
-                f"`{place}` is unknown; the parameters are {known}."
+                f"`{place}` is unknown; the parameters are {known}.", place
             ) from None
+        within = ["parameters"]
         raise InvalidRequest(
-            describe_validation_error(first, within=["parameters"])
+            describe_validation_error(first, within), field_path(first, within)
         ) from None

@@ -114,7 +114,7 @@ def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:
             try:
                 keys = list(_names_by_key(row, manifest))
             except InputError as error:
-                raise InputError(f"Row {place}: {error}") from None
+                raise InputError(f"Row {place}: {error}", error.column) from None
         lists.append([row[key] for key in keys])
     return lists
 

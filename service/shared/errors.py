@@ -1,6 +1,7 @@
 """The errors that clients may get, raised in any process."""
 
 import math
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -10,21 +11,33 @@ class ServiceError(Exception):
     """An error response. The docstring of a subclass is its OpenAPI description.
 
     Subclasses register by name, so that one process can send an error to another.
+
+    Args:
+        message: What is wrong, what was received, and what to do.
+        field: The path of the field that is wrong, or the name of a column.
     """
 
     status: ClassVar[int]
+    # The name of the class, as `unknown_model`.
+    code: ClassVar[str]
     headers: Mapping[str, str] = MappingProxyType({})
     _by_name: ClassVar[dict[str, type["ServiceError"]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._by_name[cls.__name__] = cls
+        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
     def to_message(self) -> dict[str, Any]:
         """Returns the error as JSON values, for another process."""
         return {
             "error": type(self).__name__,
             "message": str(self),
+            "field": self.field,
             "headers": dict(self.headers),
         }
 
@@ -35,6 +48,7 @@ class ServiceError(Exception):
         if kind is None:
             return None
         error = kind(message["message"])
+        error.field = message.get("field")
         error.headers = message.get("headers", {})
         return error
 

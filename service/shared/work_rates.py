@@ -6,7 +6,7 @@ import os
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -39,13 +39,11 @@ class _Account(NamedTuple):
         credit: The work that it may ask for.
         at: The time at which that was counted.
         per_second: Its rate.
-        used: The work that was taken since the start of the service.
     """
 
     credit: float
     at: float
     per_second: float
-    used: float
 
     @property
     def most(self) -> float:
@@ -63,7 +61,7 @@ class _Account(NamedTuple):
         return self._replace(credit=min(self.most, self.credit - work))
 
 
-_STATE = struct.Struct("dddd")
+_STATE = struct.Struct("ddd")
 
 
 class WorkRates:
@@ -71,8 +69,7 @@ class WorkRates:
 
     The model processes share one file per key, whose lock makes a check and a charge
     one step: however many requests come at the same time, wherever they are computed,
-    a key gets its rate exactly. A process that ends frees its locks. Services on other
-    machines take their part with `take`.
+    a key gets its rate exactly. A process that ends frees its locks.
 
     Args:
         directory: A directory of the files alone; created if it does not exist.
@@ -115,63 +112,30 @@ class WorkRates:
         if payer.work_per_second is not None and work:
             self._change(payer.key_id, work, -math.inf, payer.work_per_second)
 
-    def used(self) -> dict[str, float]:
-        """Returns the work of each key that has a rate, since the start."""
-        found = {}
-        for path in self._directory.iterdir():
-            with _opened(path, os.O_RDONLY) as file:
-                if (account := _read(file)) is not None:
-                    found[path.name] = account.used
-        return found
-
-    def take(self, key: str, *, work: float = 0.0, seconds: float = 0.0) -> None:
-        """Takes what other services have counted; may leave a debt.
-
-        Args:
-            key: The name of a key, as in `used`; nothing is taken of an unknown key.
-            work: Units of work.
-            seconds: Seconds of work at the rate of the key, beside `work`.
-        """
-        with (
-            suppress(FileNotFoundError),
-            _opened(self._directory / key, os.O_RDWR) as file,
-        ):
-            if (account := _read(file)) is not None:
-                grown = account.grown(self._clock())
-                _write(file, grown.minus(work + seconds * account.per_second))
-
     def _change(
         self, key_id: str | None, work: float, needed: float, per_second: float
     ) -> float:
         """Takes work if the credit is as large as needed; returns the credit before."""
         path = self._directory / (key_id or _ANYBODY)
-        with _opened(path, os.O_RDWR | os.O_CREAT) as file:
-            account, now = _read(file), self._clock()
-            if account is None:
-                most = per_second * _SECONDS_OF_CREDIT
-                account = _Account(most, now, per_second, 0.0)
+        with _locked(path) as file:
+            state, now = os.pread(file, _STATE.size, 0), self._clock()
+            if state:
+                account = _Account(*_STATE.unpack(state))
+            else:
+                account = _Account(per_second * _SECONDS_OF_CREDIT, now, per_second)
             account = account._replace(per_second=per_second).grown(now)
             if account.credit >= needed:
-                used = account.used + work
-                _write(file, account.minus(work)._replace(used=used))
+                state = _STATE.pack(*account.minus(work))
+                os.pwrite(file, state, 0)
             return account.credit
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
+def _locked(path: Path) -> Iterator[int]:
     """Opens and locks the file of a key."""
-    file = os.open(path, flags, 0o600)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file
     finally:
         os.close(file)
-
-
-def _read(file: int) -> _Account | None:
-    state = os.pread(file, _STATE.size, 0)
-    return _Account(*_STATE.unpack(state)) if state else None
-
-
-def _write(file: int, account: _Account) -> None:
-    os.pwrite(file, _STATE.pack(*account), 0)

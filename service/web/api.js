@@ -6,11 +6,13 @@ export class ApiError extends Error {
    * @param {string} message
    * @param {number} status Status of the response; 0 without a connection.
    * @param {number} retryAfter Seconds after which to try again; 0 if unknown.
+   * @param {string|null} field The path of the field that is wrong.
    */
-  constructor(message, status, retryAfter = 0) {
+  constructor(message, status, retryAfter = 0, field = null) {
     super(message);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.field = field;
   }
 }
 
@@ -93,13 +95,14 @@ async function failure(response) {
 
 function refusal(status, text, retryAfter) {
   let message = `The service answered with status ${status}.`;
+  let field = null;
   try {
-    message = JSON.parse(text).error ?? message;
+    ({ error: message = message, field = null } = JSON.parse(text));
   } catch {
     // Not from the API: a proxy in between has answered.
   }
   if (status === 401) announce("session-lost", message);
-  return new ApiError(message, status, retryAfter);
+  return new ApiError(message, status, retryAfter, field);
 }
 
 function announce(name, detail) {

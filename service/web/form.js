@@ -2,14 +2,6 @@
 
 import { h, newId, notice, replace } from "./dom.js";
 
-/** What the beginning of an error says about its field, if it names none. */
-const BEGINNINGS = [
-  [/^The target/, "target"],
-  [/^Column /, "features"],
-  [/^The recalibration/, "recalibration"],
-  [/^There is no dataset|^The dataset/, "dataset_id"],
-];
-
 /** The fields of one form, by their paths in the body of the request. */
 export class Form {
   /** @param {import("./drafts.js").Draft} draft */
@@ -99,8 +91,7 @@ export class Form {
   /** Shows an error beside the field that it names, or above the buttons. */
   show(error, { focus = true } = {}) {
     this.clearAll();
-    const path = this.pathOf(error.message);
-    const place = path === null ? null : this.places.get(path);
+    const place = this.placeOf(error.field ?? "");
     if (!place) {
       replace(this.general, notice("error", error.message));
       this.general.scrollIntoView({ block: "nearest" });
@@ -116,27 +107,17 @@ export class Form {
     else place.control.focus();
   }
 
-  /** The path of the field that a message of the API is about, or null. */
-  pathOf(message) {
-    for (const [, named] of message.matchAll(/`([^`]+)`/g)) {
-      const found = this.closest(named.split("."));
-      if (found !== null) return found;
-    }
-    const [, single, double] = message.match(/column (?:'([^']*)'|"([^"]*)")/i) ?? [];
-    if (this.places.has(single ?? double)) return single ?? double;
-    const beginning = BEGINNINGS.find(([pattern, path]) => pattern.test(message) && this.places.has(path));
-    return beginning ? beginning[1] : null;
-  }
-
-  /** The field whose path has the most parts of a place, which also names alternatives. */
-  closest(parts) {
+  /** The field of a path, or the one with the most parts of it: a path also names alternatives. */
+  placeOf(field) {
+    if (this.places.has(field)) return this.places.get(field);
+    const parts = field.split(".");
     let best = null;
     let length = 0;
-    for (const path of this.places.keys()) {
+    for (const [path, place] of this.places) {
       const own = path.split(".");
       let found = 0;
       for (const part of parts) if (part === own[found]) found += 1;
-      if (found === own.length && found > length) [best, length] = [path, found];
+      if (found === own.length && found > length) [best, length] = [place, found];
     }
     return best;
   }

@@ -24,10 +24,10 @@ def test_independent_draws_agree():
     assert found.min() > 0.999
 
 
-@pytest.mark.parametrize("rho", [-0.3, 0.0, 0.5, 0.9])
+@pytest.mark.parametrize("rho", [-0.9, -0.3, 0.0, 0.5, 0.9])
 def test_effective_size_is_that_of_an_autoregression(rho):
     draws = autoregressive(rho, 2000, 4, 40)
-    expected = 8000.0 * (1.0 - rho) / (1.0 + rho)
+    expected = 8000.0 * min((1.0 - rho) / (1.0 + rho), np.log10(8000.0))
     # One estimate is known to about a tenth; the mean of 40 to a few hundredths.
     assert bulk_effective_size(draws).mean() == pytest.approx(expected, rel=0.06)
 
@@ -36,7 +36,7 @@ def test_chains_of_other_location_disagree():
     draws = RANDOM.normal(size=(500, 4))
     draws[:, 0] += 1.0
     assert r_hat(draws[..., np.newaxis])[0] > 1.05
-    assert bulk_effective_size(draws[..., np.newaxis])[0] < 50.0
+    assert bulk_effective_size(draws[..., np.newaxis])[0] < 60.0
 
 
 def test_chains_of_other_scale_disagree():

@@ -401,8 +401,3 @@ def test_an_unknown_class_is_refused_with_its_row():
     schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
     with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
         schema.targets(table_of(y=["a", "c"] * 6))
-
-
-def test_earlier_names_of_methods_still_work():
-    assert Schema.inputs_of is Schema.inputs
-    assert Schema.targets_of is Schema.targets

@@ -67,14 +67,12 @@ def describe_validation_error(
         error: One of the `errors()` of pydantic or FastAPI.
         within: Names of the objects that contain the place of the error.
     """
-    part, *inner = error["loc"] or ("body",)
-    names = [*within, *(inner if part in _PARTS else error["loc"])]
-    path = ".".join(str(name)[:_MOST_CHARACTERS] for name in names)
-    place = f"`{path}`" if names else f"The {part}"
+    path = field_path(error, within)
+    place = f"The {(error['loc'] or ('body',))[0]}" if path is None else f"`{path}`"
     received = error["input"]
     match error["type"]:
         case "json_invalid":
-            wrong = f"{error['ctx']['error']}, at character {inner[0]}"
+            wrong = f"{error['ctx']['error']}, at character {error['loc'][1]}"
             return f"The body is not JSON: {wrong}."
         case "model_attributes_type" if isinstance(received, bytes):
             return (
@@ -83,11 +81,28 @@ def describe_validation_error(
             )
         case "union_tag_invalid":
             received = error["ctx"]["tag"]
-        case "value_error" if not names:
+        case "value_error" if path is None:
             return f"{place} contradicts itself: {error['ctx']['error']}."
         case "value_error":
             return f"{place}: {error['ctx']['error']}. Received: {abbreviate(received)}"
     return f"{place} {describe_rule(error)}. Received: {abbreviate(received)}"
+
+
+def field_path(error: Mapping[str, Any], within: Iterable[str] = ()) -> str | None:
+    """Returns the path of the field of an error, such as "model.likelihood".
+
+    Args:
+        error: One of the `errors()` of pydantic or FastAPI.
+        within: Names of the objects that contain the place of the error.
+
+    Returns:
+        The path; None for the whole of a body, also one that is not JSON.
+    """
+    if error["type"] == "json_invalid":
+        return None
+    given = error["loc"]
+    names = [*within, *(given[1:] if given and given[0] in _PARTS else given)]
+    return ".".join(str(name)[:_MOST_CHARACTERS] for name in names) or None
 
 
 def describe_rule(error: Mapping[str, Any]) -> str:

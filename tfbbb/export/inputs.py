@@ -126,7 +126,8 @@ def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
             raise InputError(
                 f"The column {feature.name!r} is lacking"
                 f"{_misspelt(feature.name, received - expected)}; the model reads "
-                f"{listed(features)}."
+                f"{listed(features)}.",
+                feature.name,
             )
 
 
@@ -169,7 +170,8 @@ def number(value: Any, row: int, feature: Feature) -> float:
         not_text = ", not text" if isinstance(value, str) else ""
         raise InputError(
             f"Row {row}, column {feature.name!r} needs a number or a boolean (true, "
-            f"false){not_text}. Received: {abbreviate(value)}"
+            f"false){not_text}. Received: {abbreviate(value)}",
+            feature.name,
         )
     try:
         return float(value)
@@ -192,14 +194,16 @@ def text(value: Any, row: int, feature: Feature) -> str:
     if not isinstance(value, str):
         raise InputError(
             f"Row {row}, column {feature.name!r} needs text. "
-            f"Received: {abbreviate(value)}"
+            f"Received: {abbreviate(value)}",
+            feature.name,
         )
     try:
         value.encode()
     except UnicodeEncodeError:
         raise InputError(
             f"Row {row}, column {feature.name!r} needs text that UTF-8 can hold. "
-            f"Received: {abbreviate(value)}"
+            f"Received: {abbreviate(value)}",
+            feature.name,
         ) from None
     return value
 
@@ -248,7 +252,8 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
     if not hasattr(values, "__len__") or isinstance(values, str | Mapping):
         raise InputError(
             f"The column {feature.name!r} needs a list of values, one per row. "
-            f"Received: {abbreviate(values)}"
+            f"Received: {abbreviate(values)}",
+            feature.name,
         )
     if not isinstance(values, Sequence | np.ndarray):
         # A column of a frame counts its rows by its index.
@@ -342,7 +347,8 @@ def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
     if not (math.isfinite(value) and abs(value) < _FAR):
         raise InputError(
             f"Row {row}, column {feature.name!r} needs a date, or seconds since 1970. "
-            f"Received: {abbreviate(value)}"
+            f"Received: {abbreviate(value)}",
+            feature.name,
         )
     return math.floor(value)
 
@@ -374,7 +380,8 @@ def _read(
             raise _unreadable(value, place + 1, feature) from None
     raise InputError(
         f"The column {feature.name!r} has values of several types; give all of them "
-        f"as text. Received: {abbreviate(values)}"
+        f"as text. Received: {abbreviate(values)}",
+        feature.name,
     )
 
 
@@ -384,7 +391,8 @@ def _unreadable(value: Any, row: int, feature: Feature) -> InputError:
     needs = feature.column.meaning
     return InputError(
         f"Row {row}, column {feature.name!r} needs a {needs}"
-        f"{f' ({described})' if described else ''}. Received: {abbreviate(value)}"
+        f"{f' ({described})' if described else ''}. Received: {abbreviate(value)}",
+        feature.name,
     )
 
 
@@ -406,7 +414,8 @@ def _converted(array: np.ndarray, feature: Feature) -> tuple[np.ndarray, np.ndar
 def _missing(row: int, feature: Feature) -> InputError:
     return InputError(
         f"Row {row}, column {feature.name!r} has no value, but the model was trained "
-        "without missing values in it."
+        "without missing values in it.",
+        feature.name,
     )
 
 
@@ -417,7 +426,8 @@ def _not_a_number(value: Any, row: int, feature: Feature) -> InputError:
     if feature.dtype is not None:
         needs = f"a finite number of the type {feature.dtype}, as the model's input"
     return InputError(
-        f"Row {row}, column {feature.name!r} needs {needs}. Received: {value!s:.100}"
+        f"Row {row}, column {feature.name!r} needs {needs}. Received: {value!s:.100}",
+        feature.name,
     )
 
 

@@ -50,7 +50,16 @@ _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
 class InputError(ValueError):
-    """Inputs do not fit the model; the message names the row, counted from 1."""
+    """Inputs do not fit the model; the message names the row, counted from 1.
+
+    Args:
+        message: What does not fit.
+        column: The name of the column that does not, or None.
+    """
+
+    def __init__(self, message: str, column: str | None = None):
+        super().__init__(message)
+        self.column = column
 
 
 # Not a ValueError: pydantic would treat it as its own and reword it.

@@ -311,9 +311,6 @@ class Column:
             return read_dates(table, self.name, self.notation)
         return read_texts(table, self.name, self.notation).to_numpy()
 
-    # Programs may still use these names.
-    of_numbers, of_texts, values_of = from_numbers, from_texts, values
-
     def to_dict(self) -> dict[str, Any]:
         """Returns the column as plain JSON values."""
         names = ("categories", "edges", "cycles", "remarks")

@@ -258,9 +258,6 @@ class Schema:
         numbers = regression_targets(table, name, self.target.notation)
         return numbers.astype(np.float32)[:, None]
 
-    # Programs may still use these names.
-    inputs_of, targets_of = inputs, targets
-
     def to_dict(self) -> dict[str, Any]:
         """Returns the schema as plain JSON values."""
         return {

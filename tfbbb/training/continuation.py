@@ -27,12 +27,14 @@ def check_continuation(
     if spec.target != parent.spec.target:
         raise SpecError(
             f"The target must be that of the parent version, {parent.spec.target!r}. "
-            f"Received: target={spec.target!r}"
+            f"Received: target={spec.target!r}",
+            "target",
         )
     if spec.task not in (None, parent.schema.task):
         raise SpecError(
             f"The task must be that of the parent version, {parent.schema.task!r}. "
-            f"Received: task={spec.task!r}"
+            f"Received: task={spec.task!r}",
+            "task",
         )
     given = {
         name: value
@@ -42,7 +44,8 @@ def check_continuation(
     if given:
         raise SpecError(
             "A training with a parent version uses the parent's network; leave `model` "
-            f"out. Received: {spec.model.model_dump(include=set(given))}"
+            f"out. Received: {spec.model.model_dump(include=set(given))}",
+            "model",
         )
     _check_features(spec, parent, column_names)
 
@@ -53,7 +56,8 @@ def _check_temperature(spec: JobSpec) -> None:
         raise SpecError(
             "A training with a parent version must count its rows once, at temperature "
             "1, or the prior would weigh rows differently from the likelihood. "
-            f"Received: kl_schedule={schedule.model_dump()}"
+            f"Received: kl_schedule={schedule.model_dump()}",
+            "training.kl_schedule",
         )
 
 

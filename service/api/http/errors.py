@@ -3,19 +3,20 @@
 import http
 import inspect
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from service.api.http.request_log import HEADER
 from service.shared.errors import InvalidRequest, ServiceError
-from tfbbb.base.validation_errors import describe_validation_error
+from tfbbb.base.validation_errors import describe_validation_error, field_path
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,10 @@ class ErrorBody(BaseModel):
     """The error, what was received, and what to do."""
 
     error: str
+    code: str = Field(description="What is wrong, in a word for programs.")
+    field: str | None = Field(
+        description="The path of the field that is wrong, or the name of a column."
+    )
 
 
 def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
@@ -71,23 +76,43 @@ def _methods(request: Request) -> list[str]:
 def error_response(
     status: int, message: str, headers: dict[str, str] | None = None
 ) -> Response:
-    """Returns a response in the one shape of every error."""
-    return Response(
-        orjson.dumps({"error": message}), status, headers, "application/json"
+    """Returns the response of an error that has no class, in the shape of every one."""
+    return _response(
+        status, message, http.HTTPStatus(status).name.lower(), None, headers
     )
 
 
+def service_error_response(
+    error: ServiceError, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Returns the response of an error, with further headers."""
+    both = {**error.headers, **(headers or {})}
+    return _response(error.status, str(error), error.code, error.field, both)
+
+
+def _response(
+    status: int,
+    message: str,
+    code: str,
+    field: str | None,
+    headers: dict[str, str] | None,
+) -> Response:
+    body = orjson.dumps({"error": message, "code": code, "field": field})
+    return Response(body, status, headers, "application/json")
+
+
 def answer_errors_in_one_shape(app: FastAPI) -> None:
-    """Makes every error of `app` a JSON object with the single key `error`."""
+    """Makes every error of `app` a JSON object as `ErrorBody` describes it."""
 
     @app.exception_handler(ServiceError)
     async def _service(request: Request, error: ServiceError) -> Response:
-        return error_response(error.status, str(error), dict(error.headers))
+        return service_error_response(error)
 
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
-        return error_response(
-            InvalidRequest.status, describe_validation_error(error.errors()[0])
+        first = error.errors()[0]
+        return service_error_response(
+            InvalidRequest(describe_validation_error(first), field_path(first))
         )
 
     @app.exception_handler(HTTPException)
@@ -106,7 +131,7 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(ClientDisconnect)
     async def _disconnect(request: Request, error: ClientDisconnect) -> Response:
-        return error_response(InvalidRequest.status, "The body ended too early.")
+        return service_error_response(InvalidRequest("The body ended too early."))
 
     @app.exception_handler(Exception)
     async def _bug(request: Request, error: Exception) -> Response:

@@ -6,7 +6,7 @@ import time
 from prometheus_client import CollectorRegistry, Counter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.http.errors import error_response
+from service.api.http.errors import service_error_response
 from service.shared.errors import Overloaded
 
 # Of a deadline of a second: under load, the way to the door and back takes longer.
@@ -138,7 +138,7 @@ class LoadShedding:
                 return
             if not self._door.is_open():
                 error = self._door.refusal()
-                response = error_response(error.status, str(error), dict(error.headers))
+                response = service_error_response(error)
                 await response(scope, receive, send)
                 return
             self._door.enter()

@@ -1,11 +1,13 @@
 """Requests that FastAPI does not handle, or handles at too high a cost."""
 
+import http
 import time
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from service.api.http.errors import error_response
+from service.api.http.errors import error_response, service_error_response
 from service.api.http.load_shedding import Door, is_prediction
 from service.api.http.request_log import HEADER, choose_request_id
 
@@ -27,7 +29,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answers a malformed request, and closes the connection."""
-        self._send(400, "Bad Request", _MESSAGE, {"Connection": "close"})
+        self._send(error_response(400, _MESSAGE, {"Connection": "close"}))
         self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -67,8 +69,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
         self._refuses = False
         error = self.app_state["door"].refusal()
         given = dict(self.headers).get(HEADER.lower().encode(), b"").decode("latin-1")
-        headers = {**error.headers, HEADER: choose_request_id(given)}
-        self._send(error.status, "Service Unavailable", str(error), headers)
+        self._send(service_error_response(error, {HEADER: choose_request_id(given)}))
         self.on_response_complete()
 
     def _can_refuse(self) -> bool:
@@ -81,11 +82,9 @@ class JsonErrorProtocol(HttpToolsProtocol):
             and not self.parser.should_upgrade()
         )
 
-    def _send(
-        self, status: int, phrase: str, message: str, headers: dict[str, str]
-    ) -> None:
-        response = error_response(status, message, headers)
-        lines = [f"HTTP/1.1 {status} {phrase}".encode()]
+    def _send(self, response: Response) -> None:
+        status = http.HTTPStatus(response.status_code)
+        lines = [f"HTTP/1.1 {status} {status.phrase}".encode()]
         lines += [name + b": " + value for name, value in response.raw_headers]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
 

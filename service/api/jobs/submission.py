@@ -193,14 +193,15 @@ def _validate_dataset(
     if dataset is None:
         raise UnknownDataset(
             f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists "
-            "the datasets."
+            "the datasets.",
+            "dataset_id",
         )
     try:
         request.check_columns(dataset.columns)
         if request.start_from is not None:
             _check_start(session, request, parent, dataset)
     except SpecError as error:
-        raise InvalidRequest(str(error)) from None
+        raise InvalidRequest(str(error), error.field) from None
     return dataset
 
 
@@ -220,7 +221,8 @@ def _check_start(
     if version is None or parent is None:
         raise UnknownModel(
             f"start_from: there is no version {start.version} of the model "
-            f"{start.model!r}; `GET /v1/models` lists the versions."
+            f"{start.model!r}; `GET /v1/models` lists the versions.",
+            "start_from",
         )
     if isinstance(parent, SpecError | OSError):
         raise parent

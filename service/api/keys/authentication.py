@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.http.errors import error_response
+from service.api.http.errors import service_error_response
 from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
 from service.api.keys.browser import cookie_name
 from service.api.keys.caller import Caller
@@ -47,7 +47,7 @@ class Authentication:
                     connection.state.caller = await self._caller(connection)
             except ServiceError as error:
                 headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
-                response = error_response(error.status, str(error), headers)
+                response = service_error_response(error, headers)
                 await response(scope, receive, send)
                 return
             except DATABASE_OUTAGES as error:

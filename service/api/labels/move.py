@@ -76,12 +76,14 @@ def check_movable(label: str) -> None:
     if label == LATEST:
         raise LabelRefused(
             f"`{LATEST}` always names the newest version that can predict; choose "
-            "another name."
+            "another name.",
+            "label",
         )
     if not is_model_name(label):
         raise InvalidRequest(
             "A label must be 1 to 128 letters, digits, `_`, `-` and `.`, and begin "
-            f"with a letter or digit. Received: {label!r:.100}"
+            f"with a letter or digit. Received: {label!r:.100}",
+            "label",
         )
 
 

@@ -62,7 +62,7 @@ def move(
             version = session.get(ModelVersion, (name, number), with_for_update=True)
             if version is None or version.deleted_at is not None:
                 raise LabelRefused(
-                    f"Version {number} of the model {name!r} was deleted."
+                    f"Version {number} of the model {name!r} was deleted.", "version"
                 )
         row = session.get(Label, (name, label), with_for_update=True)
         if (row and row.number) != seen_at:

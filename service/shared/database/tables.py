@@ -255,20 +255,6 @@ class RecordedRow(Base):
     shadow_of: Mapped[str | None] = mapped_column(String(24), index=True)
 
 
-class Replica(Base):
-    """A service that shares the database with others, which renews `seen_at`.
-
-    `work` is the work of each key that it has counted since its start, by the id of the
-    key.
-    """
-
-    __tablename__ = "replicas"
-
-    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
-    work: Mapped[dict[str, Any]]
-    seen_at: Mapped[float]
-
-
 class DispatcherRegistration(Base):
     """The registration of a dispatcher, which renews `seen_at`."""
 

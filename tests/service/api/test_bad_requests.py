@@ -10,9 +10,9 @@ from tests.service.serving import ask
 def message_of(response: httpx.Response, status: int) -> str:
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
-    (item,) = response.json().items()
-    assert item[0] == "error"
-    return str(item[1])
+    body = response.json()
+    assert body.keys() == {"error", "code", "field"}
+    return str(body["error"])
 
 
 @pytest.mark.parametrize(
@@ -336,6 +336,37 @@ def test_every_error_has_the_same_shape(
     response = client.request(method, path)
     assert message_of(response, status)
     assert ("allow" in response.headers) == (status == 405)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"instances": [{"age": 1, "bmi": 2, "bp": "x"}]}, "bp"),
+        ({"instances": [{"age": 1, "bmi": 2}]}, "bp"),
+        ({"inputs": {"age": 1, "bmi": 2, "bp": 3}}, "age"),
+        ({"instances": [[1, 2, 3]], "parameters": {"no": 1}}, "parameters.no"),
+        ({"instances": [[1, 2]]}, None),
+    ],
+)
+def test_column_or_parameter_is_the_field_of_an_error(
+    client: httpx.Client, body: dict[str, Any], field: str | None
+) -> None:
+    answer = ask(client, "diabetes", body).json()
+    assert (answer["code"], answer["field"]) == ("invalid_request", field)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/v1/models/none", "unknown_model"),
+        ("GET", "/v1/none", "not_found"),
+        ("PUT", "/v1/models/diabetes:predict", "method_not_allowed"),
+    ],
+)
+def test_every_error_has_a_code(
+    client: httpx.Client, method: str, path: str, code: str
+) -> None:
+    assert client.request(method, path).json()["code"] == code
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])

@@ -221,19 +221,6 @@ def new_key(replica: Replica, **fields: Any) -> tuple[str, dict[str, str]]:
     return made["id"], {"Authorization": f"Bearer {made['key']}"}
 
 
-def check_that_work_here_counts_there(here: Replica, there: Replica) -> None:
-    """Checks that a replica refuses a key whose rate is spent at another one."""
-    # A row of 100 draws is a second's work, and ten may be asked for at once.
-    _, headers = new_key(here, max_work_per_second=100)
-
-    def status(replica: Replica) -> int:
-        return replica.predict("diabetes", ROW, headers).status_code
-
-    assert status(there) == 200
-    assert [status(here) for _ in range(10)] == 10 * [200]
-    wait_until(lambda: status(there) == 429)
-
-
 def version_of(means: Mapping[int, float], response: httpx.Response) -> int:
     """Returns the version that has answered, after a check of its answer."""
     assert response.status_code == 200, response.text

@@ -38,7 +38,6 @@ from tests.service.replicas.running import (
     STAND_IN,
     TABLE,
     Replica,
-    check_that_work_here_counts_there,
     means_of_two_versions,
     point,
     stopped_at_the_end,
@@ -377,13 +376,6 @@ def test_key_expires_by_the_clock_of_the_database(replicas: list[Replica]) -> No
         json={"name": "long", "scopes": ["predict"], "expires_in_seconds": 300},
     )
     assert made["expires_at"] <= long["expires_at"]
-
-
-def test_rate_holds_where_one_clock_is_fast(
-    replicas: list[Replica], means: dict[int, float]
-) -> None:
-    near, far = replicas
-    check_that_work_here_counts_there(far, near)
 
 
 def test_kills_of_any_process_lose_nothing(

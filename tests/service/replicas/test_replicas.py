@@ -15,7 +15,6 @@ from tests.service.replicas.running import (
     ROW,
     TABLE,
     Replica,
-    check_that_work_here_counts_there,
     means_of_two_versions,
     new_key,
     point,
@@ -133,12 +132,6 @@ def test_quota_holds_for_requests_at_the_same_time(replicas: list[Replica]) -> N
     with ThreadPoolExecutor(8) as executor:
         statuses = list(executor.map(submit, range(8)))
     assert statuses.count(201) == 1
-
-
-def test_work_at_one_replica_takes_from_the_credit_at_the_other(
-    replicas: list[Replica], means: dict[int, float]
-) -> None:
-    check_that_work_here_counts_there(*replicas)
 
 
 def test_slow_database_does_not_slow_predictions(

@@ -32,7 +32,7 @@ def check_columns(
 ) -> None:
     """Raises `SpecError` unless the columns of a table fit a spec."""
     by_name = {column["name"]: column for column in columns}
-    column = _get_column(by_name, target, role="target")
+    column = _get_column(by_name, target, "target", role="target")
     task = task or (likelihood.task if likelihood is not None else None)
     overruled = target in overrides
     task = task or (None if overruled else _task_of(column))
@@ -42,29 +42,33 @@ def check_columns(
         check_recalibration(recalibration, task)
     by = getattr(recalibration, "by", None)
     if by is not None:
-        _get_column(by_name, by, role="group")
+        _get_column(by_name, by, "recalibration.by", role="group")
     _check_validation(validation, by_name)
     required = features is not None
     if features is None:
         features = [name for name in by_name if name not in not_features]
         if not features:
             raise SpecError(
-                f"The table has no column other than the target {target!r}."
+                f"The table has no column other than the target {target!r}.",
+                "features",
             )
     for name in text_columns:
-        _get_column(by_name, name, role="text")
+        _get_column(by_name, name, "text_columns", role="text")
     for name in overrides:
-        _get_column(by_name, name, role="overruled")
+        _get_column(by_name, name, "columns", role="overruled")
     for name in features:
-        column = _get_column(by_name, name, role="feature")
+        column = _get_column(by_name, name, "features", role="feature")
         # Others are left out if they turn out to be useless.
         if required:
             _check_feature(column)
 
 
-def _get_column(columns: Columns, name: str, *, role: str) -> Mapping[str, Any]:
+def _get_column(
+    columns: Columns, name: str, field: str, *, role: str
+) -> Mapping[str, Any]:
     if name not in columns:
-        raise SpecError(describe_missing_column(name, list(columns), role=role))
+        message = describe_missing_column(name, list(columns), role=role)
+        raise SpecError(message, field)
     return columns[name]
 
 
@@ -73,10 +77,13 @@ def _check_feature(column: Mapping[str, Any]) -> None:
     if kind not in _USABLE:
         raise SpecError(
             f"Column {name!r} holds values of type {kind}, which cannot be a feature; "
-            "name the other columns in `features`."
+            "name the other columns in `features`.",
+            "features",
         )
     if distinct == 0:
-        raise SpecError(f"Column {name!r} has no values; leave the column out.")
+        raise SpecError(
+            f"Column {name!r} has no values; leave the column out.", "features"
+        )
 
 
 def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
@@ -84,7 +91,8 @@ def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
     if recalibration.task not in (None, task):
         raise SpecError(
             f"The recalibration '{recalibration.name}' is for a {recalibration.task}, "
-            f"but the task of the target is {task}; leave `recalibration` out."
+            f"but the task of the target is {task}; leave `recalibration` out.",
+            "recalibration",
         )
 
 
@@ -105,20 +113,25 @@ def _check_target(
     if kind not in ("number", "text", "boolean"):
         raise SpecError(
             f"The target {name!r} holds values of type {kind}, but must hold numbers, "
-            "text or booleans."
+            "text or booleans.",
+            "target",
         )
     if distinct == 0:
-        raise SpecError(f"The target {name!r} has no values; name another column.")
+        raise SpecError(
+            f"The target {name!r} has no values; name another column.", "target"
+        )
     if distinct == 1:
         raise SpecError(
             f"The target {name!r} has the same value in every row, so there is nothing "
-            "to learn."
+            "to learn.",
+            "target",
         )
     too_many = distinct is not None and distinct > MAX_CATEGORIES
     if task == "classification" and too_many:
         raise SpecError(
             f"The target {name!r} has too many classes; at most {MAX_CATEGORIES} are "
-            "allowed."
+            "allowed.",
+            "target",
         )
     if likelihood is None and task is not None:
         likelihood = DEFAULT_LIKELIHOODS[task]
@@ -132,12 +145,14 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
     if likelihood.binary and distinct not in (None, 2):
         raise SpecError(
             f"The likelihood '{likelihood.name}' has two classes, but the target "
-            f"{name!r} has {distinct} values; use 'categorical'."
+            f"{name!r} has {distinct} values; use 'categorical'.",
+            "model.likelihood",
         )
     if likelihood.integer_classes and column["type"] == "text":
         raise SpecError(
             f"The likelihood '{likelihood.name}' needs whole numbers as classes, but "
-            f"the target {name!r} is text; number its classes."
+            f"the target {name!r} is text; number its classes.",
+            "model.likelihood",
         )
     support = likelihood.support
     if support is None:
@@ -152,7 +167,8 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
     raise SpecError(
         f"The target {name!r} {wrong}, but the targets of the likelihood "
         f"'{likelihood.name}' must be {support.description}; use another likelihood "
-        "or other units."
+        "or other units.",
+        "target",
     )
 
 
@@ -160,26 +176,34 @@ def _check_validation(validation: Validation, columns: Columns) -> None:
     """Raises `SpecError` unless the columns can decide which rows are held out."""
     if validation.column is not None:
         _check_validation_column(
-            _get_column(columns, validation.column, role="validation")
+            _get_column(
+                columns,
+                validation.column,
+                "training.validation.column",
+                role="validation",
+            )
         )
     for role, name in (("time", validation.time), ("group", validation.group)):
         if name is None:
             continue
-        column = _get_column(columns, name, role=role)
+        column = _get_column(columns, name, f"training.validation.{role}", role=role)
         if role == "time" and column["type"] == "boolean":
             raise SpecError(
                 f"The time column {name!r} holds true and false; name a column of "
-                "numbers, dates or times."
+                "numbers, dates or times.",
+                "training.validation.time",
             )
         if column.get("missing"):
             raise SpecError(
                 f"The {role} column {name!r} has no value in {column['missing']} rows; "
-                "fill them in, or leave these rows out."
+                "fill them in, or leave these rows out.",
+                f"training.validation.{role}",
             )
         if column.get("distinct") == 1:
             raise SpecError(
                 f"The {role} column {name!r} has the same value in all rows, so it "
-                "cannot tell rows to hold out from others."
+                "cannot tell rows to hold out from others.",
+                f"training.validation.{role}",
             )
 
 
@@ -193,15 +217,18 @@ def _check_validation_column(column: Mapping[str, Any]) -> None:
     if kind != "boolean" and not numbers:
         raise SpecError(
             f"The validation column {name!r} must be true or 1 in the held-out rows, "
-            "and false or 0 in the others."
+            "and false or 0 in the others.",
+            "training.validation.column",
         )
     if column.get("missing"):
         raise SpecError(
             f"The validation column {name!r} must mark the held-out rows, but has no "
-            f"value in {column['missing']} rows."
+            f"value in {column['missing']} rows.",
+            "training.validation.column",
         )
     if column.get("distinct") == 1:
         raise SpecError(
             f"The validation column {name!r} must mark the held-out rows, but has the "
-            "same value in all rows."
+            "same value in all rows.",
+            "training.validation.column",
         )

@@ -13,7 +13,15 @@ class SpecError(ValueError):
     """A spec cannot be trained, or not on this table.
 
     The message is one sentence that says what to change.
+
+    Args:
+        message: The sentence.
+        field: The path of the field to change, or None.
     """
+
+    def __init__(self, message: str, field: str | None = None):
+        super().__init__(message)
+        self.field = field
 
 
 class SpecPart(KnownFields):

@@ -98,6 +98,27 @@ def test_three_fields_are_enough_to_queue_a_job(
 
 
 @pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        ({"target": "prize"}, "invalid_request", "target"),
+        ({"features": ["area", "storeys"]}, "invalid_request", "features"),
+        ({"dataset_id": UNKNOWN}, "unknown_dataset", "dataset_id"),
+        ({"model": {"hidden_units": [0]}}, "invalid_request", "model.hidden_units.0"),
+        ({"features": ["price"]}, "invalid_request", None),
+    ],
+)
+def test_a_refusal_has_a_code_and_the_field_to_change(
+    client: httpx.Client,
+    body: dict[str, Any],
+    change: dict[str, Any],
+    code: str,
+    field: str | None,
+) -> None:
+    refusal = post(client, body | change).json()
+    assert (refusal["code"], refusal["field"]) == (code, field)
+
+
+@pytest.mark.parametrize(
     ("change", "status", "words"),
     [
         ({"target": "prize"}, 400, "price"),
@@ -333,7 +354,7 @@ def test_unknown_jobs_are_not_found_and_other_ids_refused(
     for id in ("1", "%00", "..", "x" * 24, "0" * 10_000):
         response = client.request(method, f"/v1/jobs/{id}{verb}")
         assert response.status_code in (400, 404, 405), id
-        assert response.json().keys() == {"error"}
+        assert response.json().keys() == {"error", "code", "field"}
 
 
 def test_a_running_job_tells_how_far_it_is(

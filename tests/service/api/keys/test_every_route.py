@@ -57,7 +57,11 @@ def test_routes_but_page_health_and_sign_in_need_a_key(
         elif (method, route) not in SIGN_IN_OR_OUT:
             assert response.status_code == 401, (method, route)
             assert response.headers["WWW-Authenticate"] == "Bearer"
-            assert method == "HEAD" or response.json().keys() == {"error"}
+            assert method == "HEAD" or response.json().keys() == {
+                "error",
+                "code",
+                "field",
+            }
 
 
 def test_every_route_but_the_documentation_needs_a_scope(

@@ -69,7 +69,7 @@ def test_no_path_makes_the_service_fail_or_leave_its_directory(
     response = client.request(method, path, json=body)
     assert response.status_code < 500, (method, path, response.text)
     if response.status_code >= 400:
-        assert response.json().keys() == {"error"}
+        assert response.json().keys() == {"error", "code", "field"}
     assert sorted(models.parent.iterdir()) == beside
     # The newest version is in use, whatever was asked.
     assert (models / "safe" / "1" / "saved_model.pb").exists()
@@ -88,6 +88,6 @@ def test_name_of_a_million_characters_is_refused(
     assert 400 <= response.status < 500
     body = response.read()
     assert len(body) < 1000
-    assert json.loads(body).keys() == {"error"}
+    assert json.loads(body).keys() == {"error", "code", "field"}
     connection.close()
     assert client.get("/health/live").status_code == 200

@@ -28,12 +28,25 @@ from service.shared.database.upgrade import (
     revisions,
 )
 
+MIGRATIONS = Path(service.shared.database.__file__).parent / "migrations"
+
 
 def a_key() -> Key:
     return Key(
         name="first", prefix="first", secret_sha256="0" * 64, scopes=["admin"],
         created_at=1.0,
     )  # fmt: skip
+
+
+def migrate(database: Database, to: str) -> None:
+    """Makes the tables of an older revision."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    if database.path is not None:
+        database.path.touch()
+    with database.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, to)
 
 
 def test_migrations_make_the_tables_that_the_code_declares(
@@ -51,14 +64,8 @@ def test_labels_and_recorded_rows_keep_their_values_in_the_upgrade(
     database_url: str, tmp_path: Path
 ) -> None:
     database = Database(database_url)
-    migrations = Path(service.shared.database.__file__).parent / "migrations"
-    config = Config()
-    config.set_main_option("script_location", str(migrations))
-    if database.path is not None:
-        database.path.touch()
+    migrate(database, "0002")
     with database.engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0002")
         for statement in (
             "insert into model_versions (name, number, digest, lineage, created_at) "
             "values ('wine', 1, 'd', '{}', 1.0)",
@@ -84,9 +91,22 @@ def test_labels_and_recorded_rows_keep_their_values_in_the_upgrade(
     database.close()
 
 
+def test_services_of_an_older_database_leave_no_table(
+    database_url: str, tmp_path: Path
+) -> None:
+    database = Database(database_url)
+    migrate(database, "0006")
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "insert into replicas (id, work, seen_at) values ('a', '{}', 1.0)"
+        )
+    upgrade(database, tmp_path / "copies")
+    assert not sqlalchemy.inspect(database.engine).has_table("replicas")
+    database.close()
+
+
 def test_files_of_migrations_are_named_by_their_revisions_in_order() -> None:
-    migrations = Path(service.shared.database.__file__).parent / "migrations"
-    walked = ScriptDirectory(str(migrations)).walk_revisions()
+    walked = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     assert revisions() == [script.revision for script in walked][::-1]
 
 

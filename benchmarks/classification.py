@@ -23,7 +23,7 @@ from environments import Peer
 from program import (
     Comparison,
     DataError,
-    add_executor_options,
+    add_place_options,
     add_table_options,
     argument_parser,
     common_means,
@@ -40,8 +40,6 @@ from program import (
 from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
 from timing import markdown_table
-
-from tfbbb.training.executor import Executor
 
 SETS = ("mushroom", "german_numeric", "australian", "pima", "ionosphere")
 METHODS = ("default", "catboost", "logistic_regression")
@@ -86,14 +84,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS, sets=SETS, splits=10)
-    add_executor_options(parser)
+    add_place_options(parser)
     options = parser.parse_args(arguments)
     run_tasks(__file__, options, measure, report, draw)
 
 
-def measure(
-    measured: RecordFile, options: argparse.Namespace, executor: Executor
-) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per set, method and split."""
     tables = find_tables(options.data, options.sets)
     for method in options.methods:
@@ -118,8 +114,8 @@ def measure(
             for table in tables
         ]
         if method == "catboost":
-            by_table = measured.without_failing(by_table, executor)
-        measured.measure_all(list(chain(*by_table)), executor)
+            by_table = measured.without_failing(by_table)
+        measured.measure_all(list(chain(*by_table)))
 
 
 def find_tables(directory: Path, names: Sequence[str] | None = None) -> list[Table]:

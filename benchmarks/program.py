@@ -10,14 +10,14 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from records import RecordFile, SkippedError
 
-from tfbbb.training.executor import Executor, TaskError, make_executor
+from tfbbb.training.parallel import compute_with_one_thread, places
 
 FOLDER = Path(__file__).resolve().parent
 _DATA = FOLDER.parents[1] / "shared" / "data"
@@ -126,14 +126,14 @@ def add_table_options(
     )
 
 
-def add_executor_options(parser: argparse.ArgumentParser) -> None:
+def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say where measurements run."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--processes",
         type=positive_integer,
         metavar="N",
-        help="measure N splits at a time, each in a process with one thread (default: "
+        help="measure N splits at a time, in processes with one thread (default: "
         "one after the other in this process, with all threads)",
     )
     where.add_argument(
@@ -144,37 +144,32 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def open_executor(options: argparse.Namespace) -> Executor:
-    """Returns the executor of `add_executor_options`; ends the program without one."""
-    try:
-        return make_executor(options.processes, options.ray_address)
-    except (ImportError, ConnectionError) as error:
-        sys.exit(f"Error: {error}")
-
-
 def run_tasks(
     program: str,
     options: argparse.Namespace,
-    measure: Callable[[RecordFile, argparse.Namespace, Executor], object],
+    measure: Callable[[RecordFile, argparse.Namespace], object],
     report: Callable[[RecordFile], str],
     draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
 ) -> None:
-    """Runs a benchmark, as `run` does, whose measurements are tasks of an executor.
+    """Runs a benchmark, as `run` does, which measures where its options say.
 
     Args:
         program: As for `run`.
-        options: The options of `argument_parser` and `add_executor_options`.
-        measure: Adds records, measured by the executor.
+        options: The options of `argument_parser` and `add_place_options`.
+        measure: Adds records, by `measure_all`.
         report: As for `run`.
         draw: As for `run`.
     """
-    with open_executor(options) as executor:
+    if options.processes == 1:
+        compute_with_one_thread()
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(places(options.processes, options.ray_address))
+        except (ImportError, ConnectionError) as error:
+            sys.exit(f"Error: {error}")
         run(
-            program,
-            options,
-            lambda measured: measure(measured, options, executor),
-            report,
-            draw,
+            *(program, options, lambda measured: measure(measured, options)),
+            *(report, draw),
         )
 
 
@@ -225,12 +220,9 @@ def run(
     stopped = None
     try:
         measure(measured)
-    except (DataError, TaskError) as error:
-        reason = error.__cause__ if isinstance(error, TaskError) else error
-        if not isinstance(reason, DataError):
-            raise
+    except DataError as error:
         # Old results would look like those that were asked for.
-        sys.exit(f"Error: {reason}")
+        sys.exit(f"Error: {error}")
     except KeyboardInterrupt:
         stopped = f"Interrupted; the same command goes on. Records: {output}"
     lines = [report(measured)] if measured.records else skipped_lines(measured)

@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import joblib
 from device import describe_device
 from timing import cores_and_versions, rounded
 
 import tfbbb
 from tfbbb.base.tensorflow_startup import import_tensorflow
-from tfbbb.training.executor import Executor, InProcessExecutor, Task
+from tfbbb.training.parallel import call_each
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6
@@ -72,7 +73,7 @@ class RecordFile:
         self._again = again
         self._found: tuple[Any, dict[str, Any]] | None = None
         self._run: dict[str, Any] | None = None
-        self._places: int | None = None
+        self._places = 1
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -113,17 +114,16 @@ class RecordFile:
             The record; None if `function` skipped the measurement.
         """
         wanted = Measurement(key, function, settings or {}, seed)
-        (found,) = self.measure_all([wanted], InProcessExecutor())
+        (found,) = self.measure_all([wanted])
         return found
 
     def measure_all(
-        self, measurements: Sequence[Measurement], executor: Executor
+        self, measurements: Sequence[Measurement]
     ) -> list[dict[str, Any] | None]:
-        """Measures what the file lacks, as tasks; writes each record as it comes.
+        """Measures what the file lacks, by `call_each`; writes each record as it comes.
 
         Args:
             measurements: What to measure.
-            executor: Where to measure.
 
         Returns:
             The records, in the order of the measurements; None for what was skipped.
@@ -132,43 +132,34 @@ class RecordFile:
         missing = {
             name: each for name, each in wanted.items() if self._misses(self._key(each))
         }
+        self._places = joblib.effective_n_jobs(None)
         # Before the clock starts: the import takes seconds.
-        if missing and isinstance(executor, InProcessExecutor):
+        if missing and self._places == 1:
             import_tensorflow()
-        elif missing:
-            self._places = executor.places
-
-        def write(task: Task, result: _Measured | SkippedError) -> None:
-            each = missing[task.key]
+        names = list(missing)
+        arguments = [{"function": each.function} for each in missing.values()]
+        for place, result in call_each(_measured, arguments):
+            each = missing[names[place]]
             if isinstance(result, SkippedError):
                 self.skip(each.key, str(result))
-                return
+                continue
             figures, device = result
             record = {**self._key(each), "seed": each.seed, **figures}
             self._add(each.key, record, device)
-            print(f"{task.key}: {figures['seconds']:.1f} s", flush=True)
-
-        executor.run(
-            [
-                Task(name, _measured, {"function": each.function})
-                for name, each in missing.items()
-            ],
-            progress=None if executor.places == 1 else "measurements",
-            finished=write,
-        )
+            print(f"{names[place]}: {figures['seconds']:.1f} s", flush=True)
         return [
             next(iter(self.select(**self._key(each))), None) for each in measurements
         ]
 
     def without_failing(
-        self, by_set: Sequence[Sequence[Measurement]], executor: Executor
+        self, by_set: Sequence[Sequence[Measurement]]
     ) -> list[Sequence[Measurement]]:
         """Measures the first split of each set; returns the sets that did not fail.
 
         The other splits of a set would fail alike, after hours.
         """
         firsts = [of_set[0] for of_set in by_set]
-        found = self.measure_all(firsts, executor)
+        found = self.measure_all(firsts)
         return [of_set for of_set, record in zip(by_set, found, strict=True) if record]
 
     def _key(self, measurement: Measurement) -> dict[str, Any]:
@@ -201,9 +192,9 @@ class RecordFile:
         with self._changing() as content:
             if self._run is None:
                 self._run = describe_run()
-                if self._places is not None:
+                if self._places > 1:
                     self._run["places"] = self._places
-            # The places of an executor may be machines with different devices.
+            # Each place may be a machine with a device of its own.
             described = {**self._run, "device": device}
             if described not in content["runs"]:
                 content["runs"].append(described)

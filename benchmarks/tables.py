@@ -21,7 +21,7 @@ from environments import Peer
 from program import (
     Comparison,
     DataError,
-    add_executor_options,
+    add_place_options,
     add_table_options,
     argument_parser,
     failures_skipped,
@@ -33,8 +33,6 @@ from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, class_scores, mixture_scores, prediction_scores
 from table_sources import FOLDS, SourceTable, find_sources
 from timing import markdown_table
-
-from tfbbb.training.executor import Executor
 
 if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
@@ -61,14 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each fold, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS, splits=FOLDS)
-    add_executor_options(parser)
+    add_place_options(parser)
     options = parser.parse_args(arguments)
     run_tasks(__file__, options, measure, report)
 
 
-def measure(
-    measured: RecordFile, options: argparse.Namespace, executor: Executor
-) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per table, method and fold."""
     tables = _tables(measured, options)
     measured.measure_all(
@@ -82,8 +78,7 @@ def measure(
             for split in range(1 if options.smoke else options.splits)
             for table in tables
             for method in options.methods
-        ],
-        executor,
+        ]
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from environments import Peer
 from network_settings import SETTINGS
 from program import (
-    add_executor_options,
+    add_place_options,
     add_table_options,
     argument_parser,
     failures_skipped,
@@ -31,8 +31,6 @@ from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, mixture_scores, prediction_scores
 from standard_splits import Split, Table, find_tables
 from uci_report import compare, draw, report
-
-from tfbbb.training.executor import Executor
 
 __all__ = ["compare", "draw", "main", "report"]
 
@@ -58,14 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS)
-    add_executor_options(parser)
+    add_place_options(parser)
     options = parser.parse_args(arguments)
     run_tasks(__file__, options, measure, report, draw)
 
 
-def measure(
-    measured: RecordFile, options: argparse.Namespace, executor: Executor
-) -> None:
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per set, method and split."""
     tables = find_tables(options.data, options.sets)
     for method in options.methods:
@@ -75,8 +71,8 @@ def measure(
             continue
         by_table = [measurements(method, table, options) for table in tables]
         if method in PEERS:
-            by_table = measured.without_failing(by_table, executor)
-        measured.measure_all(list(chain(*by_table)), executor)
+            by_table = measured.without_failing(by_table)
+        measured.measure_all(list(chain(*by_table)))
 
 
 def measurements(

@@ -27,7 +27,6 @@ MODULES = {
     "divergences": "tfbbb.bayes.divergences",
     "estimators": "tfbbb.bayes.estimators",
     "evaluation": "tfbbb.judging.evaluation",
-    "executor": "tfbbb.training.executor",
     "explain": "tfbbb.judging.explain",
     "export": "tfbbb.export",
     "families": "tfbbb.bayes.families",

@@ -21,6 +21,7 @@ from tfbbb.lab.distributed import PartitionedVI
 from tfbbb.lab.evidence import Comparison
 from tfbbb.tables import TableError, read_table
 from tfbbb.tables.writing import write_table
+from tfbbb.training.parallel import places
 
 ROOT = Path(__file__).parents[2]
 # Of people who work on the package: test tools, and programs that compare speeds. The
@@ -56,8 +57,9 @@ def partition_rows(directory: Path) -> None:
     estimator.fit(network(kl_weight=None), [([[1.0]], [[1.0]])])
 
 
-def run_tasks(directory: Path) -> None:
-    tfbbb.executor.RayExecutor("local")
+def tune_on_ray(directory: Path) -> None:
+    with places(None, "local"):
+        pass
 
 
 def open_object_store(directory: Path) -> None:
@@ -115,7 +117,7 @@ CALLS = [
     ("pandas", "pandas", frame_of_models),
     ("pandas", "pandas", frame_of_predictions),
     ("ray", "ray", partition_rows),
-    ("ray", "ray", run_tasks),
+    ("ray", "ray", tune_on_ray),
     ("s3", "s3fs", open_object_store),
     ("service", "sqlalchemy", list_keys),
     ("tune", "optuna", tune_table),

@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 import sys
@@ -9,16 +10,23 @@ import pytest
 from tests.cli.test_interruption import interrupt, running
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables.writing import write_table
+from tfbbb.training import parallel
 from tfbbb.training.record import TrainingRecord
 
 TUNE = ("--target", "effect", "--ignore", "cured", "--ignore", "day", "--epochs", "2")
-TUNE = (*TUNE, "--output", "models/effect")
+TUNE = (*TUNE, "--spec", "spec.json", "--output", "models/effect")
+# Trainings of seconds.
+SPEC = {
+    "model": {"members": 2, "likelihood": "normal"},
+    "training": {"kl_schedule": "constant"},
+}
 
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory, data):
     """A directory with a study of three trials, and what the command printed."""
     directory = tmp_path_factory.mktemp("tuned")
+    (directory / "spec.json").write_text(json.dumps(SPEC))
     options = ("--trials", "3", "--processes", "2", "--study", "study.db")
     with running("tune", data, *TUNE, *options, directory=directory) as process:
         stdout, stderr = process.communicate()
@@ -99,8 +107,10 @@ def test_the_same_command_goes_on_until_ctrl_c(tuned, data):
     ],
 )
 def test_invalid_input_gets_one_sentence_and_writes_nothing(
-    tfbbb, data, tmp_path, arguments, message
+    tfbbb, data, tmp_path, monkeypatch, arguments, message
 ):
+    # The process of the tests keeps its threads.
+    monkeypatch.setattr(parallel, "compute_with_one_thread", lambda: None)
     write_table(pa.table({"x": range(9), "y": range(9)}), tmp_path / "few.csv")
     (tmp_path / "some.csv").write_text("x,y\n" * 200)
     parent = '{"start_from": {"model": "effect", "version": 1}}'

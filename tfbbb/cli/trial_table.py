@@ -15,7 +15,7 @@ def describe_trial(trial: "Trial") -> str:
     """Returns the log-likelihood of a trial with its standard error, or its end."""
     if trial.state == "complete":
         return with_error(trial.log_likelihood, trial.standard_error)
-    return {"stopped": "stopped early", "diverged": "diverged"}[trial.state]
+    return "stopped early" if trial.state == "stopped" else trial.error or trial.state
 
 
 def echo_trials(trials: Sequence["Trial"]) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.executor_options import Processes, RayAddress, open_executor
 from tfbbb.cli.prediction_options import Sheet, Table
 from tfbbb.cli.training_options import (
     BatchSize,
@@ -51,8 +50,23 @@ def tune(
             "on from there, and one with more --trials adds to them.",
         ),
     ] = None,
-    processes: Processes = None,
-    ray_address: RayAddress = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes of this machine that train at the same time, with one "
+            "thread each; the results do not depend on their number.",
+            show_default="1",
+        ),
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Ray cluster to train on, in place of processes: HOST:PORT, `auto` "
+            "for that of this machine, or `local` to start one.",
+        ),
+    ] = None,
     round_size: Annotated[
         int,
         typer.Option(
@@ -122,7 +136,17 @@ def tune(
 
         echo_schema(schema)
         echo_columns(schema)
-        executor = open_executor(processes, ray_address)
+        from concurrent.futures.process import BrokenProcessPool
+
+        from tfbbb.training.parallel import compute_with_one_thread, places
+
+        # The trials and the final training compute alike in any number of processes.
+        compute_with_one_thread()
+        stack = ExitStack()
+        try:
+            stack.enter_context(places(processes, ray_address))
+        except (ValueError, ImportError, ConnectionError) as error:
+            raise CommandError(str(error)) from None
         import_tensorflow()
         from rich.console import Console
 
@@ -130,7 +154,6 @@ def tune(
         from tfbbb.cli.epoch_bar import EpochBar
         from tfbbb.cli.trial_table import describe_trial, echo_comparison, echo_trials
         from tfbbb.training import tuning
-        from tfbbb.training.executor import TaskError
 
         found: list[Trial] = []
 
@@ -147,13 +170,12 @@ def tune(
             bars[0].show(at.epoch, at.epochs, at.figures, at.stage)
 
         try:
-            with executor, ExitStack() as stack:
+            with stack:
                 tuned = tuning.tune(
                     table,
                     job,
                     trials=trials,
                     study=study,
-                    executor=executor,
                     round_size=round_size,
                     progress="trials",
                     finished=show,
@@ -169,9 +191,12 @@ def tune(
             raise typer.Exit(128 + signal.SIGINT) from None
         except tuning.StudyError as error:
             raise CommandError(str(error)) from None
-        except TaskError as error:
-            # Of a table or a spec that cannot be trained, for example.
-            raise error.__cause__ or CommandError(str(error)) from None
+        except BrokenProcessPool as error:
+            raise CommandError(
+                "A process died, which a lack of memory can cause: train fewer trials "
+                "at a time, with --study FILE to keep those that have finished. "
+                f"Received: {str(error).partition('.')[0]}"
+            ) from None
         except TrainingDivergedError as error:
             raise CommandError(
                 "The training of every trial diverged; lower --learning-rate. "

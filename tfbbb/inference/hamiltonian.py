@@ -54,11 +54,10 @@ class HamiltonianMethod(InferenceMethod):
     chains, each with its own noise. A subclass gives the transition kernel.
 
     All chains run as one vectorised graph over all rows, and share what they learn of
-    step size and scales, so they are no tasks of a `tfbbb.executor.Executor`; runs with
-    several seeds are. They start at independent
-    networks, which `map_steps` steps of Adam lead to high density. In the warm-up, dual
-    averaging (Hoffman and Gelman 2014) finds the step size, shared by the chains, and
-    the standard deviations of the draws become the scales of the weights.
+    step size and scales. They start at independent networks, which `map_steps` steps of
+    Adam lead to high density. In the warm-up, dual averaging (Hoffman and Gelman 2014)
+    finds the step size, shared by the chains, and the standard deviations of the draws
+    become the scales of the weights.
 
     The diagnostics of the result compare the chains in two ways. The weights of a
     network have symmetries, so chains that agree in all predictions may be far apart in

@@ -47,8 +47,7 @@ class StochasticGradientMCMC(InferenceMethod):
 
     The result has `point` posteriors with `members = num_chains * num_cycles *
     draws_per_cycle`, each with its own noise. All chains run as one vectorised graph,
-    on the same minibatches, from independent starts; runs with several seeds can be
-    tasks of a `tfbbb.executor.Executor`.
+    on the same minibatches, from independent starts.
 
     A subclass gives one step.
 

@@ -5,6 +5,7 @@ import optuna
 import pytest
 
 from tests.training.tuning.quick_trials import rows
+from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
 from tfbbb.training import train_table
 from tfbbb.training.tuning.trial import run_trial
@@ -50,6 +51,15 @@ def test_a_trial_below_the_median_stops_early():
 def test_three_trials_stop_no_other(complete):
     better = [trial_of(dict.fromkeys(range(1, 21), 10.0))] * 3
     assert run_trial(TABLE, SPEC, better)["state"] == "complete"
+
+
+def test_an_error_is_the_result_of_a_trial_but_of_the_default():
+    spec = {**SPEC, "target": "z"}
+    result = run_trial(TABLE, spec, [])
+    assert result["state"] == "failed"
+    assert "'z'" in result["error"]
+    with pytest.raises(TableError, match="'z'"):
+        run_trial(TABLE, spec, [], test=TABLE)
 
 
 def test_a_trial_that_diverges_says_so():

@@ -10,40 +10,50 @@ import pytest
 import tfbbb
 from tests.training.tuning.quick_trials import quick_trial, rows
 from tfbbb.training import SpecError
-from tfbbb.training.executor import (
-    InProcessExecutor,
-    LocalExecutor,
-    TaskError,
-)
 from tfbbb.training.tuning import StudyError, tune
 
 SPEC = {"target": "y", "features": ["x", "word"]}
 
 
-class Recorded(InProcessExecutor):
-    """Keeps the arguments of all tasks; stops like Ctrl-C after some of them."""
+class Recorded:
+    """Quick trials that keep their arguments, and stop like Ctrl-C after some."""
 
     def __init__(self, most=10**6):
-        super().__init__()
         self.arguments, self._most = [], most
 
-    def start(self, task):
+    def __call__(self, **arguments):
         if len(self.arguments) == self._most:
             raise KeyboardInterrupt
-        self.arguments.append(task.arguments)
-        super().start(task)
+        self.arguments.append(arguments)
+        return quick_trial(**arguments)
+
+
+def quicken(patch):
+    """Trials and the final training take no time."""
+    names = tune.__globals__
+    final = SimpleNamespace(metrics={})
+    patch.setitem(names, "run_trial", quick_trial)
+    patch.setitem(names, "train_table", lambda *_, **options: final)
+    patch.setitem(
+        names, "score_rows", lambda trained, test: np.zeros(len(test), np.float32)
+    )
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Trials and the final training take no time."""
-    names = tune.__globals__
-    final = SimpleNamespace(metrics={})
-    monkeypatch.setitem(names, "run_trial", quick_trial)
-    monkeypatch.setitem(names, "train_table", lambda *_, **options: final)
-    monkeypatch.setitem(
-        names, "score_rows", lambda trained, test: np.zeros(len(test), np.float32)
-    )
+    quicken(monkeypatch)
+
+
+@pytest.fixture
+def record(monkeypatch):
+    """Records the trials from now on."""
+
+    def start(*arguments):
+        recorded = Recorded(*arguments)
+        monkeypatch.setitem(tune.__globals__, "run_trial", recorded)
+        return recorded
+
+    return start
 
 
 def same(trials):
@@ -64,12 +74,7 @@ def same(trials):
 def twelve():
     """Twelve trials of one uninterrupted search."""
     with pytest.MonkeyPatch.context() as patch:
-        final = SimpleNamespace(metrics={})
-        patch.setitem(tune.__globals__, "run_trial", quick_trial)
-        patch.setitem(tune.__globals__, "train_table", lambda *_, **options: final)
-        patch.setitem(
-            tune.__globals__, "score_rows", lambda _, test: np.zeros(len(test))
-        )
+        quicken(patch)
         return tune(rows(), SPEC, trials=12)
 
 
@@ -98,37 +103,31 @@ def test_the_gain_has_the_error_of_paired_differences(twelve):
 
 
 def test_processes_try_what_this_process_tries(twelve):
-    with LocalExecutor(processes=2) as executor:
-        tuned = tune(rows(), SPEC, trials=12, executor=executor)
+    tuned = tune(rows(), SPEC, trials=12, processes=2)
     assert same(tuned.trials) == same(twelve.trials)
 
 
 @pytest.mark.parametrize("interrupted_after", [2, 9])
-def test_an_interrupted_search_goes_on(interrupted_after, twelve, tmp_path):
+def test_an_interrupted_search_goes_on(interrupted_after, twelve, tmp_path, record):
     study = tmp_path / "study.db"
+    record(interrupted_after)
     with pytest.raises(KeyboardInterrupt):
-        tune(
-            *(rows(), SPEC),
-            trials=12,
-            study=study,
-            executor=Recorded(interrupted_after),
-        )
-    rest = Recorded()
-    tuned = tune(rows(), SPEC, trials=12, study=study, executor=rest)
+        tune(rows(), SPEC, trials=12, study=study)
+    rest = record()
+    tuned = tune(rows(), SPEC, trials=12, study=study)
     assert len(rest.arguments) == 12 - interrupted_after
     assert same(tuned.trials) == same(twelve.trials)
 
 
-def test_more_trials_add_to_a_study(twelve, tmp_path):
+def test_more_trials_add_to_a_study(twelve, tmp_path, record):
     study = tmp_path / "study.db"
     finished = []
     tune(rows(), SPEC, trials=5, study=study)
-    added = Recorded()
+    added = record()
     tuned = tune(
         *(rows(), SPEC),
         trials=12,
         study=study,
-        executor=added,
         finished=lambda trial: finished.append(trial.number),
     )
     assert len(added.arguments) == 7
@@ -139,10 +138,10 @@ def test_more_trials_add_to_a_study(twelve, tmp_path):
     assert shown.best_value == pytest.approx(twelve.best.log_likelihood)
 
 
-def test_no_trial_sees_a_test_row():
-    recorded = Recorded()
+def test_no_trial_sees_a_test_row(record):
+    recorded = record()
     spec = {**SPEC, "training": {"validation": {"fraction": 0.25}}}
-    tuned = tune(rows(), spec, trials=3, executor=recorded)
+    tuned = tune(rows(), spec, trials=3)
     default, *others = recorded.arguments
     tested = set(default["test"]["row"].to_pylist())
     assert len(tested) == len(tuned.test) == 20
@@ -162,11 +161,11 @@ def test_no_trial_sees_a_test_row():
         ({"group": "patient"}, {"group": "patient"}),
     ],
 )
-def test_trials_hold_out_rows_as_the_spec_does(validation, kept):
+def test_trials_hold_out_rows_as_the_spec_does(validation, kept, record):
     table = rows() | {"is_test": np.arange(80) < 8, "patient": np.arange(80) // 4}
-    recorded = Recorded()
+    recorded = record()
     spec = {**SPEC, "training": {"validation": validation}}
-    tune(table, spec, trials=1, executor=recorded)
+    tune(table, spec, trials=1)
     (arguments,) = recorded.arguments
     assert arguments["spec"]["training"]["validation"] == kept
     test = arguments["test"]["row"].to_numpy()
@@ -180,14 +179,14 @@ def test_trials_hold_out_rows_as_the_spec_does(validation, kept):
         assert not set(test // 4) & set(others // 4)
 
 
-def test_fields_of_the_spec_are_not_searched():
+def test_fields_of_the_spec_are_not_searched(record):
     spec = {
         **SPEC,
         "model": {"hidden_units": [7], "activation": "tanh"},
         "training": {"epochs": 3, "batch_size": 9},
     }
-    recorded = Recorded()
-    tuned = tune(rows(), spec, trials=3, executor=recorded)
+    recorded = record()
+    tuned = tune(rows(), spec, trials=3)
     for trial in tuned.trials:
         assert trial.params.keys() == {"learning_rate", "numeric_encoding"}
     for arguments in recorded.arguments:
@@ -195,13 +194,12 @@ def test_fields_of_the_spec_are_not_searched():
         assert arguments["spec"]["training"]["epochs"] == 3
 
 
-def test_a_space_of_ones_own_is_searched():
-    recorded = Recorded()
+def test_a_space_of_ones_own_is_searched(record):
+    recorded = record()
     tuned = tune(
         rows(),
         {**SPEC, "model": {"activation": "tanh"}},
         trials=3,
-        executor=recorded,
         space=lambda trial: {"model": {"members": trial.suggest_int("members", 3, 9)}},
     )
     assert tuned.trials[0].params == {}
@@ -222,10 +220,12 @@ def test_a_study_of_something_else_is_refused(tmp_path):
         tune(rows(), SPEC, trials=1, study=study, round_size=2)
 
 
-def test_a_study_without_a_trial_takes_any_table(tmp_path):
+def test_a_study_without_a_trial_takes_any_table(tmp_path, record):
     study = tmp_path / "study.db"
+    record(0)
     with pytest.raises(KeyboardInterrupt):
-        tune(rows(), SPEC, trials=1, study=study, executor=Recorded(0))
+        tune(rows(), SPEC, trials=1, study=study)
+    record()
     assert len(tune(rows(81), SPEC, trials=1, study=study).trials) == 1
 
 
@@ -239,13 +239,35 @@ def test_a_file_that_is_no_study_is_refused_and_kept(tmp_path):
         tune(rows(), SPEC, trials=1, study=tmp_path / "nowhere" / "study.db")
 
 
-def test_a_failed_trial_names_itself(monkeypatch):
+def test_a_failed_trial_is_kept_with_its_error(tmp_path, monkeypatch, record):
+    def fail(test=None, **arguments):
+        if test is None:
+            return {"state": "failed", "error": "MemoryError: no", "seconds": 1.0}
+        return quick_trial(test=test, **arguments)
+
+    study = tmp_path / "study.db"
+    monkeypatch.setitem(tune.__globals__, "run_trial", fail)
+    tuned = tune(rows(), SPEC, trials=2, study=study)
+    again = record()
+    assert same(tune(rows(), SPEC, trials=2, study=study).trials) == same(tuned.trials)
+    assert again.arguments == []
+    assert tuned.best.number == 0
+    assert [trial.error for trial in tuned.trials] == ["", "MemoryError: no"]
+    assert tuned.describe()["trials"][1]["error"] == "MemoryError: no"
+
+
+def test_a_default_that_fails_ends_the_search(monkeypatch):
     def fail(**arguments):
         raise SpecError("no")
 
     monkeypatch.setitem(tune.__globals__, "run_trial", fail)
-    with pytest.raises(TaskError, match="'trial 0' failed: SpecError: no"):
+    with pytest.raises(SpecError, match="no"):
         tune(rows(), SPEC, trials=1)
+
+
+def test_a_progress_bar_counts_trials(capfd):
+    tune(rows(), SPEC, trials=2, progress="trials")
+    assert "trials 2/2" in capfd.readouterr().err
 
 
 def test_a_default_that_diverged_has_no_gain(twelve):
@@ -257,7 +279,7 @@ def test_a_default_that_diverged_has_no_gain(twelve):
     assert tuned.describe()["test"]["gain"] is None
 
 
-@pytest.mark.parametrize("name", ["trials", "round_size"])
+@pytest.mark.parametrize("name", ["trials", "round_size", "processes"])
 def test_numbers_below_one_are_refused(name):
     with pytest.raises(ValueError, match=rf"{name}` must be a positive integer"):
         tune(rows(), SPEC, **{name: 0})

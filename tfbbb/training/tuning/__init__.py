@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfbbb.training.tuning.search import TunedTable, tune
-    from tfbbb.training.tuning.study_file import StudyError
+    from tfbbb.training.tuning.study import StudyError
     from tfbbb.training.tuning.trial import Trial
 
 _HOMES = {
     "Trial": "trial",
-    "StudyError": "study_file",
+    "StudyError": "study",
     "TunedTable": "search",
     "tune": "search",
 }

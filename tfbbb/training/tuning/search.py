@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bar
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import TableLike
 from tfbbb.tables.given_table import as_source
-from tfbbb.training.executor import (
-    Executor,
-    InProcessExecutor,
-    Task,
-)
-from tfbbb.training.executor.task_bar import TaskBar
+from tfbbb.training.parallel import call_each, places
 from tfbbb.training.progress import Progress
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec, SpecError
@@ -32,7 +36,7 @@ from tfbbb.training.tuning.search_space import (
     Space,
     with_fields,
 )
-from tfbbb.training.tuning.study_file import StudyFile
+from tfbbb.training.tuning.study import open_study
 from tfbbb.training.tuning.trial import (
     Trial,
     quiet_optuna,
@@ -89,6 +93,7 @@ class TunedTable:
                     "params": dict(trial.params),
                     "fields": dict(trial.fields),
                     "seconds": round(trial.seconds, 1),
+                    **({"error": trial.error} if trial.error else {}),
                     **_figures("held_out", trial.log_likelihoods),
                 }
                 for trial in self.trials
@@ -122,7 +127,8 @@ def tune(
     *,
     trials: int = 20,
     study: str | os.PathLike[str] | None = None,
-    executor: Executor | None = None,
+    processes: int | None = None,
+    ray_address: str | None = None,
     round_size: int = 4,
     space: Space | None = None,
     progress: str | None = None,
@@ -150,7 +156,11 @@ def tune(
         trials: Number of trials, with the default.
         study: A file that keeps the finished trials. The same call goes on from there,
             and one with more trials adds to them. None keeps nothing.
-        executor: Where trials run; by default in this process. See `tfbbb.executor`.
+        processes: Number of processes of this machine that train at the same time, by
+            joblib, with one thread each; 1 is this process, with its threads. None
+            leaves the choice to `joblib.parallel_config`, by default this process.
+        ray_address: The Ray cluster that trains, in place of processes: `"local"` to
+            start one, `"auto"` for that of this machine, or an address.
         round_size: Number of trials of a round, and so the most that run at the same
             time. The larger, the less each trial knows.
         space: A function of an Optuna trial that returns fields of the spec, instead
@@ -161,24 +171,32 @@ def tune(
         report: Called with the progress of the final training.
 
     Raises:
-        ValueError: An argument is not a positive integer.
-        ImportError: Optuna is not installed.
+        ValueError: An argument is not a positive integer, or both `processes` and
+            `ray_address` are given.
+        ImportError: Optuna, or Ray for `ray_address`, is not installed.
+        ConnectionError: No Ray cluster answers.
         TableError: The table cannot be used for training.
-        SpecError: The spec does not fit the table, or starts from a version.
+        SpecError: The spec does not fit the table, or starts from a version. An error
+            of another trial than the default is recorded, and ends nothing.
         StudyError: The file has a study of another table or spec.
-        TaskError: A trial failed; the cause is its error.
+        BrokenProcessPool: A process died, of `concurrent.futures.process`.
         TrainingDivergedError: The default diverged, and no other trial was complete.
 
     Example:
 
     >>> from tfbbb.tables import samples
     >>> from tfbbb.training.tuning import tune
-    >>> spec = {"target": "progression", "training": {"epochs": 1}}
+    >>> spec = {
+    ...     "target": "progression",
+    ...     "features": ["bmi", "bp"],
+    ...     "model": {"hidden_units": [4], "members": 2, "likelihood": "normal"},
+    ...     "training": {"steps": 10, "kl_schedule": "constant"},
+    ... }
     >>> tuned = tune(samples.diabetes(), spec, trials=2)
     >>> tuned.best.log_likelihood >= tuned.trials[0].log_likelihood
     True
     >>> len(tuned.test), tuned.trained.num_training_rows
-    (44, 398)
+    (44, 358)
     """
     positive_integer("trials", trials)
     positive_integer("round_size", round_size)
@@ -193,7 +211,7 @@ def tune(
         )
     rows, test = _split(as_source(table), spec)
     given = _spec_of_trials(spec)
-    kept = StudyFile(
+    kept = open_study(
         study,
         {
             "table": _digest(rows, test),
@@ -204,47 +222,39 @@ def tune(
     schema = infer_schema(rows, given)
     around = SearchSpace.around(given, schema, schema.targets(rows))
     search = _Search(given, space or around, {} if space else around.default)
-    found = {trial.number: trial for trial in kept.read() if trial.number < trials}
-    with (
-        executor or InProcessExecutor() as executor,
-        TaskBar(progress, trials) as bar,
-    ):
+    known = map(Trial.from_optuna, kept.get_trials(deepcopy=False))
+    found = {trial.number: trial for trial in known if trial.number < trials}
+    with places(processes, ray_address), _bar(progress) as bar:
+        task = bar.add_task(progress or "", total=trials)
 
         def show(trial: Trial) -> None:
-            bar.advance(f"trial {trial.number}")
+            bar.advance(task)
             finished(trial)
 
-        for trial in found.values():
-            show(trial)
-        asked: dict[str, Trial] = {}
-
-        def finish(task: Task, result: Mapping[str, Any]) -> None:
-            trial = replace(asked[task.key], **result)
-            kept.add(trial)
-            found[trial.number] = trial
-            show(trial)
-
+        for number in sorted(found):
+            show(found[number])
         for first in range(0, trials, round_size):
             earlier = [found[number] for number in range(first)]
-            asked = {
-                f"trial {trial.number}": trial
-                for trial in search.ask(earlier, first, round_size)
+            of_optuna = [trial.to_optuna() for trial in earlier]
+            asked = [
+                trial
+                for trial in search.ask(of_optuna, first, round_size)
                 if trial.number < trials and trial.number not in found
-            }
-            tasks = [
-                Task(
-                    key,
-                    run_trial,
-                    {
-                        "table": rows,
-                        "spec": _fields(with_fields(given, trial.fields)),
-                        "earlier": [other.to_optuna() for other in earlier],
-                        "test": None if trial.number else test,
-                    },
-                )
-                for key, trial in asked.items()
             ]
-            executor.run(tasks, finished=finish)
+            arguments = [
+                {
+                    "table": rows,
+                    "spec": _fields(with_fields(given, trial.fields)),
+                    "earlier": of_optuna,
+                    "test": None if trial.number else test,
+                }
+                for trial in asked
+            ]
+            for place, result in call_each(run_trial, arguments):
+                trial = replace(asked[place], **result)
+                kept.add_trial(trial.to_optuna(with_rows=True))
+                found[trial.number] = trial
+                show(trial)
     ordered = [found[number] for number in range(trials)]
     best = max(ordered, key=lambda trial: trial.log_likelihood)
     trained = train_table(
@@ -267,11 +277,11 @@ class _Search:
         self._space = space
         self._default = default
 
-    def ask(self, earlier: Sequence[Trial], first: int, size: int) -> list[Trial]:
+    def ask(self, earlier: Sequence[Any], first: int, size: int) -> list[Trial]:
         """Returns the trials of a round, without results.
 
         Args:
-            earlier: The trials of the rounds before.
+            earlier: The trials of the rounds before, as trials of Optuna.
             first: Number of the first trial of the round.
             size: Number of trials of a round.
         """
@@ -284,7 +294,7 @@ class _Search:
                     seed=int(seed.generate_state(1)[0]), n_startup_trials=_AT_RANDOM
                 ),
             )
-            study.add_trials([trial.to_optuna() for trial in earlier])
+            study.add_trials(earlier)
             suggested = []
             for number in range(first, first + size):
                 trial: Any = study.ask()
@@ -303,6 +313,19 @@ class _Search:
                     )
                 )
         return suggested
+
+
+def _bar(name: str | None) -> Bar:
+    """Returns a progress bar on stderr, which shows nothing without a name."""
+    return Bar(
+        TextColumn("{task.description}"),
+        MofNCompleteColumn(),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=name is None,
+    )
 
 
 def _split(source: pa.Table, spec: JobSpec) -> tuple[pa.Table, pa.Table]:

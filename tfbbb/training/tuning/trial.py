@@ -1,5 +1,6 @@
 """One trial of a search: it trains a spec, and stops early if others did better."""
 
+import base64
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,13 +20,15 @@ _FIRST_STAGE = 5
 # Fewer trials have no median worth the name.
 _FEWEST_TO_COMPARE = 4
 
-State = Literal["asked", "complete", "stopped", "diverged"]
+State = Literal["asked", "complete", "stopped", "diverged", "failed"]
 # Optuna's names of the states of finished trials.
-OPTUNA_STATES: dict[State, str] = {
-    "complete": "COMPLETE",
-    "stopped": "PRUNED",
-    "diverged": "FAIL",
+_STATES: dict[str, State] = {
+    "COMPLETE": "complete",
+    "PRUNED": "stopped",
+    "FAIL": "diverged",
 }
+_OPTUNA_STATES = {state: name for name, state in _STATES.items()} | {"failed": "FAIL"}
+_ROWS = ("log_likelihoods", "test")
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,15 @@ class Trial:
             the recipe chooses.
         fields: The fields of the spec that differ from those of the default.
         state: `"complete"`, `"stopped"` early because the median of the trials before
-            was better, or `"diverged"`; `"asked"` before it has run.
+            was better, `"diverged"`, or `"failed"` by another error; `"asked"` before
+            it has run.
         log_likelihoods: Log-likelihood of each held-out row, float32 [n] in nats; empty
             unless complete.
         stages: `-val_nll` by the twentieth of the epochs.
         seconds: Time of the trial.
         test: Log-likelihood of each test row, float32 [m]; of the default alone.
         distributions: What the parameters were chosen from, as Optuna describes it.
+        error: The error of a trial that failed.
     """
 
     number: int
@@ -56,6 +61,7 @@ class Trial:
     seconds: float = 0.0
     test: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     distributions: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
 
     @property
     def log_likelihood(self) -> float:
@@ -80,15 +86,47 @@ class Trial:
             differences
         )
 
-    def to_optuna(self) -> Any:
-        """Returns the trial as one of Optuna."""
+    @classmethod
+    def from_optuna(cls, trial: Any) -> "Trial":
+        """Returns the trial of one that `to_optuna(with_rows=True)` has made."""
+        kept = dict(trial.user_attrs)
+        rows: dict[str, Any] = {
+            name: np.frombuffer(base64.b64decode(kept.pop(name)), np.float32)
+            for name in _ROWS
+        }
+        return cls(
+            params=trial.params,
+            state="failed" if kept.get("error") else _STATES[trial.state.name],
+            stages=trial.intermediate_values,
+            distributions=trial.distributions,
+            **kept,
+            **rows,
+        )
+
+    def to_optuna(self, *, with_rows: bool = False) -> Any:
+        """Returns the trial as one of Optuna.
+
+        Args:
+            with_rows: Whether it has all attributes, and so the figures of the rows.
+        """
         (optuna,) = import_extra("tune", "optuna")
+        kept: dict[str, Any] = {}
+        if with_rows:
+            kept = {
+                name: base64.b64encode(
+                    np.float32(getattr(self, name)).tobytes()
+                ).decode()
+                for name in _ROWS
+            }
+            kept |= {"number": self.number, "fields": dict(self.fields)}
+            kept |= {"seconds": self.seconds, "error": self.error}
         return optuna.create_trial(
-            state=optuna.trial.TrialState[OPTUNA_STATES[self.state]],
+            state=optuna.trial.TrialState[_OPTUNA_STATES[self.state]],
             value=self.log_likelihood if self.state == "complete" else None,
             params=dict(self.params),
             distributions=dict(self.distributions),
             intermediate_values=dict(self.stages),
+            user_attrs=kept,
         )
 
 
@@ -104,7 +142,8 @@ def run_trial(
         table: The rows to train on; each is predicted by members that did not.
         spec: The fields of the spec.
         earlier: The finished trials of earlier rounds, as trials of Optuna.
-        test: Rows of which the log-likelihood is wanted too, which choose nothing.
+        test: Rows of which the log-likelihood of the default is wanted too, which
+            choose nothing. None for other trials, whose errors are results.
 
     Returns:
         The fields of a `Trial` from `state` on.
@@ -151,6 +190,11 @@ def run_trial(
         return ended("stopped")
     except TrainingDivergedError:
         return ended("diverged")
+    except Exception as error:
+        if test is not None:
+            # No other trial could train this table, either.
+            raise
+        return ended("failed", error=f"{type(error).__name__}: {error}")
     found = {"log_likelihoods": trained.log_likelihoods.astype(np.float32)}
     if test is not None:
         found["test"] = score_rows(trained, test)

@@ -1,0 +1,108 @@
+"""Calls of a function in processes of this machine or on a Ray cluster, by joblib."""
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import joblib
+from joblib.parallel import get_active_backend
+
+from tfbbb.base.extras import import_extra
+from tfbbb.base.numbers import positive_integer
+from tfbbb.base.ray_connection import connect
+
+
+@contextmanager
+def places(processes: int | None, ray_address: str | None = None) -> Iterator[None]:
+    """Says where `call_each` runs its calls, while the block runs.
+
+    Args:
+        processes: Number of processes of this machine; 1 is this process. None leaves
+            it to `joblib.parallel_config`, by default this process.
+        ray_address: `"local"`, `"auto"` or the address of a Ray cluster, instead.
+
+    Raises:
+        ValueError: Both are given, or `processes` is not a positive integer.
+        ImportError: Ray is asked for and not installed.
+        ConnectionError: No cluster answers.
+    """
+    if processes is not None:
+        positive_integer("processes", processes)
+        if ray_address is not None:
+            raise ValueError(
+                "Work runs in processes of this machine or on a Ray cluster: give one "
+                "of the two. "
+                f"Received: processes={processes!r}, ray_address={ray_address!r}"
+            )
+        with joblib.parallel_config("loky", n_jobs=processes, inner_max_num_threads=1):
+            yield
+    elif ray_address is not None:
+        ray, backend = import_extra("ray", "ray", "ray.util.joblib")
+        connected = connect(ray, ray_address)
+        try:
+            backend.register_ray()
+            with joblib.parallel_config("ray", n_jobs=-1):
+                yield
+        finally:
+            if connected:
+                ray.shutdown()
+    else:
+        yield
+
+
+def call_each(
+    function: Callable[..., Any], arguments: Sequence[Mapping[str, Any]]
+) -> Generator[tuple[int, Any], None, None]:
+    """Calls a function, several times at a time where `places` has several processes.
+
+    These compute with one thread each: threads change sums in their last bits, so
+    results do not depend on the number of processes. The first error ends all calls.
+
+    Args:
+        function: The function; other processes import its module.
+        arguments: The keyword arguments of each call.
+
+    Yields:
+        The number of a call and its result, in the order in which the calls finish. On
+        a Ray cluster, results come as soon as all places have finished one call.
+    """
+    num_places = joblib.effective_n_jobs(None)
+    call = _call if num_places == 1 else _call_with_one_thread
+    calls = [
+        joblib.delayed(call)(number, function, given)
+        for number, given in enumerate(arguments)
+    ]
+    if get_active_backend()[0].supports_return_generator:
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        with closing(parallel(calls)) as results:
+            yield from results
+    else:
+        with joblib.Parallel(batch_size=1) as parallel:
+            for first in range(0, len(calls), num_places):
+                yield from parallel(calls[first : first + num_places])
+
+
+def compute_with_one_thread() -> None:
+    """Makes this process, and those that it starts, compute with one thread.
+
+    TensorFlow, OpenMP and OpenBLAS read the variables when they are imported.
+    """
+    for name in (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+    ):
+        os.environ[name] = "1"
+
+
+def _call(
+    number: int, function: Callable[..., Any], given: Mapping[str, Any]
+) -> tuple[int, Any]:
+    return number, function(**given)
+
+
+def _call_with_one_thread(*call: Any) -> tuple[int, Any]:
+    compute_with_one_thread()
+    return _call(*call)

@@ -42,7 +42,7 @@ RUN pip install --no-cache-dir --no-compile --no-deps --prefix /opt/package . \
     && pip check \
     && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
         --invalidation-mode unchecked-hash /opt/package/lib \
-    && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.explain, tfbbb.export, tfbbb.inference, \
+    && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.judging.explain, tfbbb.export, tfbbb.inference, \
         tfbbb.plots, tfbbb.sklearn, tfbbb.training, service.app, service.trainer, \
         service.job_process.dispatcher, service.model_process.worker'
 

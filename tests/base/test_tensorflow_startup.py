@@ -21,7 +21,7 @@ def run(block, **environment):
     """Runs a program with output to file descriptor 2; returns process and output."""
     program = (
         "import os, signal, subprocess, sys\n"
-        "from tfbbb.tensorflow_startup import *\n"
+        "from tfbbb.base.tensorflow_startup import *\n"
         "def say(*lines):\n    os.write(2, ('\\n'.join(lines) + '\\n').encode())\n"
         f"{block}"
     )
@@ -42,7 +42,7 @@ def test_importing_tensorflow_writes_nothing():
 
 def test_memory_of_gpus_is_set_to_grow_at_the_start():
     done = run(
-        "import tfbbb.tensorflow_startup as startup\n"
+        "import tfbbb.base.tensorflow_startup as startup\n"
         "startup.let_gpu_memory_grow = lambda: print('grow')\n"
         "startup.import_tensorflow()"
     )
@@ -80,7 +80,7 @@ def test_other_output_is_passed_on_in_order():
 def test_output_is_passed_on_while_the_block_runs():
     program = (
         "import os, time\n"
-        "from tfbbb.tensorflow_startup import without_startup_messages\n"
+        "from tfbbb.base.tensorflow_startup import without_startup_messages\n"
         "with without_startup_messages():\n"
         "    os.write(2, b'at once\\n')\n"
         "    input()\n"

@@ -109,7 +109,7 @@ def test_least_and_greatest_target_have_a_density(name, arguments):
 
 def test_supports_are_read_without_tensorflow():
     program = (
-        "import sys; from tfbbb.families.likelihoods import likelihood_support; "
+        "import sys; from tfbbb.bayes.families.likelihoods import likelihood_support; "
         "likelihood_support('beta', {'low': 1, 'high': 2}).least; "
         "sys.exit('tensorflow' in sys.modules or 'numpy' in sys.modules)"
     )

@@ -64,7 +64,7 @@ def test_span_is_a_child_with_route_status_and_logged_fields() -> None:
         "http.route": "/models/{name}",
         "http.response.status_code": 200,
         "tfbbb.request_id": "abc",
-        "tfbbb.model.bayesian_model": "a",
+        "tfbbb.model": "a",
         "tfbbb.version": 2,
         "tfbbb.rows": 3,
     }

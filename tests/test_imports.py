@@ -91,7 +91,7 @@ def imports(nodes=ast.walk):
 def with_packages(graph):
     """The same imports, with the packages that Python imports on the way.
 
-    A package whose `__init__` runs already is none of them.
+    A package whose `__init__` runs already is not one of them.
     """
     return {
         name: {

@@ -10,8 +10,8 @@ const CHOSEN = "chosen by the service";
  * Makes the field of a schema.
  *
  * Returns its element, and `read()`, which returns the value for the request, or
- * undefined where the default of the service is unchanged. Numbers that are none are returned as they
- * were typed, so that the API says what is wrong with them.
+ * undefined where the default of the service is unchanged. Text that is not a number is returned as it
+ * was typed, so that the API says what is wrong with them.
  * @param {Object} schema
  * @param {{form: import("./form.js").Form, schemas: Object, path: string, initial: any}} context
  */
@@ -179,7 +179,7 @@ function changed(text, initial) {
   return text === initial || text === "" ? undefined : text;
 }
 
-/** A number, or the text itself if it is none. */
+/** A number, or the text itself if it is not a number. */
 export function numberOf(text) {
   const trimmed = text.trim();
   if (trimmed === "") return undefined;

@@ -284,7 +284,7 @@ def test_overrides_leave_out_and_reinterpret_columns():
     [
         (["CA", "OH"], "boolean", "boolean, as asked: none of its texts, such as 'CA'"),
         (["1/2/20", "1/13/20", "1/14/20"], "date:day-first", "2 of its 3 texts"),
-        (["yes", "CA", "OH"], "boolean", "2 of its 3 texts are none, such as 'CA'"),
+        (["yes", "CA", "OH"], "boolean", "2 of its 3 texts cannot be, such as 'CA'"),
     ],
 )
 def test_an_override_must_suit_most_texts(texts, kind, sentence):

@@ -21,7 +21,7 @@ def find_programs() -> dict[str, Path]:
     A benchmark is a program whose function `main` takes arguments; the other files
     beside it are modules, or programs that compare speeds.
     """
-    # A folder of this name beside an installed package is none of ours.
+    # A folder of this name beside an installed package is not ours.
     found = _FOLDER.glob("*.py") if (_FOLDER / "program.py").is_file() else ()
     return {path.stem: path for path in sorted(found) if _takes_arguments(path)}
 

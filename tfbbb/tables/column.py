@@ -389,7 +389,7 @@ def _asked_notation(
     elif found.notation is None:
         raise ColumnError(
             f"Column {name!r} cannot be read as a {asked}, as asked: its texts, such "
-            f"as {_example(distinct)}, are none.",
+            f"as {_example(distinct)}, cannot be read as one.",
             name,
         )
     else:
@@ -420,7 +420,7 @@ def _check_readable(
         wrong = distinct.filter(pa.array(unreadable))
         raise ColumnError(
             f"Column {name!r} cannot be read as a {asked}, as asked: "
-            f"{len(wrong)} of its {len(distinct)} texts are none, such as "
+            f"{len(wrong)} of its {len(distinct)} texts cannot be, such as "
             f"{_example(wrong)}.",
             name,
         )

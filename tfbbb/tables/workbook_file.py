@@ -26,7 +26,7 @@ MAX_CELLS = 2**24
 _MAX_BATCH_ROWS = 2**16
 _PIECE_BYTES = 2**20
 _MOST_TITLES = 20
-# The place of a cell, as in <c r="B7">. A longer place than XFD1048576 is none.
+# The place of a cell, as in <c r="B7">. A place beyond XFD1048576 is invalid.
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 _PLACE_BYTES = 32
 

@@ -81,7 +81,7 @@ def write(answer: Answer) -> Frame:
 
 
 def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Returns a column of texts as numbers, or as it is if one text is none."""
+    """Returns a column of texts as numbers, or as it is if one text is not a number."""
     try:
         return column.cast(pa.float64())
     except pa.ArrowInvalid:

@@ -8,7 +8,12 @@ from matplotlib.figure import Figure
 
 from tests.scores.plots.pictures import PICTURES
 from tfbbb import plots
+from tfbbb.lab import plots as lab_plots
 from tfbbb.scores.plots import style
+
+
+def home(name):
+    return lab_plots if name in lab_plots.__all__ else plots
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -17,8 +22,10 @@ def test_a_plot_draws_only_on_the_given_axes(name, monkeypatch):
     settings = dict(matplotlib.rcParams)
     given = Figure().subplots()
     returned = []
-    draw = getattr(plots, name)
-    monkeypatch.setattr(plots, name, lambda *a, **k: returned.append(draw(*a, **k)))
+    draw = getattr(home(name), name)
+    monkeypatch.setattr(
+        home(name), name, lambda *a, **k: returned.append(draw(*a, **k))
+    )
     PICTURES[name](given)
     assert returned == [given]
     assert not pyplot.get_fignums()
@@ -64,7 +71,7 @@ def test_invalid_axes_are_refused(axes):
 
 @pytest.mark.parametrize("name", plots.__all__)
 def test_every_plot_accepts_axes_by_name(name):
-    axes = inspect.signature(getattr(plots, name)).parameters["axes"]
+    axes = inspect.signature(getattr(home(name), name)).parameters["axes"]
     assert axes.default is None
     assert axes.kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -177,5 +177,5 @@ def test_mistake_is_an_error_with_a_message(
 ) -> None:
     found, answer = post(served, path, body)
     assert found == status
-    assert list(answer) == ["error"]
+    assert list(answer) == ["error", "code", "field"]
     assert message in answer["error"]

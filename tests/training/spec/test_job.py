@@ -92,7 +92,7 @@ def test_a_spec_can_not_be_changed():
                 "training": {"validation": {"group": "g"}},
                 "recalibration": {"name": "auto", "by": "g"},
             },
-            "'g' is none",
+            "'g' is not one",
         ),
         ({"training": {"kl_schedule": "tempered"}}, "temperature"),
         ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),

@@ -16,7 +16,7 @@ def check_density(model: BayesianModel) -> None:
     """Checks that a model has one posterior, with a density, and no recalibration.
 
     Raises:
-        ValueError: It has not.
+        ValueError: If it lacks one of them.
     """
     if not isinstance(model, BayesianModel):
         raise ValueError(

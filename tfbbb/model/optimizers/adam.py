@@ -19,7 +19,7 @@ class Adam(keras.optimizers.Adam):
         variable -= learning_rate * sqrt(1 - beta_2^t) / (1 - beta_1^t)
                     * m / (sqrt(v) + epsilon)
 
-    by `tf.raw_ops.ResourceApplyAdam`. With `amsgrad`, which that kernel has not, and
+    by `tf.raw_ops.ResourceApplyAdam`. With `amsgrad`, which that kernel lacks, and
     under a `tf.distribute` strategy it is Keras' own. Arguments, configuration and
     state are those of `keras.optimizers.Adam`.
 

@@ -173,7 +173,7 @@ class JobSpec(SpecPart):
         if by is not None and by not in (features or {by} - self.not_features):
             raise ValueError(
                 "the groups of a recalibration must be told apart by a feature; "
-                f"{by!r} is none"
+                f"{by!r} is not one"
             )
         return self
 

@@ -63,8 +63,8 @@ def test_every_likelihood_has_a_density_and_gradients(likelihood):
     prepared = prepare(TABLE, spec)
     model = make_network(prepared.schema, spec.model, seed=0)
     model.compile("adam")
-    inputs = prepared.schema.inputs_of(TABLE)
-    targets = prepared.schema.targets_of(TABLE)
+    inputs = prepared.schema.inputs(TABLE)
+    targets = prepared.schema.targets(TABLE)
     with (
         model.training_on(TrainingRows(prepared.rows.targets(), ROWS)),
         tf.GradientTape() as tape,

@@ -56,7 +56,7 @@ def train(directory: Path) -> dict[str, object]:
     trained = train_table(table, spec)
     trained.export_to(directory / "exported")
     loaded = tfbbb.load(directory / "exported")
-    inputs = trained.schema.inputs_of(pa.table(table))
+    inputs = trained.schema.inputs(pa.table(table))
     kernel = trained.model.variational_layers[0].kernel
     return {
         "schema": JobSpec.model_json_schema(),

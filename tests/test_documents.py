@@ -42,6 +42,8 @@ NUM_PROGRAMS = {
 }
 # Pages whose programs have a short form.
 SIZED_PAGES = {"docs/which.md", *GALLERY}
+# Pages that take a minute: `make docs` and `make test-slow` run them.
+LONG_PAGES = {"docs/coming_from.md", "docs/inference.md", "docs/sklearn.md"}
 
 
 def test_every_page_has_the_programs_that_are_run():
@@ -78,7 +80,11 @@ def test_claims_of_a_page_hold(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "page", sorted(NUM_PROGRAMS.keys() - SIZED_PAGES - {CLIENT_PAGE})
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page in LONG_PAGES else [])
+        for page in sorted(NUM_PROGRAMS.keys() - SIZED_PAGES - {CLIENT_PAGE})
+    ],
 )
 def test_programs_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

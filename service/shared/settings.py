@@ -218,7 +218,10 @@ class Settings(BaseModel):
         Field(gt=0, description="Time without answer until the models restart."),
     ] = 2.0
     max_recorded_rows: Annotated[
-        int, Field(ge=1, description="Most rows recorded for feedback; the oldest are deleted.")
+        int,
+        Field(
+            ge=1, description="Most rows recorded for feedback; the oldest are deleted."
+        ),
     ] = 100_000
     recorded_seconds: Annotated[
         float, Field(gt=0, description="Longest time that such a row is kept.")

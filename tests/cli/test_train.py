@@ -68,6 +68,7 @@ def trained_on_frame(tmp_path_factory, table):
     return directory, result
 
 
+@pytest.mark.slow
 def test_text_option_reads_a_mostly_numeric_column_as_text(trained_on_frame):
     features = Manifest.read(trained_on_frame[0] / "effect/1").features
     assert {feature.name: feature.kind for feature in features} == {

@@ -99,6 +99,7 @@ def case(request, tmp_path_factory):
     return model, x, wrong, tfbbb.load(path), path
 
 
+@pytest.mark.few(3)
 def test_live_loaded_and_signature_answer_alike(case):
     model, x, _, loaded, path = case
     expected = model.predictive(x, method="local").mean

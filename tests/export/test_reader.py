@@ -259,6 +259,7 @@ def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
     assert [d["size"] for d in inputs["tensor_shape"]["dim"]] == ["-1", "3"]
 
 
+@pytest.mark.slow
 def test_model_answers_where_neither_keras_nor_tfp_can_be_imported(
     regression: Path,
 ) -> None:

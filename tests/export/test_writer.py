@@ -325,6 +325,7 @@ def test_threads_get_the_answers_one_thread_gets(case: SimpleNamespace) -> None:
                 np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_answers_need_tensorflow_only(
     one_target: SimpleNamespace,
     two_targets: SimpleNamespace,

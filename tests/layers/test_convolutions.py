@@ -137,6 +137,7 @@ def test_bias_belongs_to_channels_and_not_to_columns(estimator):
     np.testing.assert_allclose(first(x), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(
@@ -180,6 +181,7 @@ def test_kernels_of_groups_act_each_on_its_own_rows(
         np.testing.assert_allclose(biased[i], one, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize(("kind", "arguments", "options"), ONE_OF_EACH)
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])

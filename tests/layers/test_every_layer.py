@@ -365,6 +365,7 @@ def test_checkpoints_restore_every_weight(members, tmp_path):
     np.testing.assert_array_equal(first(X), second(X))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The exported call")
 def test_tensorflow_saves_models_with_every_layer(tmp_path):
     model = every_layer(members=2)

@@ -68,6 +68,7 @@ class KerasContractTest(testing.TestCase):
             )
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize(
     ("options", "mask"),
     [
@@ -135,6 +136,7 @@ def test_positional_arguments_are_those_of_keras():
                 assert value == given[name], name
 
 
+@pytest.mark.few(2)
 @every_kind
 def test_outputs_are_distributed_like_keras_with_drawn_weights(kind):
     num_draws = 1500
@@ -341,6 +343,7 @@ def test_dropout_uses_one_mask_for_all_steps():
     assert {tuple(np.round(h, 3)) for h in histories} == {(1, 1, 1), (1, 3, 7)}
 
 
+@pytest.mark.few(2)
 @every_kind
 def test_dropout_has_the_distribution_of_keras(kind):
     options = {"dropout": 0.3, "recurrent_dropout": 0.4, "return_sequences": True}

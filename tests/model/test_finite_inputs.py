@@ -43,7 +43,9 @@ def batches(x, y=Y, size=16):
 
 
 NAN = with_value(np.nan)
-REFUSED = r"no finite output.*`tfbbb\.data\.preprocessing`\. Received: {} in row {} of "
+REFUSED = (
+    r"no finite output.*`tfbbb\.tables\.preprocessing`\. Received: {} in row {} of "
+)
 
 
 @pytest.mark.parametrize("members", [1, 2])

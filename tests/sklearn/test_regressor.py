@@ -177,6 +177,7 @@ def test_partial_fit_goes_on_from_the_posterior():
     assert model.score(x, y) > 0.95
 
 
+@pytest.mark.slow
 def test_a_posterior_that_has_not_converged_is_warned_of():
     x, y = line(60)
     model = regressor(hidden_units=(), kl_schedule="constant", steps=20).fit(x, y)

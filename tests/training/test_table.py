@@ -194,6 +194,7 @@ def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
         train_table(table, BRIEF)
 
 
+@pytest.mark.slow
 def test_early_stopping_ends_before_the_last_epoch(table):
     seen = []
     constant = {"initial": 0.05, "decay": "constant"}
@@ -312,6 +313,7 @@ def test_a_training_goes_on_from_its_directory(table, briefly_trained, tmp_path)
         np.testing.assert_allclose(weight, same, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_rows_and_the_fields_of_a_spec_are_trained_on():
     fields = {"target": "progression", "training": {"epochs": 1}}
     table = samples.diabetes().slice(0, 40)

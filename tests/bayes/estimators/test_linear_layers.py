@@ -100,6 +100,7 @@ def draws_of(layer, x):
     return np.asarray(outputs).reshape(DRAWS, len(x), -1)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):

@@ -67,6 +67,7 @@ def brute_force():
 
 
 # A KL divergence in closed form knows neither draws nor estimators.
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("prior", "estimator"),
     [

@@ -240,6 +240,7 @@ def test_log_prob_and_gradient_are_finite_everywhere(name, arguments):
         assert np.isfinite(gradient).all()
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 def test_precision_of_the_outputs_is_that_of_every_answer(name, arguments):
     likelihood = built(name, arguments)
@@ -320,6 +321,7 @@ def test_each_member_learns_as_it_would_alone(name, arguments):
             np.testing.assert_allclose(gradient[index], own, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
 )

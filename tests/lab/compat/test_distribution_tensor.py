@@ -152,6 +152,7 @@ CASES = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
 @pytest.mark.parametrize(
     ("case", "jit_compile"),

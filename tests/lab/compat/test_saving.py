@@ -163,6 +163,7 @@ def plain(config):
     return {k: plain(v) for k, v in config.items() if k not in notes}
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("name", SAFE)
 def test_layers_of_registered_functions_load_in_safe_mode(name, tmp_path):
     size = SIZES.get(name, 4)
@@ -280,6 +281,7 @@ UNSAFE = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", UNSAFE)
 def test_layers_of_python_functions_load_outside_safe_mode(name, tmp_path):
     model = keras.Sequential([keras.Input((4,)), UNSAFE[name]()])
@@ -322,6 +324,7 @@ def mean_and_losses(path):
     return d.mean().numpy(), [float(loss) for loss in model.losses]
 
 
+@pytest.mark.slow
 def test_python_functions_load_in_another_process(tmp_path):
     scale = tf.constant(0.5)
     model = keras.Sequential(

@@ -71,6 +71,7 @@ def test_channels_may_come_first():
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("build", [True, False])
 @pytest.mark.parametrize("jit_compile", ["auto", True, False])
 def test_models_train_lengths_and_directions(build, jit_compile):

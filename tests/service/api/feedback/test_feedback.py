@@ -46,6 +46,7 @@ def recorded(client: httpx.Client, rows: Any, **parameters: Any) -> str:
     return answer["prediction_id"]
 
 
+@pytest.mark.slow
 def test_running_figures_are_those_of_all_rows(
     client: httpx.Client, feedback_models: Path
 ) -> None:

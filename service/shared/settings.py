@@ -219,9 +219,7 @@ class Settings(BaseModel):
     ] = 2.0
     max_recorded_rows: Annotated[
         int,
-        Field(
-            ge=1, description="Most rows recorded for feedback; the oldest are deleted."
-        ),
+        Field(ge=1, description="Recorded rows; the oldest beyond are deleted."),
     ] = 100_000
     recorded_seconds: Annotated[
         float, Field(gt=0, description="Longest time that such a row is kept.")

@@ -166,7 +166,8 @@ def suitable(needs_dropout, needs_classes):
 
 
 def test_all_methods_are_here():
-    public = [getattr(inference, name) for name in inference.__all__]
+    rings = (inference, tfbbb.lab.inference)
+    public = [getattr(ring, name) for ring in rings for name in ring.__all__]
     methods = {each for each in public if hasattr(each, "fit")}
     assert {type(method) for method in METHODS.values()} == methods
 

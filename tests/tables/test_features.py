@@ -140,6 +140,7 @@ def test_a_model_trains_saves_loads_and_exports(tmp_path, names):
     np.testing.assert_allclose(exported.answer(tensors), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_an_export_with_text_columns_needs_only_tensorflow(tmp_path):
     schema = Schema.infer(table_of(["gaps", "text"]), "y")
     model = model_of(schema)

@@ -98,6 +98,7 @@ def decades():
     return {"y": y, **{f"x{i}": x[:, i] for i in range(30)}}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [heavy_tailed_counts, decades])
 def test_no_mean_of_a_heavy_tailed_target_is_absurd(rows):
     training, model = {"steps": 150}, {"members": 4, "hidden_units": [16]}
@@ -135,6 +136,7 @@ def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     assert len({at.stage for at in reports}) == 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [ROWS, 5600])
 def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
     training = {"steps": 20, "kl_schedule": {"name": "tempered", "temperature": 0.05}}
@@ -166,6 +168,7 @@ def test_a_class_with_fewer_rows_than_folds_trains():
     assert remark.startswith("The class 'rare' has 2 training rows, fewer than the 4")
 
 
+@pytest.mark.slow
 def test_members_with_a_constant_target_are_counted():
     """Row 5 alone differs: in each repeat, one member per temperature leaves it out."""
     y = np.where(np.arange(ROWS) == 5, 1.0, 0.0)
@@ -177,6 +180,7 @@ def test_members_with_a_constant_target_are_counted():
     assert "in the training rows of 6 of 24 members" in remark
 
 
+@pytest.mark.slow
 def test_whole_numbers_have_the_noise_of_rounding():
     generator = np.random.default_rng(2)
     x = generator.uniform(0, 5, ROWS)
@@ -197,6 +201,7 @@ def test_the_gain_follows_the_law_of_an_average():
     assert _gain([1.3], 1.3, 8) == 1.0
 
 
+@pytest.mark.slow
 def test_classes_that_are_all_predicted_right_become_more_certain():
     x = np.repeat([-1.0, 1.0], 60)
     labels = np.where(x > 0, "high", "low")

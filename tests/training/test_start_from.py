@@ -119,6 +119,7 @@ def test_two_successive_batches_give_the_posterior_of_all_rows(
         np.testing.assert_allclose(width, stddev, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_a_tempered_parent_counts_its_rows_once(monday, tuesday, tmp_path):
     tempered = {
         "kl_schedule": {"name": "tempered", "temperature": 0.2},

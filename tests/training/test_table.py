@@ -68,6 +68,7 @@ def briefly_trained(table, reports):
     return train_table(table, BRIEF, report=reports.append)
 
 
+@pytest.mark.slow
 def test_the_held_out_figures_are_those_of_the_noise(trained):
     # 80 held-out rows: standard errors of about 8 % for the deviation, 0.08 nats for
     # the log-likelihood and 0.034 for the coverage; four of them.
@@ -94,6 +95,7 @@ def test_held_out_rows_reach_neither_statistics_nor_weights(table, briefly_train
         np.testing.assert_array_equal(weight, same)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_split_and_other_weights(table, briefly_trained):
     training = BRIEF.training.model_copy(update={"seed": 1})
     first = briefly_trained
@@ -206,6 +208,7 @@ def test_early_stopping_ends_before_the_last_epoch(table):
     assert seen[-1].epoch < 2000
 
 
+@pytest.mark.slow
 def test_a_schedule_of_the_divergence_is_that_of_the_model(table):
     trained = train_table(
         table, spec(epochs=1, kl_schedule={"name": "tempered", "temperature": 0.3})

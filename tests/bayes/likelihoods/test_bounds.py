@@ -166,6 +166,7 @@ def test_file_without_range_loads_with_the_widest_one():
     assert loaded.target_high.numpy() == pytest.approx(math.log(1e18))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["gamma", "student_t"])
 def test_range_survives_saving_and_exporting(name, tmp_path):
     inputs = keras.Input((1,))

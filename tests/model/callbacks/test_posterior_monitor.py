@@ -74,6 +74,7 @@ def test_collapsed_is_the_share_of_weights_near_the_prior():
     assert posterior.collapsed(below=0.05) == 4 / 10
 
 
+@pytest.mark.slow
 def test_estimated_divergences_are_repeatable_means_of_draws():
     layer = DenseVariational(8, prior="scale_mixture_normal")
     layer.build((None, 30))

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from keras import tree
 
-from tfbbb import layers as variational
+import tfbbb.layers as variational
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.private_apis import (

@@ -150,12 +150,12 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         Raises:
             ValueError: The format is unknown, or as these functions say.
         """
-        from tfbbb import export
+        from tfbbb.export import write_mlflow, write_onnx, write_saved_model
 
         writers: dict[str, Callable[..., None]] = {
-            "saved_model": export.write_saved_model,
-            "onnx": export.write_onnx,
-            "mlflow": export.write_mlflow,
+            "saved_model": write_saved_model,
+            "onnx": write_onnx,
+            "mlflow": write_mlflow,
         }
         if format not in writers:
             known = ", ".join(f"'{name}'" for name in writers)

@@ -34,6 +34,7 @@ def tuned(tmp_path_factory, data):
     return directory, stdout, stderr
 
 
+@pytest.mark.slow
 def test_the_best_trial_is_exported_with_what_was_tried(tuned):
     directory, stdout, stderr = tuned
     assert stdout.endswith("exported to models/effect/1\n")

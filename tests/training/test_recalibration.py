@@ -107,6 +107,7 @@ def test_none_leaves_the_network_as_it_is(table):
     }
 
 
+@pytest.mark.slow
 def test_too_few_held_out_rows_are_said(table):
     few = spec("variance_scaling", epochs=1, validation={"fraction": 0.05})
     trained = train_table(table, few)
@@ -115,6 +116,7 @@ def test_too_few_held_out_rows_are_said(table):
     assert "variance_scaling needs 25 held-out rows" in reason
 
 
+@pytest.mark.slow
 def test_numbers_are_groups_of_a_matrix(table):
     sites = np.random.default_rng(1).integers(1, 3, size=ROWS).astype(float)
     numbers = pa.table({"x": table["x"], "site": sites, "y": table["y"]})
@@ -183,6 +185,7 @@ def calibrated(y, gain, gain_of_intervals):
     return model.recalibration, found.choice
 
 
+@pytest.mark.slow
 def test_a_recalibration_is_extrapolated_to_all_members():
     y = spread_out(network(), X[:400], 2.5)
     before, _ = calibrated(y, 1.0, 1.0)

@@ -114,6 +114,7 @@ def test_a_short_training_does_not_repay_the_compilation(monkeypatch):
     assert choice == xla.XLAChoice(True, 1, 0)
 
 
+@pytest.mark.slow
 def test_measured_steps_leave_no_trace_in_the_model(times, taken):
     times(1.0, 2.0)
     outcome, weights = trained(xla="measure")
@@ -126,6 +127,7 @@ def test_measured_steps_leave_no_trace_in_the_model(times, taken):
         np.testing.assert_array_equal(found, weight)
 
 
+@pytest.mark.slow
 def test_the_time_of_measured_steps_counts(times):
     times(1.0, 2.0)
     outcome, _ = trained(xla="measure", max_seconds=1e-3)
@@ -149,6 +151,7 @@ def test_steps_by_xla_are_those_of_the_same_network(times, taken):
         np.testing.assert_allclose(found, weight, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_training_that_resumes_keeps_its_choice(tmp_path, times, monkeypatch):
     times(2.0, 1.0, 2.0, 1.0)
     whole, expected = trained(xla="measure")

@@ -204,10 +204,8 @@ def test_classes_and_missing_values_are_trained_and_served(client: Client) -> No
     assert prediction.classes == ("false", "true")
 
 
-@pytest.mark.parametrize(
-    "number",
-    [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_training_that_was_stopped_gets_where_it_would_have(
     client: Client, dataset: str, trained: Job, settings: Settings, number: int
 ) -> None:
@@ -227,6 +225,7 @@ def test_a_training_that_was_stopped_gets_where_it_would_have(
 
 # After the other trainings: a trainer ends with a job that fails, and the next one
 # imports TensorFlow anew.
+@pytest.mark.slow
 def test_a_job_that_diverges_says_what_to_do(client: Client, dataset: str) -> None:
     job = client.train(
         dataset, "progression", name="never", training={"learning_rate": 1e18}

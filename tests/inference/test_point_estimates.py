@@ -13,7 +13,7 @@ RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
 Y = (X @ [1.0, -2.0, 0.5] + 0.3 + NOISE * RANDOM.normal(size=40)).astype("float32")
 DESIGN = np.c_[X, np.ones(40)].astype(float)
-# Each pass reads all rows 50 times, so that there are 2000 rows, in full batches.
+# Each pass reads all rows 50 times, in full batches. A repeated row counts once.
 COPIES = 50
 FULL_BATCHES = {"epochs": 10, "learning_rate": 0.1}
 
@@ -41,7 +41,7 @@ def test_maximum_likelihood_is_least_squares(linear):
 
 def test_maximum_a_posteriori_is_ridge_regression(linear):
     model = MAP(**FULL_BATCHES).fit(linear, copies(), verbose=0)
-    penalty = NOISE**2 / SCALE**2 / COPIES
+    penalty = NOISE**2 / SCALE**2
     expected = np.linalg.solve(DESIGN.T @ DESIGN + penalty * np.eye(4), DESIGN.T @ Y)
     np.testing.assert_allclose(NetworkFunction(model).means()[0], expected, atol=1e-4)
     # Far from least squares, so that the test can tell them apart.

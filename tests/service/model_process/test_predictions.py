@@ -28,7 +28,7 @@ from service.shared.frames import Frame
 from service.shared.prediction_parameters import Parameters
 from service.shared.route import Route
 from service.shared.settings import Settings
-from service.shared.work_rates import WorkRates
+from service.shared.work_rates import Payer, WorkRates
 from tests.service.stores import directory_store
 
 # Each option of a request, once or more; the model is a regression of three features.
@@ -87,6 +87,20 @@ class Asked:
         return answer
 
 
+class CountedRates(WorkRates):
+    """Rates that count what they took and did not give back."""
+
+    used = 0.0
+
+    def charge(self, payer: Payer, work: float) -> None:
+        super().charge(payer, work)
+        self.used += work
+
+    def correct(self, payer: Payer, work: float) -> None:
+        super().correct(payer, work)
+        self.used += work
+
+
 @pytest.fixture(scope="module")
 def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Predictions]:
     """Predictions that are computed when a test calls `run_once` of the scheduler."""
@@ -111,7 +125,7 @@ def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prediction
             settings,
             UncertaintyMetrics(registry),
             PredictionRecorder(database, settings),
-            WorkRates(path / "rates"),
+            CountedRates(path / "rates"),
             ShadowMetrics(),
         )
     database.close()
@@ -127,7 +141,8 @@ def answers(predictions: Predictions, *asked: Asked) -> list[Any]:
 
 def used(predictions: Predictions) -> float:
     """The work that the key has paid for so far."""
-    return predictions._rates.used().get(KEY, 0.0)
+    assert isinstance(predictions._rates, CountedRates)
+    return predictions._rates.used
 
 
 def assert_alike(ours: Any, theirs: Any, what: str) -> None:

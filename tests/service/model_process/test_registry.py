@@ -370,6 +370,34 @@ def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> 
         watcher.join()
 
 
+@pytest.mark.parametrize("place", ["diabetes/1", ".staging/job.1"])
+def test_tensorflow_is_imported_once_there_is_a_model(
+    registry_root: Path,
+    tmp_path: Path,
+    ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+) -> None:
+    """Or one that is being written."""
+    imported, stop = threading.Event(), threading.Event()
+    monkeypatch.setattr(registry_module, "import_tensorflow", imported.set)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    registry = ModelRegistry(directory_store(empty), ledger)
+    watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
+    watcher.start()
+    try:
+        while not registry.has_refreshed:
+            time.sleep(0.01)
+        registry.check_ready()
+        assert not imported.is_set()
+        shutil.copytree(registry_root / "diabetes" / "1", empty / place)
+        assert imported.wait(60)
+    finally:
+        stop.set()
+        watcher.join()
+
+
 def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
     """Copies version 1 of diabetes, with what its training said of it."""
     version = root / "diabetes" / str(number)

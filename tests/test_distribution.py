@@ -182,6 +182,7 @@ def found(process):
     return process.submit(two_devices).result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["plain", "local", "weight", "members", "recurrent"])
 def test_two_devices_train_as_one_where_there_is_no_noise(found, model):
     assert_alike(*found[model], () if model == "plain" else ("loss", "nll", "kl"))

@@ -42,8 +42,11 @@ NUM_PROGRAMS = {
 }
 # Pages whose programs have a short form.
 SIZED_PAGES = {"docs/which.md", *GALLERY}
-# Pages that take a minute: `make docs` and `make test-slow` run them.
-LONG_PAGES = {"docs/coming_from.md", "docs/inference.md", "docs/sklearn.md"}
+# Pages that take half a minute and more: `make docs` and `make test-slow` run them.
+LONG_PAGES = {
+    *("docs/coming_from.md", "docs/distributed.md", "docs/evidence.md"),
+    *("docs/inference.md", "docs/saved_models.md", "docs/sklearn.md"),
+}
 
 
 def test_every_page_has_the_programs_that_are_run():

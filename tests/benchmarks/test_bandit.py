@@ -24,6 +24,7 @@ def measured(data, tmp_path_factory):
     return run_smoke("bandit", data, output, "--agents", "thompson,greedy 5 %")
 
 
+@pytest.mark.slow
 def test_regret_is_that_of_the_mistakes(measured):
     for record in measured.records:
         # A poisonous mushroom costs 15 on average, +5 or -35, each with a sampling

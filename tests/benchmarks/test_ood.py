@@ -34,6 +34,7 @@ def measured(data, tmp_path_factory):
     return run_smoke("ood", data, output, *options)
 
 
+@pytest.mark.slow
 def test_stripes_are_more_uncertain_than_digits(measured):
     records = measured.select(part="images")
     assert [record["method"] for record in records] == [

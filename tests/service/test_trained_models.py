@@ -84,6 +84,7 @@ def client(
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_answer_is_the_posterior_predictive_of_the_model(
     client: httpx.Client,

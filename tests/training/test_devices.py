@@ -137,6 +137,7 @@ def found(tmp_path_factory):
         return pool.submit(two_devices, tmp_path_factory.mktemp("devices")).result()
 
 
+@pytest.mark.slow
 def test_all_devices_are_used(found):
     assert found["replicas"] == 2
     (stage,) = found["stages"]

@@ -35,6 +35,7 @@ def crossed():
     return trained_by("y", abstain_above=95)
 
 
+@pytest.mark.slow
 def test_new_rows_exceed_percentiles_as_often_as_they_should(crossed):
     found = percentiles(crossed, table(NEW, 1))
     for percent in (50, 80, 90):
@@ -77,6 +78,7 @@ def test_held_out_rows_are_the_reference_as_they_are():
     )
 
 
+@pytest.mark.slow
 def test_classes_need_no_factor_and_an_odd_number_of_members_has_no_reference():
     classes = trained_by("kind", training={"epochs": 10})
     assert classes.epistemic_reference.factor == 1.0

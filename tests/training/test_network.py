@@ -138,6 +138,7 @@ def test_layers_are_those_of_the_spec_in_their_order():
     assert output.activation.__name__ == "linear"
 
 
+@pytest.mark.slow
 def test_every_kind_of_layer_is_trained_and_exported(tmp_path):
     spec = JobSpec.model_validate(
         {

@@ -48,6 +48,7 @@ def test_an_error_ends_the_calls(processes):
         list(call_each(square, [*calls(3), {"number": -1}]))
 
 
+@pytest.mark.slow
 def test_a_ray_cluster_computes():
     if importlib.util.find_spec("ray") is None:
         reason = "Ray is not installed: `pip install 'tfbbb[ray]'`."

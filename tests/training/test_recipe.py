@@ -115,6 +115,7 @@ def test_no_mean_of_a_heavy_tailed_target_is_absurd(rows):
         assert prediction.mean.max() < 3.0 * max(columns["y"])
 
 
+@pytest.mark.slow
 def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     reports = []
     many = table(rows=6000)

@@ -48,6 +48,7 @@ def of_classes():
     return train_table(table, {"target": "kind", "training": training})
 
 
+@pytest.mark.slow
 def test_held_out_rows_lie_in_intervals_as_often_as_measured(of_numbers, report):
     held_out = report["held_out"]
     assert held_out["rows"] == len(held_out["row"]) == ROWS - 5

@@ -111,6 +111,7 @@ def test_keras_model_is_not_changed_by_the_import():
 
 
 # Subclassed models are built by their first step too, as are those evaluated first.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

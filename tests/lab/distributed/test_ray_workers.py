@@ -62,6 +62,7 @@ def started(worker, parts):
     return workers, run
 
 
+@pytest.mark.slow
 def test_killed_actors_are_restarted_from_their_factors():
     x, y = drawn_rows(60, 3)
     parts = [(x[k::3], y[k::3]) for k in range(3)]
@@ -82,6 +83,7 @@ def test_killed_actors_are_restarted_from_their_factors():
     np.testing.assert_allclose(variances, expected[1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_worker_that_always_dies_ends_the_run():
     x, y = drawn_rows(10, 2)
     workers, run = started(AlwaysDyingWorker, [(x, y)])

@@ -301,6 +301,7 @@ def are_training(queue: Queue, jobs: Sequence[str]) -> bool:
     return all(row.state == "running" and row.progress.get("step") for row in rows)
 
 
+@pytest.mark.slow
 def test_partition_loses_no_job_and_no_prediction(
     form: Form,
     replicas: list[Replica],

@@ -28,6 +28,7 @@ def trial_of(stages):
     return optuna.create_trial(value=0.0, intermediate_values=stages)
 
 
+@pytest.mark.slow
 def test_a_trial_has_the_figures_of_its_training(complete):
     assert complete["state"] == "complete"
     assert sorted(complete["stages"]) == list(range(1, 21))

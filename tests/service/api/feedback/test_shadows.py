@@ -46,6 +46,7 @@ def predicted(client: httpx.Client, rows: Any, **parameters: Any) -> Any:
     return response.json()
 
 
+@pytest.mark.slow
 def test_feedback_about_recorded_rows_scores_version_and_shadow(
     client: httpx.Client,
 ) -> None:

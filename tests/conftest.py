@@ -1,8 +1,10 @@
 """What every test stands on: the backend, quiet logs, fixed seeds."""
 
 import gc
+import importlib
 import os
 import sys
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -21,6 +23,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 gc.set_threshold(20_000, 10, 10)
 
 
+ROOT = Path(__file__).parents[1]
 # What `make test` leaves to `make test-all`: the lab, and what takes browsers,
 # clusters, proxies or programs of their own. Paths of files and folders.
 OUTER = (
@@ -33,6 +36,23 @@ OUTER = (
     "tests/service/web/",
     "tests/test_packages.py",
 )
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Imports the packages whose examples are collected, as a program does.
+
+    To collect examples, pytest would import the first module of a package once more
+    after the package has, and there would be two classes of each name.
+    """
+    given = [
+        Path(argument.partition("::")[0]).resolve() for argument in session.config.args
+    ]
+    for init in sorted((ROOT / "tfbbb").rglob("__init__.py")):
+        if any(
+            init.is_relative_to(path) or path.parent == init.parent for path in given
+        ):
+            parts = init.parent.relative_to(ROOT).parts
+            importlib.import_module(".".join(parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,9 +2,10 @@
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def is_finite_number(value: Any) -> bool:
@@ -52,7 +53,9 @@ def positive_integer(name: str, value: int) -> int:
     return value
 
 
-def in_dtype(values: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | None]:
+def in_dtype(
+    values: "np.ndarray", dtype: str
+) -> tuple["np.ndarray", "np.ndarray | None"]:
     """Returns numbers in another data type, and whether it cannot hold each of them.
 
     Floats are rounded to the nearest one. An integer or a boolean type holds a number
@@ -61,6 +64,7 @@ def in_dtype(values: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | N
 
     Example:
 
+    >>> import numpy as np
     >>> values, wrong = in_dtype(np.array([7.0, 2.5]), "int32")
     >>> values.tolist(), wrong.tolist()
     ([7, 2], [False, True])
@@ -73,6 +77,9 @@ def in_dtype(values: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | N
         The converted values, and an array of booleans of their shape, or None if the
         type is one of floats.
     """
+    # The service checks numbers without NumPy, and starts sooner.
+    import numpy as np
+
     with np.errstate(over="ignore", invalid="ignore"):
         converted = values.astype(dtype, copy=False)
     if converted.dtype == values.dtype or np.dtype(dtype).kind not in "biu":

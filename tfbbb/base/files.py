@@ -36,7 +36,7 @@ def disk_faults_named(
 
     Args:
         directory: Where the body writes.
-        what: What it writes, e.g. `"the model"`.
+        what: The name of the thing that the body writes, e.g. `"the model"`.
         num_bytes: Returns about how many bytes that takes; called when the disk is
             full.
 

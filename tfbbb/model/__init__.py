@@ -1,1 +1,1 @@
-"""`BayesianModel`, what it trains on, and what is made of it."""
+"""`BayesianModel`, its training rows, conversion from Keras, callbacks and losses."""

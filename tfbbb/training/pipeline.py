@@ -65,10 +65,10 @@ class Run:
 
     Attributes:
         source: The table.
-        spec: What to train. `prepare_rows` puts the network of a parent in its place.
+        spec: What to train. With a parent, `prepare_rows` sets the parent's network.
         weights: The weight of each row, [rows]; None if all are 1.
         parent: The version whose posterior is the prior, if there is one.
-        name_of_parent: What a checkpoint must have been written with.
+        name_of_parent: Digest or path of the parent, which a checkpoint must match.
         strategy: Where the networks are made and trained.
         limit: The time that is left.
         prepared: By `prepare_rows`: the rows that train and those that are held out.
@@ -78,8 +78,8 @@ class Run:
         networks: The untrained networks of the plan.
         members: The rows that each member leaves out.
         candidates: By `train_networks`: the trained networks.
-        outcomes: What became of each likelihood that was tried.
-        partitions: What a training in partitions tells; None without them.
+        outcomes: Whether each tried likelihood trained, diverged or lost.
+        partitions: Number, rows, rounds and bytes of the partitions; None without them.
         inputs: By `calibrate_model`: the rows that measure the model, which no member
             saw that predicts them.
         targets: Their targets.

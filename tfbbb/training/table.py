@@ -127,14 +127,17 @@ def train_table(
             "Rows in partitions have no weights: leave `row_weights` or `partitions` "
             f"out. Received: partitions={spec.training.partitions}"
         )
+    parent = start_from
+    if not (parent is None or isinstance(parent, ParentVersion)):
+        parent = ParentVersion.read(parent)
     run = Run(
         source=table if isinstance(table, TableScan) else as_source(table),
         spec=spec,
         weights=weights,
-        parent=start_from
-        if start_from is None or isinstance(start_from, ParentVersion)
-        else ParentVersion.read(start_from),
-        name_of_parent=str(getattr(start_from, "sha256", start_from)),
+        parent=parent,
+        name_of_parent=start_from.sha256
+        if isinstance(start_from, ParentVersion)
+        else str(start_from),
         strategy=training_strategy(spec.training.devices),
         limit=limit,
         directory=directory,

@@ -1,10 +1,11 @@
 """The errors that clients may get, raised in any process."""
 
 import math
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
+
+from tfbbb.base.texts import snake_case
 
 
 class ServiceError(Exception):
@@ -26,7 +27,7 @@ class ServiceError(Exception):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._by_name[cls.__name__] = cls
-        cls.code = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        cls.code = snake_case(cls.__name__)
 
     def __init__(self, message: str, field: str | None = None) -> None:
         super().__init__(message)

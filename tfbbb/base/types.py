@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 if TYPE_CHECKING:
     import keras
+    import numpy.typing as npt
     import pandas
     import pyarrow
     import tensorflow as tf
@@ -46,3 +47,19 @@ TableLike: TypeAlias = Union[
     "pandas.DataFrame", "pyarrow.Table", Mapping[str, Any], Sequence[Mapping[str, Any]]
 ]
 """A table of pandas, polars or pyarrow, columns by name, or rows as mappings."""
+
+Array: TypeAlias = "npt.NDArray[Any]"
+"""An array of NumPy, of any dtype."""
+
+Structure: TypeAlias = Union[
+    Tensor, ArrayLike, Sequence["Structure"], Mapping[str, "Structure"]
+]
+"""Tensors nested in lists, tuples and mappings, as Keras takes inputs and targets."""
+
+Config: TypeAlias = dict[str, Any]
+"""What `get_config` returns and `from_config` takes: a JSON object by name."""
+
+Json: TypeAlias = Union[
+    None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
+]
+"""A value that `json.dumps` writes."""

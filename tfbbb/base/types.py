@@ -51,15 +51,15 @@ TableLike: TypeAlias = Union[
 Array: TypeAlias = "npt.NDArray[Any]"
 """An array of NumPy, of any dtype."""
 
-Structure: TypeAlias = Union[
-    Tensor, ArrayLike, Sequence["Structure"], Mapping[str, "Structure"]
-]
+Structure: TypeAlias = (
+    Tensor | ArrayLike | Sequence["Structure"] | Mapping[str, "Structure"]
+)
 """Tensors nested in lists, tuples and mappings, as Keras takes inputs and targets."""
 
 Config: TypeAlias = dict[str, Any]
 """What `get_config` returns and `from_config` takes: a JSON object by name."""
 
-Json: TypeAlias = Union[
-    None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
-]
+Json: TypeAlias = (
+    bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+)
 """A value that `json.dumps` writes."""

@@ -1,17 +1,16 @@
 """One weight tensor of a layer: its posterior, its prior and their variables."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-import keras
-import tensorflow as tf
-from keras import ops
-
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.call_context import call_with, current_call
+from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.types import (
     ArrayLike,
     Initializer,
@@ -142,7 +141,7 @@ class VariationalWeight:
         return ops.sqrt(self.variance)
 
     @property
-    def distribution(self) -> "tfp.distributions.Distribution":
+    def distribution(self) -> tfp.distributions.Distribution:
         """The marginals of q(w), weight by weight, as a distribution of TFP.
 
         Raises:

@@ -11,8 +11,8 @@ from tests.bayes.likelihoods.test_contract import (
     made,
 )
 from tfbbb import likelihoods
-from tfbbb.bayes.families.likelihoods import likelihood_support
 from tfbbb.bayes.families.support import Support
+from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.training.spec import JobSpec
 
 BOUNDS = [
@@ -109,7 +109,7 @@ def test_least_and_greatest_target_have_a_density(name, arguments):
 
 def test_supports_are_read_without_tensorflow():
     program = (
-        "import sys; from tfbbb.bayes.families.likelihoods import likelihood_support; "
+        "import sys; from tfbbb.bayes.likelihoods import likelihood_support; "
         "likelihood_support('beta', {'low': 1, 'high': 2}).least; "
         "sys.exit('tensorflow' in sys.modules or 'numpy' in sys.modules)"
     )

@@ -1,15 +1,15 @@
 """KL divergences of normal posteriors from a normal prior with a full covariance."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes import posteriors, priors
 from tfbbb.bayes.divergences.kl_divergence import register_kl
 from tfbbb.bayes.divergences.normal_posteriors import NORMAL_POSTERIORS, entropy_of
-from tfbbb.bayes.families.posteriors import matrix_sides
-from tfbbb.bayes.posteriors.posterior import reshape_last_axes
+from tfbbb.bayes.posteriors.posterior import matrix_sides, reshape_last_axes
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 

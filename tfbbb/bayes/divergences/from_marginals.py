@@ -1,9 +1,10 @@
 """KL divergences from priors whose E[log p(w)] depends only on the marginals of q."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes import priors
 from tfbbb.bayes.divergences.kl_divergence import register_estimate, register_kl

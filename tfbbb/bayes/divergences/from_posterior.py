@@ -1,9 +1,10 @@
 """KL divergence of a normal posterior from the posterior of a trained model."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes import posteriors, priors
 from tfbbb.bayes.divergences.kl_divergence import register_kl

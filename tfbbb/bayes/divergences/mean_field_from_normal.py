@@ -1,9 +1,10 @@
 """KL divergence of the default posterior from the default prior, made fast."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import Tensor
 from tfbbb.bayes import posteriors, priors

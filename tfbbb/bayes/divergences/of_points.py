@@ -1,9 +1,10 @@
 """Terms that replace the KL divergence for posteriors without a density."""
 
+from __future__ import annotations
+
 from typing import cast
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes import posteriors, priors
 from tfbbb.bayes.divergences.kl_divergence import register_kl

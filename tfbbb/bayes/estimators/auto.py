@@ -1,9 +1,9 @@
 """The default estimator: the exact one with the lowest gradient variance."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
-
-import keras
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
@@ -11,17 +11,17 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    register,
 )
 from tfbbb.bayes.estimators.flipout import Flipout
 from tfbbb.bayes.estimators.local import Local
 from tfbbb.bayes.estimators.score_function import ScoreFunction
 from tfbbb.bayes.estimators.weight import Weight
-from tfbbb.bayes.families.estimators import AutoEstimator
 from tfbbb.bayes.posteriors import Posterior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Auto(AutoEstimator, Estimator):
+@register("auto", "The exact estimator of least variance: the default.")
+class Auto(Estimator):
     """Takes `local` if it is exact, else `flipout`, `weight` or `score_function`.
 
     The chosen estimator can always train the posterior: if draws have no gradient it is

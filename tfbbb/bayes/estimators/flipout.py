@@ -1,12 +1,12 @@
 """Flipout: weights for each row, uncorrelated between rows, from one draw."""
 
-from typing import Any
+from __future__ import annotations
 
-import keras
-from keras import ops
+from typing import Any
 
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
+from tfbbb.base.lazy import ops
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import (
     DrawnKernel,
@@ -18,15 +18,19 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    NumSamples,
+    register,
     validate_num_samples,
 )
 from tfbbb.bayes.estimators.weight import affine, as_matrix
-from tfbbb.bayes.families.estimators import FlipoutEstimator
+from tfbbb.bayes.posteriors.posterior import Posterior
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Flipout(FlipoutEstimator, Estimator):
+@register(
+    "flipout", "Shares one perturbation of the weights, with random signs for each row."
+)
+class Flipout(Estimator):
     """One perturbation of the kernel, with random signs for every row.
 
     `output_n = x_n @ mean + ((x_n * s_n) @ delta) * r_n`
@@ -45,8 +49,11 @@ class Flipout(FlipoutEstimator, Estimator):
         num_samples: Number of draws of `delta` in a training step, as for `Weight`.
     """
 
-    def __init__(self, num_samples: int = 1):
+    def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.symmetric and posterior.factorised
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

@@ -1,12 +1,12 @@
 """The score-function estimator, for draws without a gradient."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
-import keras
-import tensorflow as tf
-
 from tfbbb.base.call_context import current_call
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.divergences import is_log_ratio
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
@@ -14,6 +14,8 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    TwoSamples,
+    register,
     validate_num_samples,
 )
 from tfbbb.bayes.estimators.weight import (
@@ -21,11 +23,13 @@ from tfbbb.bayes.estimators.weight import (
     grouped_kernels,
     with_weights,
 )
-from tfbbb.bayes.families.estimators import ScoreFunctionEstimator
+from tfbbb.bayes.posteriors.posterior import Posterior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class ScoreFunction(ScoreFunctionEstimator, Estimator):
+@register(
+    "score_function", "Needs no gradient of the draws, but has a much larger variance."
+)
+class ScoreFunction(Estimator):
     """Weights each draw's score by its loss (Williams 1992; Ranganath et al. 2014).
 
     `grad E_q[L(w)] = E_q[(L(w) - b) grad log q(w)]`
@@ -47,8 +51,11 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
         num_samples: Number K of draws in a training step, at least 2.
     """
 
-    def __init__(self, num_samples: int = 2):
+    def __init__(self, num_samples: TwoSamples = 2):
         self.num_samples = validate_num_samples(num_samples, at_least=2)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.has_density
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

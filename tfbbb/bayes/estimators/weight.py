@@ -1,11 +1,11 @@
 """One draw of the weights per step, for all rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
-import keras
-from keras import ops
-
+from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.estimators.drawn_kernel import (
     DrawnKernel,
@@ -16,14 +16,16 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    NumSamples,
+    register,
     validate_num_samples,
 )
-from tfbbb.bayes.families.estimators import WeightEstimator
+from tfbbb.bayes.posteriors.posterior import Posterior
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Weight(WeightEstimator, Estimator):
+@register("weight", "Draws one matrix of weights for all rows of a step; for any q.")
+class Weight(Estimator):
     """Draws one kernel and bias per step (Blundell et al. 2015, section 3.2).
 
     `w = mean + sigma * eps`, `eps ~ N(0, 1)`, the same for every row of the batch and
@@ -42,8 +44,11 @@ class Weight(WeightEstimator, Estimator):
             draws.
     """
 
-    def __init__(self, num_samples: int = 1):
+    def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.reparameterised
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

@@ -1,13 +1,16 @@
 """A schedule with most of the divergence in the first batches of each epoch."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, check_num_batches
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, check_num_batches, register
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+@register(
+    "blundell",
+    "Halves the weight from batch to batch of an epoch (Blundell et al. 2015).",
+)
 class Blundell(KLSchedule):
     """Halves the weight of the divergence from batch to batch of an epoch.
 

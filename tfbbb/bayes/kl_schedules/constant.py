@@ -1,11 +1,11 @@
 """A schedule with temperature 1 in every step."""
 
-import keras
+from __future__ import annotations
 
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, register
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+@register("constant", "Temperature 1 throughout, Bayes' rule: the default.")
 class Constant(KLSchedule):
     """Temperature 1 throughout: `kl_weight = 1/N` at every step.
 

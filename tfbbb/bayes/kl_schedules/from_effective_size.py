@@ -1,14 +1,24 @@
 """A schedule that weights the data as another number of rows."""
 
-from typing import Any
+from __future__ import annotations
 
-import keras
+from typing import Annotated
+
+from pydantic import Field
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, register
+
+Rows = Annotated[
+    PositiveNumber, Field(description="Number of rows for which the rows count.")
+]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+@register(
+    "from_effective_size",
+    "Tempers the posterior as if there were another number of rows.",
+)
 class FromEffectiveSize(KLSchedule):
     """Trains the posterior that n rows of the same kind would give, for any N.
 
@@ -31,11 +41,12 @@ class FromEffectiveSize(KLSchedule):
         n: The effective number of rows, positive and finite.
     """
 
-    def __init__(self, n: float):
+    def __init__(self, n: Rows):
         self.n = positive_number("n", n)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"n": self.n}
+    @property
+    def counts_rows_once(self) -> bool:
+        return False
 
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float

@@ -1,14 +1,24 @@
 """A schedule that raises the temperature linearly from 0 to 1."""
 
-from typing import Any
+from __future__ import annotations
 
-import keras
+from typing import Annotated
+
+from pydantic import Field
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, check_num_batches
+from tfbbb.bayes.families.arguments import Flag, PositiveNumber
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, check_num_batches, register
+
+Epochs = Annotated[
+    PositiveNumber, Field(description="Epochs until temperature 1; may be fractional.")
+]
+EachBatch = Annotated[
+    Flag, Field(description="Whether it rises at each batch, not at each epoch.")
+]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+@register("linear_warmup", "Raises the temperature from 0 to 1 over the first epochs.")
 class LinearWarmup(KLSchedule):
     """Raises the temperature from 0 to 1 over the first epochs (Bowman et al. 2016).
 
@@ -35,7 +45,7 @@ class LinearWarmup(KLSchedule):
             batches per execution or does not know the number of batches.
     """
 
-    def __init__(self, epochs: float = 10, each_batch: bool = True):
+    def __init__(self, epochs: Epochs = 10, each_batch: EachBatch = True):
         self.epochs = positive_number("epochs", epochs)
         if not isinstance(each_batch, bool):
             raise ValueError(
@@ -45,8 +55,9 @@ class LinearWarmup(KLSchedule):
         self.each_batch = each_batch
         self.varies_within_epoch = self.each_batch
 
-    def get_config(self) -> dict[str, Any]:
-        return {"epochs": self.epochs, "each_batch": self.each_batch}
+    @property
+    def warmup_epochs(self) -> float:
+        return self.epochs
 
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float

@@ -1,14 +1,19 @@
 """A schedule with one temperature in every step."""
 
-from typing import Any
+from __future__ import annotations
 
-import keras
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, register
+
+Temperature = Annotated[PositiveNumber, Field(le=1e6, examples=[0.3])]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+@register("tempered", "A constant temperature; below 1, rows count more than once.")
 class Tempered(KLSchedule):
     """A fixed temperature T: `kl_weight = T/N` at every step.
 
@@ -26,11 +31,15 @@ class Tempered(KLSchedule):
         temperature: T, positive and finite.
     """
 
-    def __init__(self, temperature: float):
+    def __init__(self, temperature: Temperature):
         self._temperature = positive_number("temperature", temperature)
 
     def get_config(self) -> dict[str, Any]:
         return {"temperature": self._temperature}
+
+    @property
+    def counts_rows_once(self) -> bool:
+        return self._temperature == 1
 
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float

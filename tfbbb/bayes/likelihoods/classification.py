@@ -1,20 +1,19 @@
 """The base class of likelihoods of classes."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import ClassificationFamily
 from tfbbb.bayes.likelihoods.likelihood import Likelihood
 from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 from tfbbb.bayes.probability_outputs import check_logits_of_step
 from tfbbb.bayes.target_shape import target_width
 
 
-class Classification(ClassificationFamily, Likelihood):
+class Classification(Likelihood):
     """One of C classes, whose log probabilities follow from `outputs`.
 
     Targets are class indices, [rows, places...] with or without a last axis of 1, or
@@ -28,6 +27,8 @@ class Classification(ClassificationFamily, Likelihood):
             class, such as unlabelled pixels, do not count. Their log probability is 0.
         **kwargs: As for `Likelihood`.
     """
+
+    task = "classification"
 
     def __init__(self, *, ignore_class: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)

@@ -1,13 +1,13 @@
 """The base class of likelihoods of counts."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.support import LARGEST_COUNT
+from tfbbb.bayes.families.support import LARGEST_COUNT, Support
 from tfbbb.bayes.likelihoods import count_distribution
 from tfbbb.bayes.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.bayes.likelihoods.log_link import LogLink
@@ -37,6 +37,7 @@ class Counts(LogLink, Regression):
             `average`; else it gives the log of the mean itself.
     """
 
+    support = Support(0.0, LARGEST_COUNT, integer=True)
     # Single precision has no smaller positive number.
     _widest_range = (-100.0, math.log(LARGEST_COUNT))
 

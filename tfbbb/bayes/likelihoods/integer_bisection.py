@@ -1,9 +1,11 @@
 """The inverse of distribution functions of integers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 
-import tensorflow as tf
+from tfbbb.base.lazy import tf
 
 # Levels nearer to 0 or 1 are clipped to these, so that every bracket is finite.
 _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53

@@ -1,14 +1,17 @@
 """The inverse of a distribution function."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
+from typing import Any
 
-import tensorflow as tf
+from tfbbb.base.lazy import tf
 
 _MOST_STEPS = 200
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
 
-Function = Callable[[tf.Tensor], tf.Tensor]
+Function = Callable[[Any], Any]
 
 
 def inverted(

@@ -1,19 +1,29 @@
 """The negative binomial likelihood."""
 
-from typing import Any
+from __future__ import annotations
 
-import keras
-import tensorflow as tf
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.likelihoods import NegativeBinomialLikelihood
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.likelihoods.counts import Counts
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.regression import LEARNED, Heteroscedastic
 from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+
+Concentration = Annotated[
+    PositiveNumber | None,
+    Field(description="Null to learn it.", json_schema_extra=LEARNED),
+]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class NegativeBinomial(NegativeBinomialLikelihood, Counts):
+@register("negative_binomial", "A count whose variance may exceed its mean.")
+class NegativeBinomial(Counts):
     """Counts whose variance exceeds their mean, by mean m and concentration r.
 
         p(y | f) = G(y + r) / (G(r) y!) * (r / (r + m))^r (m / (r + m))^y,
@@ -58,9 +68,9 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
 
     def __init__(
         self,
-        heteroscedastic: bool = False,
-        concentration: float | None = None,
-        standardize: bool = True,
+        heteroscedastic: Heteroscedastic = False,
+        concentration: Concentration = None,
+        standardize: Standardize = True,
         **kwargs: Any,
     ):
         super().__init__(

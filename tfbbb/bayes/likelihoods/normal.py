@@ -1,13 +1,14 @@
 """The Gaussian likelihood."""
 
-import keras
+from __future__ import annotations
 
-from tfbbb.bayes.families.likelihoods import NormalLikelihood
+from tfbbb.base.lazy import keras
+from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.normal_noise import NormalNoise
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Normal(NormalLikelihood, NormalNoise):
+@register("normal", "A number with normal noise.")
+class Normal(NormalNoise):
     """Normal targets: `p(y | f) = N(y; shift + scale * f, (scale * noise)^2)`.
 
     `shift` and `scale` are mean and standard deviation of the training targets, fixed

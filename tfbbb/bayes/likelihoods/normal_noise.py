@@ -1,9 +1,10 @@
 """The base class of location-scale likelihoods with normal noise."""
 
+from __future__ import annotations
+
 import math
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI

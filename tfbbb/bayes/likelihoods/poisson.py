@@ -1,17 +1,18 @@
 """The Poisson likelihood."""
 
+from __future__ import annotations
+
 from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.likelihoods import PoissonLikelihood
 from tfbbb.bayes.likelihoods.counts import Counts
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Poisson(PoissonLikelihood, Counts):
+@register("poisson", "A count whose variance is its mean.")
+class Poisson(Counts):
     """Counts of events that happen independently of each other.
 
         p(y | f) = rate^y exp(-rate) / y!,  log rate = log(average) + f
@@ -37,7 +38,7 @@ class Poisson(PoissonLikelihood, Counts):
             `average`; else it gives the log of the rate itself.
     """
 
-    def __init__(self, standardize: bool = True, **kwargs: Any):
+    def __init__(self, standardize: Standardize = True, **kwargs: Any):
         super().__init__(standardize=standardize, **kwargs)
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:

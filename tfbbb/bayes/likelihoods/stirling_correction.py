@@ -1,7 +1,8 @@
 """The error of Stirling's formula for the log gamma function."""
 
-import tensorflow as tf
+from __future__ import annotations
 
+from tfbbb.base.lazy import tf
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 
 # For larger x, the correction has a series that is exact in double precision.

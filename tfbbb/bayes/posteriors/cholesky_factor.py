@@ -1,9 +1,10 @@
 """A free parameterisation of lower-triangular matrices with a positive diagonal."""
 
+from __future__ import annotations
+
 from typing import Any
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
 
 

@@ -1,15 +1,11 @@
 """The normal posterior with a full covariance matrix."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import (
-    MAX_COVARIANCE,
-    FullCovarianceNormalPosterior,
-)
 from tfbbb.bayes.posteriors.cholesky_factor import (
     cholesky_factor,
     number_of_correlations,
@@ -21,15 +17,21 @@ from tfbbb.bayes.posteriors.normal_posterior import (
     NormalPosterior,
 )
 from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
     AddWeight,
     Parameters,
+    WeightShape,
     flatten_weights,
+    register,
     unflatten_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
+@register(
+    "full_covariance_normal",
+    "A normal with a full covariance matrix, for at most 4096 weights.",
+)
+class FullCovarianceNormal(NormalPosterior):
     """One normal over all the weights of a tensor, with its full covariance.
 
     `q(w) = N(w; mean, L L^T)`
@@ -53,6 +55,13 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
     Raises:
         ValueError: When built for more than 4096 weights.
     """
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        size = math.prod(shape)
+        return 2 * size + number_of_correlations(size)
+
+    def covariance_size(self, shape: WeightShape) -> int:
+        return math.prod(shape)
 
     def add_variables(
         self,

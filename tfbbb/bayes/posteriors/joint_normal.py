@@ -1,23 +1,26 @@
 """The normal posterior over all weights of a model together."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_integer
+from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, JointNormalPosterior
 from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
 from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
     AddWeight,
+    InitialScale,
     Parameters,
+    WeightShape,
     unflatten_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class JointNormal(JointNormalPosterior, NormalPosterior):
+@saved_as("tfbbb.posteriors")
+class JointNormal(NormalPosterior):
     """One normal over the D weights of several tensors, with their full covariance.
 
     `q(w_1, ..., w_T) = N(mean, L L^T)`,   `w_t = mean_t + L_t z`
@@ -47,7 +50,11 @@ class JointNormal(JointNormalPosterior, NormalPosterior):
             tensor.
     """
 
-    def __init__(self, size: int, initial_scale: float = 0.1):
+    shares_noise = True
+    # The tensors are independent only given each other.
+    has_density = False
+
+    def __init__(self, size: int, initial_scale: InitialScale = 0.1):
         super().__init__(initial_scale)
         if positive_integer("size", size) > MAX_COVARIANCE:
             raise ValueError(
@@ -55,6 +62,12 @@ class JointNormal(JointNormalPosterior, NormalPosterior):
                 f"Received: size={size}"
             )
         self.size = size
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        return math.prod(shape) * (1 + self.size)
+
+    def covariance_size(self, shape: WeightShape) -> int:
+        return self.size
 
     def add_variables(
         self,

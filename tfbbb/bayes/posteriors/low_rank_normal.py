@@ -1,13 +1,15 @@
 """The normal posterior with a diagonal plus low-rank covariance."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import LowRankNormalPosterior
+from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -15,16 +17,23 @@ from tfbbb.bayes.posteriors.normal_posterior import (
 )
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
+    InitialScale,
     Parameters,
+    WeightShape,
     flatten_weights,
+    register,
     reshape_last_axes,
     sum_over_weights,
     unflatten_weights,
 )
 
+Rank = Annotated[Integer, Field(ge=1, le=100, description="Rank of the matrix.")]
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
+
+@register(
+    "low_rank_normal", "A normal whose covariance is a diagonal plus a low-rank matrix."
+)
+class LowRankNormal(NormalPosterior):
     """A normal with a diagonal plus low-rank covariance (Tomczak et al. 2020).
 
     `q(w) = N(w; mean, diag(exp(log_scale)^2) + F F^T)`,   F: [n, rank]
@@ -50,13 +59,16 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             small random entries, a tenth of it in all: at F = 0 its gradient is 0.
     """
 
-    def __init__(self, rank: int = 2, initial_scale: float = 0.1):
+    def __init__(self, rank: Rank = 2, initial_scale: InitialScale = 0.1):
         super().__init__(initial_scale)
         if not (isinstance(rank, int) and not isinstance(rank, bool) and rank >= 1):
             raise ValueError(
                 f"`rank` must be a positive integer. Received: rank={rank!r}"
             )
         self.rank = rank
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        return math.prod(shape) * (2 + self.rank)
 
     def add_variables(
         self,

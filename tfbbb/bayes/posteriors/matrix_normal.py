@@ -1,20 +1,17 @@
 """The matrix-normal posterior, with a Kronecker-factored covariance."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import (
     ArrayLike,
     Initializer,
     Tensor,
-)
-from tfbbb.bayes.families.posteriors import (
-    MAX_COVARIANCE,
-    MatrixNormalPosterior,
-    matrix_sides,
 )
 from tfbbb.bayes.posteriors.cholesky_factor import (
     cholesky_factor,
@@ -26,15 +23,28 @@ from tfbbb.bayes.posteriors.normal_posterior import (
     NormalPosterior,
 )
 from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
     AddWeight,
+    InitialScale,
     Parameters,
+    WeightShape,
+    matrix_sides,
+    register,
     reshape_last_axes,
     sum_over_weights,
 )
 
+Covariance = Annotated[
+    Literal["diagonal", "full", "eigenbasis"],
+    Field(description="`full` and `eigenbasis` allow at most 4096 rows and columns."),
+]
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
+
+@register(
+    "matrix_normal",
+    "A normal whose covariance is a product of row and column covariances.",
+)
+class MatrixNormal(NormalPosterior):
     """A normal with a Kronecker-factored covariance (Louizos & Welling 2016).
 
     `q(W) = MN(W; M, U, V)`:   Cov(W_ij, W_kl) = U_ik V_jl
@@ -78,8 +88,8 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
 
     def __init__(
         self,
-        covariance: Literal["diagonal", "full", "eigenbasis"] = "diagonal",
-        initial_scale: float = 0.1,
+        covariance: Covariance = "diagonal",
+        initial_scale: InitialScale = 0.1,
     ):
         super().__init__(initial_scale)
         if covariance not in ("diagonal", "full", "eigenbasis"):
@@ -88,6 +98,28 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
                 f"Received: covariance={covariance!r}"
             )
         self.covariance = covariance
+
+    @property
+    def factorised(self) -> bool:  # type: ignore[override]
+        """With diagonal covariances the weights are independent."""
+        return self.covariance == "diagonal"
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """With diagonal covariances the weights are independent."""
+        return self.covariance == "diagonal"
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        rows, columns = matrix_sides(shape)
+        if self.covariance == "diagonal":
+            return math.prod(shape) + rows + columns
+        if self.covariance == "eigenbasis":
+            return 2 * math.prod(shape) + rows**2 + columns**2
+        correlations = number_of_correlations(rows) + number_of_correlations(columns)
+        return math.prod(shape) + rows + columns + correlations
+
+    def covariance_size(self, shape: WeightShape) -> int:
+        return 0 if self.covariance == "diagonal" else max(matrix_sides(shape))
 
     def add_variables(
         self,

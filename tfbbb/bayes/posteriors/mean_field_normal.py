@@ -1,18 +1,16 @@
 """The factorised normal posterior of Bayes by backprop."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-from keras import ops
-
+from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import (
     ArrayLike,
     Initializer,
     Tensor,
 )
-from tfbbb.bayes.families.posteriors import MeanFieldNormalPosterior
 from tfbbb.bayes.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -21,12 +19,14 @@ from tfbbb.bayes.posteriors.normal_posterior import (
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     Parameters,
+    WeightShape,
+    register,
     sum_over_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
+@register("mean_field_normal", "Independent normals: the default.")
+class MeanFieldNormal(NormalPosterior):
     """Independent normals, one per weight (Blundell et al. 2015, section 3.2).
 
     `q(w) = prod_i N(w_i; mean_i, exp(log_scale_i)^2)`
@@ -48,6 +48,12 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
         initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
             (a bias has a fan-in of 1). Positive.
     """
+
+    factorised = True
+    symmetric = True
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        return 2 * math.prod(shape)
 
     def add_variables(
         self,
@@ -91,11 +97,14 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
 # processor's caches, so besides matrix products a step costs passes over the weights.
 
 
-@custom_gradient
 def _squared_exp(x: ArrayLike) -> Tensor:
-    # Uses the exponential, which the perturbation needs too.
-    values = tf.square(tf.exp(x))
-    return values, lambda gradient: (2.0 * gradient) * values
+    @custom_gradient
+    def squared_exp(x: ArrayLike) -> Tensor:
+        # Uses the exponential, which the perturbation needs too.
+        values = tf.square(tf.exp(x))
+        return values, lambda gradient: (2.0 * gradient) * values
+
+    return squared_exp(x)
 
 
 def _exp_times(x: ArrayLike, noise: Tensor) -> Tensor:

@@ -1,19 +1,25 @@
 """The point posterior: maximum likelihood, or maximum a posteriori."""
 
-import keras
-import tensorflow as tf
+from __future__ import annotations
 
+import math
+
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import PointPosterior
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     Parameters,
     Posterior,
+    WeightShape,
+    register,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class Point(PointPosterior, Posterior):
+@register(
+    "point",
+    "A point estimate: maximum a posteriori, or maximum likelihood without a prior.",
+)
+class Point(Posterior):
     """A single trained value: maximum likelihood or maximum a posteriori.
 
     With `prior=None` training maximises the likelihood, as a Keras layer does. With a
@@ -29,6 +35,15 @@ class Point(PointPosterior, Posterior):
     ...     4, posterior="point", prior=None, bias_posterior="point", bias_prior=None
     ... )
     """
+
+    factorised = True
+    symmetric = True
+    deterministic = True
+    has_points = True
+    has_density = False
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        return math.prod(shape)
 
     def add_variables(
         self,

@@ -1,28 +1,45 @@
 """The base class of variational families q(w)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any, Protocol
 
-import keras
-import tensorflow as tf
-from keras import ops
+from pydantic import Field
 
-from tfbbb.base.strategy import Strategy
+from tfbbb.base.lazy import keras, ops, tf
+from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import (
     ArrayLike,
     Initializer,
     Tensor,
 )
-from tfbbb.bayes.families.posteriors import PosteriorFamily
-from tfbbb.bayes.families.priors import PriorFamily
+from tfbbb.bayes.families.arguments import PositiveNumber
 
-AddWeight = Callable[..., keras.Variable]
+AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
+WeightShape = tuple[int, ...]
+# Largest size of a covariance matrix.
+MAX_COVARIANCE = 4096
+InitialScale = Annotated[
+    PositiveNumber,
+    Field(
+        le=10,
+        description="Initial standard deviation, in units of 1/sqrt(fan_in).",
+    ),
+]
 
 
-class Posterior(PosteriorFamily, Strategy):
+class Bounded(Protocol):
+    """A prior: its density has an upper bound, or it has none."""
+
+    @property
+    def bounded(self) -> bool: ...
+
+
+class Posterior(Strategy):
     """A variational family q(w) over one weight tensor `w`.
 
     A posterior holds no variables: the layer holds them and passes their values to
@@ -33,11 +50,52 @@ class Posterior(PosteriorFamily, Strategy):
     samples), which broadcast: a parameter is [..., *its own shape], w is
     [..., *shape].
 
-    The attributes of `tfbbb.families.posteriors.PosteriorFamily` state the properties
-    of the family.
+    A class with the decorator `tfbbb.posteriors.register` has a string name. Jobs may
+    give the arguments of its constructor that are annotated with a `pydantic.Field`.
+
+    Attributes:
+        factorised: Whether the weights are independent normals under q, as the `local`
+            estimator requires.
+        symmetric: Whether q is symmetric about its mean, weight by weight, as the
+            `flipout` estimator requires.
+        reparameterised: Whether draws have a gradient in the parameters. If not, only
+            the `score_function` estimator can train them.
+        deterministic: Whether q is a point: all draws are the same.
+        has_points: Whether some parameters are point estimates, which training moves to
+            the maximum of the prior's density.
+        has_density: Whether `log_prob` is defined.
+        shares_noise: Whether all weight tensors of a draw use the same noise, so that
+            they are correlated.
     """
 
-    def check_prior(self, prior: PriorFamily | None) -> None:
+    factorised = False
+    symmetric = False
+    reparameterised = True
+    deterministic = False
+    has_points = False
+    has_density = True
+    shares_noise = False
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        """Returns the number of parameters of q for a weight of this shape."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement `num_parameters`."
+        )
+
+    def covariance_size(self, shape: WeightShape) -> int:
+        """Returns the size of the largest covariance matrix for a weight of this shape.
+
+        At most `MAX_COVARIANCE`; 0 for families without a covariance matrix.
+        """
+        return 0
+
+    def has_optimum(self, prior: Bounded | None) -> bool:
+        """Whether training with this prior has an optimum; None stands for no prior."""
+        if prior is None:
+            return self.deterministic
+        return prior.bounded or not self.has_points
+
+    def check_prior(self, prior: Bounded | None) -> None:
         """Raises ValueError if training with this prior has no optimum.
 
         Args:
@@ -114,6 +172,15 @@ class Posterior(PosteriorFamily, Strategy):
     def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         """Returns E[-log q(w)], [...], in nats, if it has a closed form."""
         raise NotImplementedError
+
+
+registry = Registry(Posterior, package="tfbbb.posteriors")
+register = registry.register
+
+
+def matrix_sides(shape: WeightShape) -> tuple[int, int]:
+    """Returns the number of rows and of columns of a weight as a matrix."""
+    return math.prod(shape[:-1]), shape[-1]
 
 
 def sum_over_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:

@@ -1,23 +1,34 @@
 """A deterministic matrix times a random one of rank 1."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import Rank1Posterior
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
+    InitialScale,
     Parameters,
     Posterior,
+    WeightShape,
+    register,
 )
 
+FactorScale = Annotated[
+    PositiveNumber, Field(description="Standard deviation of the factors' prior.")
+]
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class Rank1(Rank1Posterior, Posterior):
+
+@register(
+    "rank_1", "A matrix of point estimates times random factors of rows and columns."
+)
+class Rank1(Posterior):
     """Random factors of inputs and of outputs on a deterministic matrix.
 
     `w = W * (r s^T)`,   `q(r) = N(r_mean, r_sigma^2)`, `q(s) = N(s_mean, s_sigma^2)`
@@ -52,9 +63,17 @@ class Rank1(Rank1Posterior, Posterior):
             (W itself starts at about `1/sqrt(fan_in)`.)
     """
 
-    def __init__(self, factor_scale: float = 0.1, initial_scale: float = 0.1):
+    has_points = True
+    has_density = False
+
+    def __init__(
+        self, factor_scale: FactorScale = 0.1, initial_scale: InitialScale = 0.1
+    ):
         self.factor_scale = positive_number("factor_scale", factor_scale)
         self.initial_scale = positive_number("initial_scale", initial_scale)
+
+    def num_parameters(self, shape: WeightShape) -> int:
+        return math.prod(shape) + 2 * sum(shape[-2:])
 
     def add_variables(
         self,

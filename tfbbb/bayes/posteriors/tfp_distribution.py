@@ -1,5 +1,7 @@
 """Any distribution of TensorFlow Probability as a variational family."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import math
@@ -7,9 +9,8 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, tf
+from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import (
     Distribution,
     DType,
@@ -25,7 +26,7 @@ from tfbbb.bayes.posteriors.posterior import (
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+@saved_as("tfbbb.posteriors")
 class TFPDistribution(Posterior):
     """A distribution of TensorFlow Probability whose parameters are trained.
 
@@ -179,7 +180,7 @@ class TFPDistribution(Posterior):
         return {"make": make, "initial": initial}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "TFPDistribution":
+    def from_config(cls, config: dict[str, Any]) -> TFPDistribution:
         import tensorflow_probability as tfp
 
         make = config["make"]

@@ -1,25 +1,46 @@
 """The Gaussian prior whose weights are correlated with each other."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Annotated, Any, cast
 
-import keras
-import numpy as np
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.numbers import is_finite_number
-from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, matrix_sides
-from tfbbb.bayes.families.priors import CorrelatedNormalPrior
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.arguments import InJobs, Number
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import reshape_last_axes
-from tfbbb.bayes.priors.prior import AddWeight, Parameters
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
+    matrix_sides,
+    reshape_last_axes,
+)
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, register
+from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
+
+_Row = Annotated[tuple[Number, ...], Field(fail_fast=True)]
+Correlation = Annotated[
+    object,
+    InJobs(
+        Annotated[
+            Annotated[Number, Field(gt=-1, lt=1)]
+            | Annotated[tuple[_Row, ...], Field(fail_fast=True)],
+            Field(
+                description="The correlation of the weights of a unit, or a covariance "
+                "matrix of the weights of a unit or of all weights."
+            ),
+        ]
+    ),
+]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
+@register(
+    "correlated_normal",
+    "A normal around zero whose weights are correlated, with a covariance matrix.",
+)
+class CorrelatedNormal(ScaledPrior):
     """A normal with mean zero and a full covariance: `p(w) = N(w; 0, s^2 C)`.
 
     C is one of
@@ -63,8 +84,8 @@ class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
 
     def __init__(
         self,
-        correlation: float | Sequence[Sequence[float]] | ArrayLike = 0.5,
-        scale: float | Literal["fan_in"] = "fan_in",
+        correlation: Correlation = 0.5,
+        scale: Scale = "fan_in",
     ):
         super().__init__(scale)
         self.correlation = _checked_correlation(correlation)

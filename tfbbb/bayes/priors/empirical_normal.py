@@ -1,14 +1,16 @@
 """The normal prior whose moments follow the posterior (empirical Bayes)."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.priors import EmpiricalNormalPrior
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
 from tfbbb.bayes.priors.prior import (
@@ -16,13 +18,23 @@ from tfbbb.bayes.priors.prior import (
     Parameters,
     Prior,
     WeightMoments,
+    register,
 )
 
 _MIN_GROUP = 10
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class EmpiricalNormal(EmpiricalNormalPrior, Prior):
+Hyperprior = Annotated[
+    tuple[PositiveNumber, PositiveNumber] | None,
+    Field(description="Shape and scale of an inverse-gamma prior of the variance."),
+]
+
+
+@register(
+    "empirical_normal",
+    "A normal fitted to the weights of its tensor, which must be at least ten.",
+)
+class EmpiricalNormal(Prior):
     """One normal for all weights of a tensor, at its optimum for the current q.
 
     `p(w) = prod_i N(w_i; m, s^2)`
@@ -59,7 +71,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         ValueError: When built for fewer than 10 weights without a hyperprior.
     """
 
-    def __init__(self, hyperprior: tuple[float, float] | None = None):
+    def __init__(self, hyperprior: Hyperprior = None):
         if hyperprior is not None:
             try:
                 shape, scale = (positive_number("", value) for value in hyperprior)
@@ -71,6 +83,11 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
                 ) from None
             hyperprior = (shape, scale)
         self.hyperprior = hyperprior
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Without a hyperprior, the scale shrinks to 0 with the weights."""
+        return self.hyperprior is not None
 
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str

@@ -1,12 +1,13 @@
 """The posterior of a trained model as the prior of a new model."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
-import keras
-import numpy as np
-
+from tfbbb.base.lazy import keras, np
 from tfbbb.base.private_apis import sublayers
+from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import (
     DType,
     Initializer,
@@ -23,7 +24,7 @@ from tfbbb.bayes.priors.prior import (
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
+@saved_as("tfbbb.priors")
 class FromPosterior(Prior):
     """The posterior of a trained model: `p(w) = q_trained(w)`.
 
@@ -92,7 +93,7 @@ class FromPosterior(Prior):
         return {"posteriors": families}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "FromPosterior":
+    def from_config(cls, config: dict[str, Any]) -> FromPosterior:
         """Makes the prior without its values, which come with the model's weights."""
         prior = cls.__new__(cls)
         families = config["posteriors"].items()
@@ -192,7 +193,7 @@ def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, Any]]:
             yield f"{layer.name}/{weight.name}", weight
 
 
-class _Held(keras.initializers.Initializer):
+class _Held:
     """Copies the values of one member, whose index is `seed`."""
 
     def __init__(self, values: np.ndarray, seed: int = 0):

@@ -1,19 +1,21 @@
 """The normal prior with a gamma-distributed precision."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import GammaNormalPrior
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, Prior
+from tfbbb.bayes.priors.prior import Parameters, Prior, register
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class GammaNormal(GammaNormalPrior, Prior):
+@register(
+    "gamma_normal", "Normals with one unknown precision, gamma-distributed, per tensor."
+)
+class GammaNormal(Prior):
     """Normals with one unknown precision, shared by all the weights of a tensor.
 
     `p(w) = int prod_i N(w_i; 0, 1 / lam) Gamma(lam; shape, rate) d lam`
@@ -39,7 +41,7 @@ class GammaNormal(GammaNormalPrior, Prior):
         rate: Rate b of the Gamma distribution of the precision. Positive.
     """
 
-    def __init__(self, shape: float = 6.0, rate: float = 6.0):
+    def __init__(self, shape: PositiveNumber = 6.0, rate: PositiveNumber = 6.0):
         self.shape = positive_number("shape", shape)
         self.rate = positive_number("rate", rate)
 

@@ -1,22 +1,21 @@
 """The horseshoe prior, a sparsity prior with Cauchy tails."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.priors import HorseshoePrior
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters
+from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Horseshoe(HorseshoePrior, ScaledPrior):
+@register("horseshoe", "Normals with half-Cauchy scales, for sparse weights.")
+class Horseshoe(ScaledPrior):
     """Normals whose own scales are half-Cauchy (Carvalho et al. 2010).
 
     `p(w) = prod_i int N(w_i; 0, s^2 lam_i^2) HalfCauchy(lam_i; 1) d lam_i`
@@ -41,6 +40,8 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
         scale: Global scale `s`, a positive number, or `"fan_in"` for
             `1 / sqrt(fan_in)`.
     """
+
+    bounded = False
 
     def log_prob(
         self,
@@ -80,25 +81,31 @@ _DENOMINATOR = (3.9584969228, 21.0996530827, 25.6329561486, 9.5733223454, 1.0)
 _SMALLEST = 1e-37
 
 
-@custom_gradient
-def _log_scaled_exponential_integral(z: Any) -> Any:
+def _log_scaled_exponential_integral(z: Tensor) -> Tensor:
     """Returns log(exp(z) E1(z)), [...]."""
-    z = tf.maximum(z, _SMALLEST)
-    near, far = tf.minimum(z, 1.0), tf.maximum(z, 1.0)
-    at_near = tf.math.log(_polynomial(_SERIES, near) - tf.math.log(near)) + near
-    inverse = 1.0 / far
-    ratio = _polynomial(_NUMERATOR, inverse) / _polynomial(_DENOMINATOR, inverse)
-    at_far = tf.math.log(ratio * inverse)
-    value = tf.where(z < 1.0, at_near, at_far)
 
-    def gradient(upstream: Any) -> Any:
-        # 1 - 1 / (z exp(z) E1(z)); far out 1 - 1/ratio, without cancellation.
-        slope_near = 1.0 - 1.0 / (near * tf.exp(at_near))
-        difference = [n - d for n, d in zip(_NUMERATOR, _DENOMINATOR, strict=True)]
-        slope_far = _polynomial(difference, inverse) / _polynomial(_NUMERATOR, inverse)
-        return upstream * tf.where(z < 1.0, slope_near, slope_far)
+    @custom_gradient
+    def integral(z: Tensor) -> Any:
+        z = tf.maximum(z, _SMALLEST)
+        near, far = tf.minimum(z, 1.0), tf.maximum(z, 1.0)
+        at_near = tf.math.log(_polynomial(_SERIES, near) - tf.math.log(near)) + near
+        inverse = 1.0 / far
+        ratio = _polynomial(_NUMERATOR, inverse) / _polynomial(_DENOMINATOR, inverse)
+        at_far = tf.math.log(ratio * inverse)
+        value = tf.where(z < 1.0, at_near, at_far)
 
-    return value, gradient
+        def gradient(upstream: Any) -> Any:
+            # 1 - 1 / (z exp(z) E1(z)); far out 1 - 1/ratio, without cancellation.
+            slope_near = 1.0 - 1.0 / (near * tf.exp(at_near))
+            difference = [n - d for n, d in zip(_NUMERATOR, _DENOMINATOR, strict=True)]
+            slope_far = _polynomial(difference, inverse) / _polynomial(
+                _NUMERATOR, inverse
+            )
+            return upstream * tf.where(z < 1.0, slope_near, slope_far)
+
+        return value, gradient
+
+    return integral(z)
 
 
 def _polynomial(coefficients: Iterable[float], x: ArrayLike) -> Any:

@@ -1,20 +1,19 @@
 """The Laplace prior."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import LaplacePrior
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters
+from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Laplace(LaplacePrior, ScaledPrior):
+@register("laplace", "Independent Laplace distributions around zero.")
+class Laplace(ScaledPrior):
     """Independent Laplace distributions: `p(w) = prod_i exp(-|w_i| / s) / (2 s)`.
 
     With it, a point estimate is the lasso (Williams 1995). For normal weights, `|w|`

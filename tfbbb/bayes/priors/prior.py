@@ -1,15 +1,15 @@
 """The base class of priors p(w)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import keras
-
-from tfbbb.base.strategy import Strategy
+from tfbbb.base.lazy import keras
+from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.priors import PriorFamily
 
-AddWeight = Callable[..., keras.Variable]
+AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
 
 
@@ -42,14 +42,23 @@ class WeightMoments(Protocol):
         """Returns `values` summed over the weights, [...]."""
 
 
-class Prior(PriorFamily, Strategy):
+class Prior(Strategy):
     """A prior p(w) over one weight tensor `w`.
 
     Like a posterior, a prior holds no variables: the layer holds the variables that
     `add_variables` creates, and passes their values to every method as `parameters`.
     Parameters and weights may have leading axes (members of an ensemble, samples),
     which broadcast.
+
+    A class with the decorator `tfbbb.priors.register` has a string name. Jobs may give
+    the arguments of its constructor that are annotated with a `pydantic.Field`.
+
+    Attributes:
+        bounded: Whether the density has an upper bound. If not, a point estimate has no
+            maximum to converge to.
     """
+
+    bounded = True
 
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
@@ -107,3 +116,7 @@ class Prior(PriorFamily, Strategy):
             fan_in: Number of inputs that one output unit sums over (1 for a bias).
         """
         raise NotImplementedError
+
+
+registry = Registry(Prior, package="tfbbb.priors")
+register = registry.register

@@ -1,22 +1,32 @@
 """The prior of Blundell et al. (2015), a mixture of a wide and a narrow normal."""
 
+from __future__ import annotations
+
 import math
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import ScaleMixtureNormalPrior
+from tfbbb.bayes.families.arguments import Number, PositiveNumber
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, Prior
+from tfbbb.bayes.priors.prior import Parameters, Prior, register
+
+Share = Annotated[Number, Field(gt=0, lt=1, description="Weight of the first normal.")]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
+_NARROW = math.exp(-6)
+
+
+@register(
+    "scale_mixture_normal",
+    "A wide and a narrow normal around zero (Blundell et al. 2015).",
+)
+class ScaleMixtureNormal(Prior):
     """Mixture of two zero-mean normals, weight by weight.
 
     `p(w) = prod_i (pi N(w_i; 0, scale1^2) + (1 - pi) N(w_i; 0, scale2^2))`
@@ -39,7 +49,10 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
     """
 
     def __init__(
-        self, pi: float = 0.5, scale1: float = 1.0, scale2: float = math.exp(-6)
+        self,
+        pi: Share = 0.5,
+        scale1: PositiveNumber = 1.0,
+        scale2: PositiveNumber = _NARROW,
     ):
         if not (isinstance(pi, Real) and 0 < pi < 1):
             raise ValueError(

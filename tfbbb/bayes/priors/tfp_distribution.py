@@ -1,13 +1,13 @@
 """Any distribution of TensorFlow Probability as a prior."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, np, tf
+from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import Distribution, Tensor
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
 from tfbbb.bayes.priors.distribution_config import from_config, to_config
@@ -18,7 +18,7 @@ from tfbbb.bayes.priors.prior import (
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
+@saved_as("tfbbb.priors")
 class TFPDistribution(Prior):
     """A distribution of TensorFlow Probability: `p(w) = distribution`.
 
@@ -62,7 +62,7 @@ class TFPDistribution(Prior):
         return {"distribution": {"function": function}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "TFPDistribution":
+    def from_config(cls, config: dict[str, Any]) -> TFPDistribution:
         encoded = config["distribution"]
         if "function" in encoded:
             return cls(keras.saving.deserialize_keras_object(encoded["function"]))

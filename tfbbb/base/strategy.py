@@ -39,9 +39,24 @@ class Strategy:
 
 
 def _arguments(cls: type) -> dict[str, inspect.Parameter]:
-    # `keras.Layer` has a `__new__` of any arguments.
-    _, *parameters = inspect.signature(cls.__init__).parameters.items()  # type: ignore[misc]
+    parameters = constructor_signature(cls).parameters.items()
     return {name: p for name, p in parameters if p.kind not in _UNNAMED}
+
+
+def constructor_signature(
+    cls: type, rest: Callable[..., None] | None = None
+) -> inspect.Signature:
+    """Returns the arguments of a constructor, which Keras' `__new__` hides from `help`.
+
+    Args:
+        cls: A class.
+        rest: The constructor of a base class whose keyword arguments it takes too.
+    """
+    _, *own = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+    others = inspect.signature(rest).parameters.values() if rest else ()
+    names = {p.name for p in own}
+    own += [p for p in others if p.kind is p.KEYWORD_ONLY and p.name not in names]
+    return inspect.Signature(sorted(own, key=lambda p: p.kind))
 
 
 def options(cls: type) -> dict[str, tuple[object, object]]:

@@ -1,5 +1,7 @@
 """The base class of layers that use one kernel for all positions of a row."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +11,7 @@ from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.types import (
+    Config,
     DType,
     Shape,
     Tensor,
@@ -194,7 +197,7 @@ class Convolution(LinearVariationalLayer):
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return False
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "kernel_size": self.kernel_size,

@@ -1,5 +1,7 @@
 """The base class of layers that are linear in one kernel."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import keras
@@ -8,6 +10,7 @@ from keras import ops
 from tfbbb.base.call_context import current_call
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
@@ -163,7 +166,7 @@ class LinearVariationalLayer(VariationalLayer):
             self.count_kl(draws, training)
         return self.activation(outputs)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "activation": keras.activations.serialize(self.activation),

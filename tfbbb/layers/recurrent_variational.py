@@ -1,5 +1,7 @@
 """The base class of recurrent layers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypedDict
@@ -17,16 +19,24 @@ from tfbbb.base.call_context import (
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
+    DType,
     Initializer,
     Regularizer,
     Shape,
+    Structure,
     Tensor,
 )
 from tfbbb.bayes.estimators import Estimator, Local
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel
 from tfbbb.bayes.estimators.weight import grouped_kernels
-from tfbbb.layers.variational import VariationalLayer
+from tfbbb.layers.variational import (
+    EstimatorLike,
+    PosteriorLike,
+    PriorLike,
+    VariationalLayer,
+)
 
 # A loop takes as long as a small step, and its graph is smaller.
 _FEW_STEPS = 32
@@ -35,16 +45,16 @@ _FEW_STEPS = 32
 class RecurrentVariationalOptions(TypedDict, total=False):
     """The options that are not positional: see `RecurrentVariationalLayer`."""
 
-    posterior: Any
-    prior: Any
-    bias_posterior: Any
-    bias_prior: Any
-    estimator: Any
+    posterior: PosteriorLike
+    prior: PriorLike
+    bias_posterior: PosteriorLike
+    bias_prior: PriorLike
+    estimator: EstimatorLike
     kl_weight: float | None
     members: int
     zero_output_for_mask: bool
     name: str | None
-    dtype: Any
+    dtype: DType | keras.DTypePolicy
     trainable: bool
 
 
@@ -190,8 +200,11 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return [(0, self.num_gates)]
 
     def step(
-        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
-    ) -> tuple[Any, list[Any]]:
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        *recurrent: Callable[[Tensor], Tensor],
+    ) -> tuple[Tensor, list[Tensor]]:
         """Returns the output of a time step and the states after it.
 
         A layer that needs no more than the sum of both products defines `step_from_sum`
@@ -208,7 +221,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[Tensor, list[Tensor]]:
         """Returns the output of a time step and the states after it.
 
         Args:
@@ -220,8 +233,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def call(
         self,
-        sequences: Any,
-        initial_state: Any = None,
+        sequences: Structure,
+        initial_state: Structure = None,
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
@@ -235,8 +248,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def inner_loop(
         self,
-        sequences: Any,
-        initial_state: Any,
+        sequences: Structure,
+        initial_state: Structure,
         mask: Tensor | None,
         training: bool = False,
     ) -> Tensor:
@@ -261,8 +274,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return is_sum and self.kernel.shape[0] <= self.units
 
     def _step_of_inputs(
-        self, sequences: Tensor, draws: dict[str, Any]
-    ) -> tuple[Any, RecurrentStep]:
+        self, sequences: Tensor, draws: dict[str, Tensor]
+    ) -> tuple[Tensor, RecurrentStep]:
         """Returns what goes into the loop, and a step that computes one product.
 
         Args:
@@ -278,15 +291,15 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         values = tf.concat(parts, axis=1)
         kernel = GroupedKernel(values, _SampleFold(tf.shape(values)[0]))
 
-        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
+        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             product = kernel.product(tf.concat([inputs, states[0]], axis=-1))
             return self.step_from_sum(product, states)
 
         return sequences, step
 
     def _unrolled(
-        self, sequences: Tensor, initial_state: Any, step: RecurrentStep
-    ) -> tuple[Any, Any, Any]:
+        self, sequences: Tensor, initial_state: Structure, step: RecurrentStep
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the last output, the outputs and the last states, without a loop."""
         inputs = tf.unstack(sequences, axis=1)
         outputs, states = [], tree.flatten(initial_state)
@@ -298,7 +311,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def _step_of_products(
         self, sequences: Tensor, training: bool
-    ) -> tuple[Any, RecurrentStep]:
+    ) -> tuple[Tensor, RecurrentStep]:
         """Returns the products of all inputs, and a step that adds the state's."""
         rows = ops.shape(sequences)[0]
         kernels = self._drawn(rows, training)
@@ -314,7 +327,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         ]
         return products, lambda inputs, states: self.step(inputs, states, *recurrent)
 
-    def _drawn(self, rows: Any, training: bool) -> dict[str, DrawnKernel]:
+    def _drawn(self, rows: int | Tensor, training: bool) -> dict[str, DrawnKernel]:
         """Returns this call's kernels by name; an ordinary one counts divergence."""
         engine = current_call().engine
         if engine is None:
@@ -327,7 +340,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         count = tf.shape(next(iter(draws.values())))[0]
         return grouped_kernels(self, draws, _SampleFold(count))
 
-    def _biases(self, kernels: dict[str, DrawnKernel], rows: Any) -> list[Any]:
+    def _biases(
+        self, kernels: dict[str, DrawnKernel], rows: int | Tensor
+    ) -> list[Tensor]:
         """Returns every row's biases: of the inputs' product, and of the state's."""
         if self.bias is None:
             return []
@@ -339,7 +354,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             for i in range(number)
         ]
 
-    def _dropout(self, kind: str, shape: tuple[Any, ...], training: bool) -> list[Any]:
+    def _dropout(
+        self, kind: str, shape: tuple[Any, ...], training: bool
+    ) -> list[Tensor]:
         """Returns what to multiply with for each gate, or for all, or nothing."""
         rate = getattr(self, kind)
         if not (training and rate):
@@ -350,7 +367,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         ones = tf.ones((number, *shape), self.compute_dtype)
         return tf.unstack(tf.nn.experimental.stateless_dropout(ones, rate, seed))
 
-    def _product(self, kernel: DrawnKernel, dropped: list[Any]) -> Callable[[Any], Any]:
+    def _product(
+        self, kernel: DrawnKernel, dropped: list[Tensor]
+    ) -> Callable[[Tensor], Tensor]:
         """Returns `inputs @ kernel` as a function, after dropout."""
         if not dropped:
             return kernel.product
@@ -361,7 +380,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             for gate in range(len(dropped))
         ]
 
-        def by_gate(inputs: Tensor) -> Any:
+        def by_gate(inputs: Tensor) -> Tensor:
             products = [
                 gate.product(inputs * mask)
                 for gate, mask in zip(gates, dropped, strict=True)
@@ -374,9 +393,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self,
         kernel: DrawnKernel,
         gates: tuple[int, int],
-        dropped: list[Any],
-        biases: list[Any],
-    ) -> Callable[[Any], Any]:
+        dropped: list[Tensor],
+        biases: list[Tensor],
+    ) -> Callable[[Tensor], Tensor]:
         """Returns the state's product with some of the gates' columns, plus bias."""
         first, last = (gate * self.units for gate in gates)
         if len(dropped) > 1:
@@ -387,7 +406,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         bias = biases[1][:, first:last]
         return lambda state: product(state) + bias
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         del config["cell"]
         return {
@@ -418,7 +437,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
+    def from_config(cls, config: Config) -> Self:
         return cls(**config)
 
 
@@ -431,14 +450,14 @@ class _Cell:
         self.state_size = [units] * num_states
         self.output_size = units
 
-    def call(self, inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
+    def call(self, inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         step = current_call().recurrent_step
         assert step is not None
         return step(inputs, states)
 
     __call__ = call
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {}
 
 
@@ -448,10 +467,10 @@ class _SampleFold:
     def __init__(self, count: int | Tensor):
         self._count = count
 
-    def split(self, tensor: Tensor) -> Any:
+    def split(self, tensor: Tensor) -> Tensor:
         return split_leading(tensor, self._count)
 
-    def merge(self, tensor: Tensor, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
         return merge_leading(tensor)
 
 

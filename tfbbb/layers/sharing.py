@@ -1,5 +1,7 @@
 """Counts the calls of a layer in one pass of a model."""
 
+from __future__ import annotations
+
 import itertools
 import zlib
 

@@ -1,6 +1,8 @@
 """The fully connected recurrent layer."""
 
-from typing import Any, Unpack
+from __future__ import annotations
+
+from typing import Unpack
 
 import keras
 
@@ -144,6 +146,6 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[Tensor, list[Tensor]]:
         output = self.activation(pre_activations)
         return output, [output]

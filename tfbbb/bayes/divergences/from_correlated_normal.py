@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
@@ -33,7 +33,7 @@ def _from_correlated_normal(weight: VariationalWeight) -> Tensor:
     return -entropy_of(weight) - log_prob
 
 
-def _trace(prior: priors.CorrelatedNormal, weight: VariationalWeight) -> Any:
+def _trace(prior: priors.CorrelatedNormal, weight: VariationalWeight) -> Tensor:
     """Returns the trace of the prior's precision times the covariance of q."""
     posterior, parameters = weight.posterior, weight.parameters
     shape, fan_in = weight.shape, weight.fan_in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
@@ -36,7 +36,7 @@ def _from_factorised(weight: VariationalWeight) -> Tensor:
 
 
 @register_estimate(NORMAL_POSTERIORS, priors.ScaleMixtureNormal)
-def _from_scale_mixture(weight: VariationalWeight, weights: Any) -> Tensor:
+def _from_scale_mixture(weight: VariationalWeight, weights: Tensor) -> Tensor:
     prior = cast(priors.ScaleMixtureNormal, weight.prior)
     mean, variance, entropy = weight.mean, weight.variance, entropy_of(weight)
     if weight.members > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
@@ -13,7 +13,7 @@ from tfbbb.bayes.posteriors.posterior import flatten_weights
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
-def _trained_posterior(weight: VariationalWeight) -> tuple[Any, Any]:
+def _trained_posterior(weight: VariationalWeight) -> tuple[Tensor, Tensor]:
     prior = cast(priors.FromPosterior, weight.prior)
     return prior.posterior(prior.parameters(weight))
 

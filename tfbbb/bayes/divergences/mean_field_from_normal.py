@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
@@ -32,7 +32,7 @@ def _mean_field_from_normal(weight: VariationalWeight) -> Tensor:
 
 def _sums(
     mean: Tensor, log_scale: Tensor, variance: Tensor, shape: tuple[int, ...]
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """Returns `sum(mean^2 + variance)` and `sum(log_scale)` over the weights.
 
     The gradient in the variance, `exp(2 log_scale)`, is computed directly in the log
@@ -48,7 +48,9 @@ def _sums(
         else:
             squares += sum_over_weights(tf.square(mean), shape)
 
-        def gradient(of_squares: Any, of_log_scales: Any) -> tuple[Any, Any]:
+        def gradient(
+            of_squares: Tensor, of_log_scales: Tensor
+        ) -> tuple[Tensor, Tensor]:
             ones = [1] * len(shape)
             for_all = tf.concat([tf.shape(of_squares), ones], 0)
             twice = tf.reshape(2.0 * of_squares, for_all)

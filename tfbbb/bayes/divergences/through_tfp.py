@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
@@ -12,12 +12,12 @@ from tfbbb.bayes.posteriors.posterior import sum_over_weights
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
-def _tfp_distributions(weight: VariationalWeight) -> tuple[Any, Any]:
+def _tfp_distributions(weight: VariationalWeight) -> tuple[Tensor, Tensor]:
     """Returns q and p as distributions of TFP, where both can be."""
     import tensorflow_probability as tfp
 
     posterior, prior = weight.posterior, weight.prior
-    q: Any = tfp.distributions.Normal(weight.mean, weight.stddev)
+    q = tfp.distributions.Normal(weight.mean, weight.stddev)
     if isinstance(posterior, posteriors.TFPDistribution):
         q = posterior.distribution(weight.parameters)
     if isinstance(prior, priors.TFPDistribution):

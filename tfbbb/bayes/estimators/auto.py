@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
@@ -64,10 +63,10 @@ class Auto(Estimator):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         return self.choose(layer, len(inputs.shape))(layer, inputs)
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         return self.choose_of_weights(layer).draw_kernels(layer, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
@@ -58,7 +58,7 @@ class GroupedKernel:
         self,
         values: ArrayLike,
         layout: GroupLayout,
-        linear: Callable[[Any, Any], Any] = matmul,
+        linear: Callable[[Tensor, Tensor], Tensor] = matmul,
     ):
         self.values = values
         self.layout = layout

@@ -1,7 +1,7 @@
 """The base class of estimators."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ class EstimatedLayer(Protocol):
     def variational_weights(self) -> list[VariationalWeight]: ...
 
     @property
-    def step_draws(self) -> dict[str, Any] | None: ...
+    def step_draws(self) -> dict[str, Tensor] | None: ...
 
     def can_use(self, estimator: "Estimator") -> bool:
         """Whether this kind of layer can be trained by the estimator."""
@@ -43,7 +43,7 @@ class EstimatedLayer(Protocol):
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise."""
 
-    def keep_for_score(self, draws: dict[str, Any]) -> None:
+    def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
 
 
@@ -107,7 +107,7 @@ class Estimator(Strategy):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Draws one batch of pre-activations.
 
         Args:
@@ -122,7 +122,7 @@ class Estimator(Strategy):
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         """Draws all weights of a layer once, for any number of uses.
 
         Every weight becomes the kernel of a matrix product, [in, out]: a weight of rank

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
 from tfbbb.base.lazy import ops
@@ -57,7 +55,7 @@ class Flipout(Estimator):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         inputs = layer.cast_inputs(inputs)
         draw = _Draw(layer, ops.shape(inputs)[0])
         mean_bias = None if layer.bias is None else draw.mean(layer.bias)
@@ -84,7 +82,7 @@ class Flipout(Estimator):
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         draw = _Draw(layer, rows)
         kernels: dict[str, DrawnKernel] = {}
         for weight in layer.variational_weights:
@@ -128,7 +126,7 @@ class _Draw:
         seed = self._layer.noise_seed(place, shared=True)
         return noise.signs(seed, (self._rows, *shape), self._layer.compute_dtype)
 
-    def weights(self) -> dict[str, Any]:
+    def weights(self) -> dict[str, Tensor]:
         """Returns w itself by name, [groups, *shape], float32."""
         return {
             weight.name: weight.draw_from(self._noise[weight.name])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
 from tfbbb.base.lazy import ops, tf
@@ -55,7 +53,7 @@ class Local(Estimator):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         layout = BatchLayout(layer.members)
         mean, variance = pre_activation_moments(
             layer, layout.split(inputs), weight_moments(layer)
@@ -66,13 +64,13 @@ class Local(Estimator):
         return layout.merge(outputs, ops.shape(inputs)[0]), {}
 
 
-def weight_moments(layer: LinearLayer) -> dict[str, Any]:
+def weight_moments(layer: LinearLayer) -> dict[str, Tensor]:
     """Returns mean and variance of a layer's weights, in the dtype it computes in.
 
     The keys are `mean` and `variance`, and with a bias `bias_mean` and `bias_variance`.
     """
 
-    def cast(values: ArrayLike) -> Any:
+    def cast(values: ArrayLike) -> Tensor:
         return ops.cast(values, layer.compute_dtype)
 
     moments = {
@@ -86,8 +84,8 @@ def weight_moments(layer: LinearLayer) -> dict[str, Any]:
 
 
 def pre_activation_moments(
-    layer: LinearLayer, inputs: Tensor, moments: dict[str, Any]
-) -> tuple[Any, Any]:
+    layer: LinearLayer, inputs: Tensor, moments: dict[str, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Returns mean and variance of a layer's pre-activations under q.
 
     Args:

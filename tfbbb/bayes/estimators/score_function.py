@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tfbbb.base.call_context import current_call
 from tfbbb.base.lazy import tf
@@ -59,18 +58,18 @@ class ScoreFunction(Estimator):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         draws = scored_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         draws = scored_weights(layer)
         return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
 
-def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
+def scored_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
     """Returns this step's draws without a gradient; the layer keeps them for the score.
 
     Raises:
@@ -87,7 +86,7 @@ def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
     return draws
 
 
-def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
+def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Tensor, Tensor] | None:
     """Returns log q of this step's draws, and the loss that depends on them.
 
     Returns:
@@ -105,7 +104,7 @@ def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
     return sum(log_probs), sum(depending)
 
 
-def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
+def score_function_term(losses: Tensor, log_prob: Tensor, num_samples: int) -> Tensor:
     """Returns 0, with the gradient of the expected loss in the parameters of q.
 
     The control variate of a draw is the mean loss of the member's other draws.
@@ -122,7 +121,9 @@ def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
     return term - tf.stop_gradient(term)
 
 
-def _layer_score(layer: EstimatedLayer, draws: dict[str, Any]) -> tuple[Any, Any]:
+def _layer_score(
+    layer: EstimatedLayer, draws: dict[str, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Returns log q of the draws, and the part of the loss that depends on them.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
@@ -52,18 +51,18 @@ class Weight(Estimator):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         draws = drawn_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         draws = drawn_weights(layer)
         return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
 
-def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
+def drawn_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
     """Returns this step's draws of every weight of a layer, by name, float32.
 
     [members * samples, *shape], without the leading axis for a single draw.
@@ -75,7 +74,9 @@ def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
     }
 
 
-def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> Tensor:
+def with_weights(
+    layer: LinearLayer, inputs: Tensor, draws: dict[str, Tensor]
+) -> Tensor:
     """Returns the pre-activations that a layer computes with drawn weights."""
     dtype = layer.compute_dtype
     bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
@@ -85,7 +86,7 @@ def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> T
     return kernel.product(layer.cast_inputs(inputs))
 
 
-def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
+def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     """Returns `linear(inputs, kernel) + bias` as a function of inputs and kernel."""
 
     def linear_and_bias(inputs: Tensor, kernel: Tensor) -> Tensor:
@@ -98,7 +99,7 @@ def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
 
 
 def grouped_kernels(
-    layer: EstimatedLayer, draws: dict[str, Any], layout: GroupLayout
+    layer: EstimatedLayer, draws: dict[str, Tensor], layout: GroupLayout
 ) -> dict[str, DrawnKernel]:
     """Returns the kernels of a layer with drawn weights, by name.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import Config
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, register
 
@@ -34,7 +35,7 @@ class Tempered(KLSchedule):
     def __init__(self, temperature: Temperature):
         self._temperature = positive_number("temperature", temperature)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"temperature": self._temperature}
 
     @property

@@ -11,9 +11,9 @@ correct digit for parameters above 10^6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tfbbb.base.lazy import np, tf
+from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods.stirling_correction import stirling_correction
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 
@@ -26,7 +26,7 @@ _NODES_AT_ONCE = 11
 # Number of terms of the series of x - log(1 + x), and the largest x it is used for.
 _EXCESS_TERMS, _SMALL = 12, 0.05
 
-Function = Callable[[Any], Any]
+Function = Callable[[Tensor], Tensor]
 
 
 def log_mass(

@@ -111,17 +111,17 @@ class Counts(LogLink, Regression):
         return tf.cast(_quantile(levels, *distribution), dtype)
 
 
-def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Any) -> tf.Tensor:
+def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Tensor) -> tf.Tensor:
     return mean if concentration is None else mean + tf.square(mean) / concentration
 
 
-def _cdf(values: tf.Tensor, *distribution: Any) -> tf.Tensor:
+def _cdf(values: tf.Tensor, *distribution: tf.Tensor) -> tf.Tensor:
     counts = tf.clip_by_value(tf.floor(values), 0.0, _LARGEST_VALUE)
     found = count_distribution.cumulative(counts, *distribution)
     return tf.where(values >= 0.0, found, 0.0)
 
 
-def _quantile(levels: tf.Tensor, *distribution: Any) -> tf.Tensor:
+def _quantile(levels: tf.Tensor, *distribution: tf.Tensor) -> tf.Tensor:
     mean, *_ = distribution
     below, enough = bracket_of_counts(levels, mean, _variance(*distribution))
     return least_integer(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from tfbbb.base.lazy import tf
+from tfbbb.base.types import Tensor
 
 _MOST_STEPS = 200
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
 
-Function = Callable[[Any], Any]
+Function = Callable[[Tensor], Tensor]
 
 
 def inverted(

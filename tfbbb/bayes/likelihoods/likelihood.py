@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tfbbb.base.lazy import keras, np, tf, when_keras_is_loaded
-from tfbbb.base.strategy import Registry, options
+from tfbbb.base.strategy import Registry, constructor_signature, options
 from tfbbb.base.task import Task
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.target_shape import target_width
 
@@ -54,6 +54,10 @@ class Likelihood(_Layer):
     slow_quantiles: bool = False
     num_classes: int
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = constructor_signature(cls)
+
     def __init__(self, *, members: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
         # The model sets it. Each member learns the parameters it would learn alone.
@@ -61,7 +65,7 @@ class Likelihood(_Layer):
         # `tfbbb.average` sets it.
         self.member_weights: tuple[float, ...] | None = None
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         """Returns the keyword arguments that make an equal likelihood.
 
         They include the arguments that jobs may give.
@@ -209,7 +213,7 @@ class Likelihood(_Layer):
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
 
-    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
         """Returns operations that fail where targets of a step are not possible.
 
         `fit` checks only the targets that it reads before training.

@@ -79,7 +79,7 @@ class MeanConcentration(Regression):
     def _concentration(
         self,
         raw: dict[str, tf.Tensor],
-        initial: Any,
+        initial: Tensor,
         largest_inverse: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Returns the concentration, [..., k].

@@ -159,7 +159,7 @@ class NormalMixture(Regression):
             tf.concat([locations + x * scales for x in either_side], axis=-2), axis=-2
         )
 
-        def add_interval(index: tf.Tensor, total: tf.Tensor) -> Any:
+        def add_interval(index: tf.Tensor, total: tf.Tensor) -> Tensor:
             left, right = breakpoints[..., index, :], breakpoints[..., index + 1, :]
             half = 0.5 * (right - left)
             rule = np.polynomial.legendre.leggauss(_NODES)

@@ -7,7 +7,7 @@ from typing import Any
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.regression import (
@@ -82,7 +82,7 @@ class OrderedLogistic(Classification):
             self.num_classes = num_classes
         self.heteroscedastic = heteroscedastic
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "num_classes": self._given_num_classes}
 
     @property
@@ -128,7 +128,7 @@ class OrderedLogistic(Classification):
         num_cutpoints = self.num_classes - 1
 
         def variable(
-            name: str, shape: tuple[int, ...], initial: Any, trainable: bool = False
+            name: str, shape: tuple[int, ...], initial: Tensor, trainable: bool = False
         ) -> keras.Variable:
             return self.add_weight(
                 name=name,

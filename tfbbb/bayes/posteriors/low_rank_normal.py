@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -141,7 +141,7 @@ class LowRankNormal(NormalPosterior):
 
     def _capacitance(
         self, parameters: Parameters, shape: tuple[int, ...]
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Tensor, Tensor]:
         """Returns `G = diag(exp(log_scale))^-1 F` and the root of `I + G^T G`."""
         inverse_scale = tf.exp(-flatten_weights(parameters["log_scale"], shape))
         factor = inverse_scale[..., tf.newaxis] * self._flat_factor(parameters, shape)
@@ -150,7 +150,7 @@ class LowRankNormal(NormalPosterior):
         return factor, tf.linalg.cholesky(identity + gram)
 
     def _log_determinant(
-        self, parameters: Parameters, capacitance: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, capacitance: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         # Sylvester: |D + F F^T| = |D| |I + G^T G|
         diagonal = sum_over_weights(parameters["log_scale"], shape)

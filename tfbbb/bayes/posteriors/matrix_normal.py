@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -242,12 +242,12 @@ class MatrixNormal(NormalPosterior):
         log_scales = self._log_scale_sum(parameters, shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
-    def _log_scales(self, parameters: Parameters) -> tuple[Any, Any]:
+    def _log_scales(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         row = parameters["row_log_scale"]
         pinned = row - tf.reduce_mean(row, axis=-1, keepdims=True)
         return pinned, parameters["column_log_scale"]
 
-    def factors(self, parameters: Parameters) -> tuple[Any, Any]:
+    def factors(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Returns the Cholesky factors of U and V."""
         row, column = self._log_scales(parameters)
         return (

@@ -163,7 +163,7 @@ def _factor_sizes(shape: tuple[int, ...]) -> dict[str, int]:
     return {"input": shape[-2], "output": shape[-1]}
 
 
-def _outer(factors: list[Any], shape: tuple[int, ...]) -> Tensor:
+def _outer(factors: list[Tensor], shape: tuple[int, ...]) -> Tensor:
     """Returns the product of factors, [..., size], over the last axes of a weight."""
     axes = min(len(shape), 2)
     product: Any = 1.0

@@ -12,6 +12,7 @@ from typing import Any
 from tfbbb.base.lazy import keras, tf
 from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import (
+    Config,
     Distribution,
     DType,
     Initializer,
@@ -169,7 +170,7 @@ class TFPDistribution(Posterior):
         kind = tfp.distributions.FULLY_REPARAMETERIZED
         return probe.reparameterization_type == kind
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         make: Any = keras.saving.serialize_keras_object(self.make)
         if _is_distribution_class(self.make):
             make = f"tfp.distributions.{self.make.__name__}"
@@ -180,7 +181,7 @@ class TFPDistribution(Posterior):
         return {"make": make, "initial": initial}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> TFPDistribution:
+    def from_config(cls, config: Config) -> TFPDistribution:
         import tensorflow_probability as tfp
 
         make = config["make"]
@@ -266,7 +267,7 @@ class TFPDistribution(Posterior):
         """Returns w, [..., *shape]; the bits of the noise seed TFP's sampler."""
         noise = tf.convert_to_tensor(noise)
 
-        def draw_one(arguments: tuple[Any, dict[str, Any]]) -> Tensor:
+        def draw_one(arguments: tuple[Tensor, dict[str, Tensor]]) -> Tensor:
             bits, own = arguments
             sample = self.distribution(own).sample(seed=tf.bitcast(bits, tf.int32))
             return tf.cast(tf.ensure_shape(sample, shape), noise.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -163,7 +163,7 @@ class EmpiricalNormal(Prior):
         return log_prob + log_hyperprior
 
 
-def _with_axes(values: ArrayLike, shape: tuple[int, ...]) -> Any:
+def _with_axes(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     """Appends an axis of length 1 to `values`, [...], for each axis of the weight."""
     for _ in shape:
         values = values[..., tf.newaxis]

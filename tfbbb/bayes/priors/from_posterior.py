@@ -9,6 +9,7 @@ from tfbbb.base.lazy import keras, np
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import (
+    Config,
     DType,
     Initializer,
     Shape,
@@ -88,12 +89,12 @@ class FromPosterior(Prior):
             for path, weight in sources.items()
         }
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         families = {k: posteriors.serialize(v) for k, v in self._families.items()}
         return {"posteriors": families}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> FromPosterior:
+    def from_config(cls, config: Config) -> FromPosterior:
         """Makes the prior without its values, which come with the model's weights."""
         prior = cls.__new__(cls)
         families = config["posteriors"].items()
@@ -200,10 +201,10 @@ class _Held:
         self.values = values
         self.seed = seed
 
-    def __call__(self, shape: Shape, dtype: DType = None) -> Any:
+    def __call__(self, shape: Shape, dtype: DType = None) -> Tensor:
         return keras.ops.convert_to_tensor(
             self.values[self.seed % len(self.values)], dtype
         )
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"values": self.values, "seed": self.seed}

@@ -85,7 +85,7 @@ def _log_scaled_exponential_integral(z: Tensor) -> Tensor:
     """Returns log(exp(z) E1(z)), [...]."""
 
     @custom_gradient
-    def integral(z: Tensor) -> Any:
+    def integral(z: Tensor) -> Tensor:
         z = tf.maximum(z, _SMALLEST)
         near, far = tf.minimum(z, 1.0), tf.maximum(z, 1.0)
         at_near = tf.math.log(_polynomial(_SERIES, near) - tf.math.log(near)) + near
@@ -94,7 +94,7 @@ def _log_scaled_exponential_integral(z: Tensor) -> Tensor:
         at_far = tf.math.log(ratio * inverse)
         value = tf.where(z < 1.0, at_near, at_far)
 
-        def gradient(upstream: Any) -> Any:
+        def gradient(upstream: Tensor) -> Tensor:
             # 1 - 1 / (z exp(z) E1(z)); far out 1 - 1/ratio, without cancellation.
             slope_near = 1.0 - 1.0 / (near * tf.exp(at_near))
             difference = [n - d for n, d in zip(_NUMERATOR, _DENOMINATOR, strict=True)]
@@ -108,7 +108,7 @@ def _log_scaled_exponential_integral(z: Tensor) -> Tensor:
     return integral(z)
 
 
-def _polynomial(coefficients: Iterable[float], x: ArrayLike) -> Any:
+def _polynomial(coefficients: Iterable[float], x: ArrayLike) -> Tensor:
     value: Any = 0.0
     for coefficient in coefficients:
         value = value * x + coefficient

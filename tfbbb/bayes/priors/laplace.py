@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
@@ -55,8 +54,8 @@ class Laplace(ScaledPrior):
         return self._log_prob_of_absolute(absolute, shape, fan_in)
 
     def _log_prob_of_absolute(
-        self, absolute: Any, shape: tuple[int, ...], fan_in: int
-    ) -> Any:
+        self, absolute: Tensor, shape: tuple[int, ...], fan_in: int
+    ) -> Tensor:
         scale = self.scale_for(fan_in)
         total = sum_over_weights(absolute, shape)
         return -total / scale - math.prod(shape) * math.log(2.0 * scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -124,7 +124,7 @@ class ScaleMixtureNormal(Prior):
         expected = tf.where(is_narrow, narrow, wide) + remainder
         return sum_over_weights(expected, shape)
 
-    def _log_components(self, squares: Tensor) -> tuple[Any, Any]:
+    def _log_components(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log densities of the wide and the narrow component."""
         return tuple(
             math.log(share / scale) - HALF_LOG_2PI - squares / (2.0 * scale**2)

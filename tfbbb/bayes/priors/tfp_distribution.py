@@ -8,7 +8,7 @@ from typing import Any
 
 from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.strategy import saved_as
-from tfbbb.base.types import Distribution, Tensor
+from tfbbb.base.types import Config, Distribution, Tensor
 from tfbbb.bayes.posteriors.posterior import sum_over_weights
 from tfbbb.bayes.priors.distribution_config import from_config, to_config
 from tfbbb.bayes.priors.prior import (
@@ -55,14 +55,14 @@ class TFPDistribution(Prior):
             _check_arguments(distribution)
         self._made_from: Any | Callable[..., Any] = distribution
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         if _is_distribution(self._made_from):
             return {"distribution": to_config(self._made_from)}
         function = keras.saving.serialize_keras_object(self._made_from)
         return {"distribution": {"function": function}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> TFPDistribution:
+    def from_config(cls, config: Config) -> TFPDistribution:
         encoded = config["distribution"]
         if "function" in encoded:
             return cls(keras.saving.deserialize_keras_object(encoded["function"]))

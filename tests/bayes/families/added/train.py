@@ -13,7 +13,7 @@ from pathlib import Path
 import tests.bayes.families.added.laplace
 import tests.bayes.families.added.logistic  # noqa: F401  (the two add their families)
 import tfbbb
-from tfbbb.training import JobSpec, train_table
+from tfbbb.training.spec import JobSpec
 
 # Specs are built from the families, without TensorFlow.
 assert "tensorflow" not in sys.modules
@@ -25,6 +25,7 @@ def train(directory: Path) -> dict[str, object]:
     import pyarrow as pa
 
     from tfbbb import likelihoods, posteriors
+    from tfbbb.training import train_table
 
     x = np.linspace(-1.0, 1.0, 20)
     table = {"x": x.tolist(), "y": (2.0 * x).tolist()}
@@ -50,7 +51,7 @@ def train(directory: Path) -> dict[str, object]:
         "names": posteriors.names() + likelihoods.names(),
         "posterior": repr(posteriors.get(posteriors.serialize(kernel.posterior))),
         "likelihood": trained.model.likelihood.get_config(),
-        "parameters": spec.model.posterior.num_parameters(tuple(kernel.shape)),
+        "parameters": spec.model.posterior.make().num_parameters(tuple(kernel.shape)),
         "variables": sum(int(np.size(v)) for v in kernel.variables.values()),
         "live": trained.model.predictive(inputs, num_samples=8).mean.tolist(),
         "loaded": loaded.predictive(inputs, num_samples=8).mean.tolist(),

@@ -17,7 +17,7 @@ from tfbbb.base.types import (
     Tensor,
 )
 from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
-from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
 from tfbbb.bayes.priors.prior import Prior
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class VariationalWeight:
     def __init__(
         self,
         name: str,
-        shape: tuple[int, ...],
+        shape: Sizes,
         *,
         fan_in: int,
         posterior: Posterior,

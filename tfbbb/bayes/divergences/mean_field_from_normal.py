@@ -10,7 +10,7 @@ from tfbbb.base.types import Tensor
 from tfbbb.bayes import posteriors, priors
 from tfbbb.bayes.divergences.kl_divergence import register_kl
 from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
@@ -19,10 +19,7 @@ def _mean_field_from_normal(weight: VariationalWeight) -> Tensor:
     # sum_i [log(s / sigma_i) + (sigma_i^2 + mu_i^2) / (2 s^2) - 1/2]
     prior = cast(priors.Normal, weight.prior)
     squares, log_scales = _sums(
-        weight.mean,
-        weight.parameters["log_scale"],
-        weight.variance,
-        weight.shape,
+        weight.mean, weight.parameters["log_scale"], weight.variance, weight.shape
     )
     expected_log_prob = prior.log_prob_of_squares(
         prior.parameters(weight), squares, weight.shape, weight.fan_in
@@ -31,7 +28,7 @@ def _mean_field_from_normal(weight: VariationalWeight) -> Tensor:
 
 
 def _sums(
-    mean: Tensor, log_scale: Tensor, variance: Tensor, shape: tuple[int, ...]
+    mean: Tensor, log_scale: Tensor, variance: Tensor, shape: Sizes
 ) -> tuple[Tensor, Tensor]:
     """Returns `sum(mean^2 + variance)` and `sum(log_scale)` over the weights.
 

@@ -17,11 +17,7 @@ from tfbbb.bayes.estimators.estimator import (
     register,
     validate_num_samples,
 )
-from tfbbb.bayes.estimators.weight import (
-    drawn_weights,
-    grouped_kernels,
-    with_weights,
-)
+from tfbbb.bayes.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.bayes.posteriors.posterior import Posterior
 
 

@@ -6,11 +6,7 @@ from collections.abc import Callable
 
 from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.estimators.drawn_kernel import (
-    DrawnKernel,
-    GroupedKernel,
-    GroupLayout,
-)
+from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel, GroupLayout
 from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,

@@ -9,11 +9,7 @@ from pydantic import Field
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import is_finite_number
-from tfbbb.base.types import (
-    ArrayLike,
-    DType,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, DType, Tensor
 from tfbbb.bayes.families.arguments import Number
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.likelihood import register

@@ -109,10 +109,7 @@ class MultivariateNormal(NormalNoise):
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
-        location, factor = (
-            self._located(raw["location"]),
-            self._target_factor(raw),
-        )
+        location, factor = (self._located(raw["location"]), self._target_factor(raw))
         residuals = tf.cast(targets, location.dtype) - location
         densities = standard_normal_log_prob(solve(factor, residuals))
         return tf.reduce_sum(densities - _log_diagonal(factor), axis=-1)
@@ -125,10 +122,7 @@ class MultivariateNormal(NormalNoise):
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
-        location, factor = (
-            self._located(raw["location"]),
-            self._target_factor(raw),
-        )
+        location, factor = (self._located(raw["location"]), self._target_factor(raw))
         return location + tf.linalg.matvec(factor, tf.cast(noise, location.dtype))
 
 

@@ -12,9 +12,7 @@ from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.likelihoods.likelihood import given_noise
-from tfbbb.bayes.likelihoods.standardized_targets import (
-    StandardizedTargets,
-)
+from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
 
 # In units of the targets' scale. It bounds the density of rows that a heteroscedastic
 # network fits exactly.

@@ -14,7 +14,7 @@ from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     InitialScale,
     Parameters,
-    WeightShape,
+    Sizes,
     unflatten_weights,
 )
 
@@ -63,16 +63,16 @@ class JointNormal(NormalPosterior):
             )
         self.size = size
 
-    def num_parameters(self, shape: WeightShape) -> int:
+    def num_parameters(self, shape: Sizes) -> int:
         return math.prod(shape) * (1 + self.size)
 
-    def covariance_size(self, shape: WeightShape) -> int:
+    def covariance_size(self, shape: Sizes) -> int:
         return self.size
 
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -91,34 +91,30 @@ class JointNormal(NormalPosterior):
             "first": add_weight("first", (), "zeros", trainable=False),
         }
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (self.size,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         squares = tf.square(self.factor(parameters))
         return unflatten_weights(tf.reduce_sum(squares, axis=-1), shape)
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         deviations = tf.linalg.matmul(
             noise[..., tf.newaxis, :], self.factor(parameters), transpose_b=True
         )
         return unflatten_weights(deviations[..., 0, :], shape)
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         factor = parameters["factor"]
         own = tf.one_hot(self._own_columns(parameters, factor), self.size)
         diagonal = tf.reduce_sum(own * factor, axis=-1)
         log_scales = tf.reduce_sum(tf.math.log(tf.abs(diagonal)), axis=-1)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         raise ValueError(
             "A tensor of a joint normal has no density of its own. Use the `mean` and "
             "the `variance` of the weight, or a prior with a closed form such as "

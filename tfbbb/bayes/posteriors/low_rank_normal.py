@@ -19,7 +19,7 @@ from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     InitialScale,
     Parameters,
-    WeightShape,
+    Sizes,
     flatten_weights,
     register,
     reshape_last_axes,
@@ -67,13 +67,13 @@ class LowRankNormal(NormalPosterior):
             )
         self.rank = rank
 
-    def num_parameters(self, shape: WeightShape) -> int:
+    def num_parameters(self, shape: Sizes) -> int:
         return math.prod(shape) * (2 + self.rank)
 
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -91,19 +91,17 @@ class LowRankNormal(NormalPosterior):
             ),
         }
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (math.prod(shape) + self.rank,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         along_directions = tf.reduce_sum(tf.square(parameters["factor"]), axis=-1)
         return tf.exp(2.0 * parameters["log_scale"]) + along_directions
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         size = math.prod(shape)
         own = unflatten_weights(noise[..., :size], shape)
         shared = tf.linalg.matvec(
@@ -111,9 +109,7 @@ class LowRankNormal(NormalPosterior):
         )
         return tf.exp(parameters["log_scale"]) * own + unflatten_weights(shared, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         deviations = weights - parameters["mean"]
         standardized = flatten_weights(
             deviations * tf.exp(-parameters["log_scale"]), shape
@@ -130,17 +126,17 @@ class LowRankNormal(NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         _, capacitance = self._capacitance(parameters, shape)
         log_determinant = self._log_determinant(parameters, capacitance, shape)
         return 0.5 * log_determinant + math.prod(shape) * NORMAL_ENTROPY
 
-    def _flat_factor(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def _flat_factor(self, parameters: Parameters, shape: Sizes) -> Tensor:
         matrix = (math.prod(shape), self.rank)
         return reshape_last_axes(parameters["factor"], len(shape) + 1, matrix)
 
     def _capacitance(
-        self, parameters: Parameters, shape: tuple[int, ...]
+        self, parameters: Parameters, shape: Sizes
     ) -> tuple[Tensor, Tensor]:
         """Returns `G = diag(exp(log_scale))^-1 F` and the root of `I + G^T G`."""
         inverse_scale = tf.exp(-flatten_weights(parameters["log_scale"], shape))
@@ -150,7 +146,7 @@ class LowRankNormal(NormalPosterior):
         return factor, tf.linalg.cholesky(identity + gram)
 
     def _log_determinant(
-        self, parameters: Parameters, capacitance: Tensor, shape: tuple[int, ...]
+        self, parameters: Parameters, capacitance: Tensor, shape: Sizes
     ) -> Tensor:
         # Sylvester: |D + F F^T| = |D| |I + G^T G|
         diagonal = sum_over_weights(parameters["log_scale"], shape)

@@ -8,11 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tfbbb.base.lazy import keras, tf
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.cholesky_factor import (
     cholesky_factor,
     number_of_correlations,
@@ -27,7 +23,7 @@ from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     InitialScale,
     Parameters,
-    WeightShape,
+    Sizes,
     matrix_sides,
     register,
     reshape_last_axes,
@@ -87,9 +83,7 @@ class MatrixNormal(NormalPosterior):
     """
 
     def __init__(
-        self,
-        covariance: Covariance = "diagonal",
-        initial_scale: InitialScale = 0.1,
+        self, covariance: Covariance = "diagonal", initial_scale: InitialScale = 0.1
     ):
         super().__init__(initial_scale)
         if covariance not in ("diagonal", "full", "eigenbasis"):
@@ -109,7 +103,7 @@ class MatrixNormal(NormalPosterior):
         """With diagonal covariances the weights are independent."""
         return self.covariance == "diagonal"
 
-    def num_parameters(self, shape: WeightShape) -> int:
+    def num_parameters(self, shape: Sizes) -> int:
         rows, columns = matrix_sides(shape)
         if self.covariance == "diagonal":
             return math.prod(shape) + rows + columns
@@ -118,13 +112,13 @@ class MatrixNormal(NormalPosterior):
         correlations = number_of_correlations(rows) + number_of_correlations(columns)
         return math.prod(shape) + rows + columns + correlations
 
-    def covariance_size(self, shape: WeightShape) -> int:
+    def covariance_size(self, shape: Sizes) -> int:
         return 0 if self.covariance == "diagonal" else max(matrix_sides(shape))
 
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -154,7 +148,7 @@ class MatrixNormal(NormalPosterior):
             variables[name] = add_weight(name, correlations, "zeros")
         return variables
 
-    def _check_sides(self, shape: tuple[int, ...]) -> None:
+    def _check_sides(self, shape: Sizes) -> None:
         if self.covariance_size(shape) > MAX_COVARIANCE:
             rows, columns = matrix_sides(shape)
             raise ValueError(
@@ -164,10 +158,10 @@ class MatrixNormal(NormalPosterior):
                 f"Received: shape={shape}, which has {rows} rows and {columns} columns"
             )
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         if self.covariance == "eigenbasis":
             along_rows = tf.square(parameters["row_basis"]) @ tf.exp(
                 2.0 * parameters["log_scale"]
@@ -188,9 +182,7 @@ class MatrixNormal(NormalPosterior):
             row_variance[..., tf.newaxis] * column_variance[..., tf.newaxis, :], shape
         )
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         noise = _as_matrix(noise, shape)
         if self.covariance == "diagonal":
             row, column = self._log_scales(parameters)
@@ -207,9 +199,7 @@ class MatrixNormal(NormalPosterior):
         )
         return _as_weights(deviations, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         deviations = _as_matrix(weights - parameters["mean"], shape)
         if self.covariance == "diagonal":
             row, column = self._log_scales(parameters)
@@ -238,7 +228,7 @@ class MatrixNormal(NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         log_scales = self._log_scale_sum(parameters, shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
@@ -255,7 +245,7 @@ class MatrixNormal(NormalPosterior):
             cholesky_factor(column, parameters["column_correlations"]),
         )
 
-    def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def _log_scale_sum(self, parameters: Parameters, shape: Sizes) -> Tensor:
         # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
         rows, columns = matrix_sides(shape)
         if self.covariance == "eigenbasis":
@@ -266,9 +256,9 @@ class MatrixNormal(NormalPosterior):
         return rows * tf.reduce_sum(parameters["column_log_scale"], axis=-1)
 
 
-def _as_matrix(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def _as_matrix(values: ArrayLike, shape: Sizes) -> Tensor:
     return reshape_last_axes(values, len(shape), matrix_sides(shape))
 
 
-def _as_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def _as_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     return reshape_last_axes(values, 2, shape)

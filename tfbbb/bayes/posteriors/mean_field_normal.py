@@ -6,11 +6,7 @@ import math
 
 from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.private_apis import custom_gradient
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -19,7 +15,7 @@ from tfbbb.bayes.posteriors.normal_posterior import (
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     Parameters,
-    WeightShape,
+    Sizes,
     register,
     sum_over_weights,
 )
@@ -52,13 +48,13 @@ class MeanFieldNormal(NormalPosterior):
     factorised = True
     symmetric = True
 
-    def num_parameters(self, shape: WeightShape) -> int:
+    def num_parameters(self, shape: Sizes) -> int:
         return 2 * math.prod(shape)
 
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -68,26 +64,22 @@ class MeanFieldNormal(NormalPosterior):
             "log_scale": add_weight("log_scale", shape, log_scale),
         }
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return _squared_exp(parameters["log_scale"])
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         return _exp_times(parameters["log_scale"], noise)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         log_scale = parameters["log_scale"]
         standardized = (weights - parameters["mean"]) * ops.exp(-log_scale)
         densities = -0.5 * ops.square(standardized) - log_scale - HALF_LOG_2PI
         return sum_over_weights(densities, shape)
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         log_scales = sum_over_weights(parameters["log_scale"], shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 

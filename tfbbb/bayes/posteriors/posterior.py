@@ -11,24 +11,18 @@ from pydantic import Field
 from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.texts import snake_case
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 
 AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
-WeightShape = tuple[int, ...]
+# The shape of a weight tensor.
+Sizes = tuple[int, ...]
 # Largest size of a covariance matrix.
 MAX_COVARIANCE = 4096
 InitialScale = Annotated[
     PositiveNumber,
-    Field(
-        le=10,
-        description="Initial standard deviation, in units of 1/sqrt(fan_in).",
-    ),
+    Field(le=10, description="Initial standard deviation, in units of 1/sqrt(fan_in)."),
 ]
 
 
@@ -76,13 +70,13 @@ class Posterior(Strategy):
     has_density = True
     shares_noise = False
 
-    def num_parameters(self, shape: WeightShape) -> int:
+    def num_parameters(self, shape: Sizes) -> int:
         """Returns the number of parameters of q for a weight of this shape."""
         raise NotImplementedError(
             f"{type(self).__name__} must implement `num_parameters`."
         )
 
-    def covariance_size(self, shape: WeightShape) -> int:
+    def covariance_size(self, shape: Sizes) -> int:
         """Returns the size of the largest covariance matrix for a weight of this shape.
 
         At most `MAX_COVARIANCE`; 0 for families without a covariance matrix.
@@ -118,7 +112,7 @@ class Posterior(Strategy):
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -132,21 +126,19 @@ class Posterior(Strategy):
         """
         raise NotImplementedError
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         """Returns the shape of the standard normal noise behind one draw."""
         return shape
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns E[w], [..., *shape]."""
         raise NotImplementedError
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns Var[w], element by element, [..., *shape]."""
         raise NotImplementedError
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         """Returns `w - E[w]`, [..., *shape], as a function of standard normal noise.
 
         Args:
@@ -156,20 +148,16 @@ class Posterior(Strategy):
         """
         raise NotImplementedError
 
-    def draw(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def draw(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         """Returns w, [..., *shape], as a function of standard normal noise."""
         mean = self.mean(parameters, shape)
         return mean + self.perturb(parameters, noise, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         """Returns log q(weights), summed over the weights, [...], in nats."""
         raise NotImplementedError
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns E[-log q(w)], [...], in nats, if it has a closed form."""
         raise NotImplementedError
 
@@ -178,27 +166,27 @@ registry = Registry(Posterior, package="tfbbb.posteriors")
 register = registry.register
 
 
-def matrix_sides(shape: WeightShape) -> tuple[int, int]:
+def matrix_sides(shape: Sizes) -> tuple[int, int]:
     """Returns the number of rows and of columns of a weight as a matrix."""
     return math.prod(shape[:-1]), shape[-1]
 
 
-def sum_over_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def sum_over_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     """Returns `values`, [..., *shape], summed over the weights, [...]."""
     return ops.sum(values, axis=tuple(range(-len(shape), 0)))
 
 
-def flatten_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def flatten_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     """Returns `values`, [..., *shape], as [..., number of weights]."""
     return reshape_last_axes(values, len(shape), (math.prod(shape),))
 
 
-def unflatten_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def unflatten_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     """Returns `values`, [..., number of weights], as [..., *shape]."""
     return reshape_last_axes(values, 1, shape)
 
 
-def reshape_last_axes(values: ArrayLike, count: int, shape: tuple[int, ...]) -> Tensor:
+def reshape_last_axes(values: ArrayLike, count: int, shape: Sizes) -> Tensor:
     """Returns `values` with its last `count` axes reshaped to `shape`."""
     values = tf.convert_to_tensor(values)
     leading = tf.shape(values)[: len(values.shape) - count]

@@ -16,7 +16,7 @@ from tfbbb.bayes.posteriors.posterior import (
     InitialScale,
     Parameters,
     Posterior,
-    WeightShape,
+    Sizes,
     register,
 )
 
@@ -72,13 +72,13 @@ class Rank1(Posterior):
         self.factor_scale = positive_number("factor_scale", factor_scale)
         self.initial_scale = positive_number("initial_scale", initial_scale)
 
-    def num_parameters(self, shape: WeightShape) -> int:
+    def num_parameters(self, shape: Sizes) -> int:
         return math.prod(shape) + 2 * sum(shape[-2:])
 
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -93,14 +93,14 @@ class Rank1(Posterior):
                 )
         return variables
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (sum(_factor_sizes(shape).values()),)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         factors = [parameters[f"{side}_mean"] for side in _factor_sizes(shape)]
         return parameters["weights"] * _outer(factors, shape)
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         squared_means, variances = [], []
         for side in _factor_sizes(shape):
             squared_means.append(tf.square(parameters[f"{side}_mean"]))
@@ -109,9 +109,7 @@ class Rank1(Posterior):
         spread = _outer(second_moments, shape) - _outer(squared_means, shape)
         return tf.square(parameters["weights"]) * spread
 
-    def draw(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def draw(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         sizes = _factor_sizes(shape)
         noises = tf.split(noise, list(sizes.values()), axis=-1)
         factors = [
@@ -121,24 +119,18 @@ class Rank1(Posterior):
         ]
         return parameters["weights"] * _outer(factors, shape)
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         draws = self.draw(parameters, noise, shape)
         return draws - self.mean(parameters, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         raise ValueError(
             "The posterior 'rank_1' has no density over the weights: its draws lie on "
             "a surface of fewer dimensions. Where a density is needed use e.g. "
             f"'low_rank_normal'. Received: posterior={self!r}"
         )
 
-    def factor_divergence(
-        self, parameters: Parameters, shape: tuple[int, ...]
-    ) -> Tensor:
+    def factor_divergence(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns KL(q(r) || p(r)) + KL(q(s) || p(s)), [...], in nats."""
         return tf.add_n(
             [
@@ -157,13 +149,13 @@ class Rank1(Posterior):
         return tf.reduce_sum(divergences, axis=-1)
 
 
-def _factor_sizes(shape: tuple[int, ...]) -> dict[str, int]:
+def _factor_sizes(shape: Sizes) -> dict[str, int]:
     if len(shape) < 2:
         return {"output": shape[-1]}
     return {"input": shape[-2], "output": shape[-1]}
 
 
-def _outer(factors: list[Tensor], shape: tuple[int, ...]) -> Tensor:
+def _outer(factors: list[Tensor], shape: Sizes) -> Tensor:
     """Returns the product of factors, [..., size], over the last axes of a weight."""
     axes = min(len(shape), 2)
     product: Any = 1.0

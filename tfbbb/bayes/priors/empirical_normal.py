@@ -12,7 +12,7 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import (
     AddWeight,
     Parameters,
@@ -90,7 +90,7 @@ class EmpiricalNormal(Prior):
         return self.hyperprior is not None
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         size = math.prod(shape)
         if self.hyperprior is None and size < _MIN_GROUP:
@@ -119,17 +119,10 @@ class EmpiricalNormal(Prior):
             total = weight.sum(tf.square(mean) + variance)
             center = tf.zeros_like(total)
             square = (total + 2.0 * scale) / (weight.size + 2.0 * shape + 2.0)
-        return {
-            "mean": tf.stop_gradient(center),
-            "variance": tf.stop_gradient(square),
-        }
+        return {"mean": tf.stop_gradient(center), "variance": tf.stop_gradient(square)}
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         deviations = weights - _with_axes(parameters["mean"], shape)
         squares = sum_over_weights(tf.square(deviations), shape)
@@ -140,7 +133,7 @@ class EmpiricalNormal(Prior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         deviations = mean - _with_axes(parameters["mean"], shape)
@@ -148,7 +141,7 @@ class EmpiricalNormal(Prior):
         return self._log_prob_of_squares(parameters["variance"], squares, shape)
 
     def _log_prob_of_squares(
-        self, variance: Tensor, squares: Tensor, shape: tuple[int, ...]
+        self, variance: Tensor, squares: Tensor, shape: Sizes
     ) -> Tensor:
         log_variance = tf.math.log(variance)
         log_prob = -0.5 * squares / variance - math.prod(shape) * (
@@ -163,7 +156,7 @@ class EmpiricalNormal(Prior):
         return log_prob + log_hyperprior
 
 
-def _with_axes(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def _with_axes(values: ArrayLike, shape: Sizes) -> Tensor:
     """Appends an axis of length 1 to `values`, [...], for each axis of the weight."""
     for _ in shape:
         values = values[..., tf.newaxis]

@@ -8,21 +8,10 @@ from typing import Any
 from tfbbb.base.lazy import keras, np
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.strategy import saved_as
-from tfbbb.base.types import (
-    Config,
-    DType,
-    Initializer,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import Config, DType, Initializer, Shape, Tensor
 from tfbbb.bayes import posteriors
-from tfbbb.bayes.posteriors.posterior import Posterior
-from tfbbb.bayes.priors.prior import (
-    AddWeight,
-    Parameters,
-    Prior,
-    WeightMoments,
-)
+from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, Prior, WeightMoments
 
 
 @saved_as("tfbbb.priors")
@@ -120,7 +109,7 @@ class FromPosterior(Prior):
         return f"FromPosterior({', '.join(self._families)})"
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         if path not in self._families:
             raise ValueError(
@@ -172,11 +161,7 @@ class FromPosterior(Prior):
         return self._families[path], own
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         family, own = self.posterior(parameters)
         return family.log_prob(own, weights, shape)

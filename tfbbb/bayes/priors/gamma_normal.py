@@ -8,7 +8,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import Parameters, Prior, register
 
 
@@ -46,11 +46,7 @@ class GammaNormal(Prior):
         self.rate = positive_number("rate", rate)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(weights), shape)
 
@@ -59,12 +55,12 @@ class GammaNormal(Prior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(mean) + variance, shape)
 
-    def _log_prob_of_squares(self, squares: Tensor, shape: tuple[int, ...]) -> Tensor:
+    def _log_prob_of_squares(self, squares: Tensor, shape: Sizes) -> Tensor:
         half_size = 0.5 * math.prod(shape)
         constant = (
             math.lgamma(self.shape + half_size)

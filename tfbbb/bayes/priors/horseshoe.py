@@ -9,7 +9,7 @@ from typing import Any
 from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 
@@ -44,11 +44,7 @@ class Horseshoe(ScaledPrior):
     bounded = False
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(weights), shape, fan_in)
 
@@ -57,13 +53,13 @@ class Horseshoe(ScaledPrior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(mean) + variance, shape, fan_in)
 
     def _log_prob_of_squares(
-        self, squares: Tensor, shape: tuple[int, ...], fan_in: int
+        self, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         scale = self.scale_for(fan_in)
         densities = _log_scaled_exponential_integral(squares / (2.0 * scale**2))

@@ -6,7 +6,7 @@ import math
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 
@@ -31,11 +31,7 @@ class Laplace(ScaledPrior):
     """
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         return self._log_prob_of_absolute(tf.abs(weights), shape, fan_in)
 
@@ -44,7 +40,7 @@ class Laplace(ScaledPrior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         ratio = mean * tf.math.rsqrt(2.0 * variance)
@@ -54,7 +50,7 @@ class Laplace(ScaledPrior):
         return self._log_prob_of_absolute(absolute, shape, fan_in)
 
     def _log_prob_of_absolute(
-        self, absolute: Tensor, shape: tuple[int, ...], fan_in: int
+        self, absolute: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         scale = self.scale_for(fan_in)
         total = sum_over_weights(absolute, shape)

@@ -11,7 +11,7 @@ from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import AddWeight, Parameters, register
 from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
 
@@ -48,7 +48,7 @@ class Normal(ScaledPrior):
         self.trainable = trainable
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         if not self.trainable:
             return {}
@@ -62,11 +62,7 @@ class Normal(ScaledPrior):
         return math.log(self.scale_for(fan_in))
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         squares = sum_over_weights(tf.square(weights), shape)
         return self.log_prob_of_squares(parameters, squares, shape, fan_in)
@@ -76,7 +72,7 @@ class Normal(ScaledPrior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         squares = sum_over_weights(variance, shape) + sum_over_weights(
@@ -85,11 +81,7 @@ class Normal(ScaledPrior):
         return self.log_prob_of_squares(parameters, squares, shape, fan_in)
 
     def log_prob_of_squares(
-        self,
-        parameters: Parameters,
-        squares: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         """Returns log p of weights whose squares add up to `squares`, [...]."""
         log_scale = self.log_scale(parameters, fan_in)

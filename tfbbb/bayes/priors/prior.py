@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from tfbbb.base.lazy import keras
 from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.posteriors.posterior import Sizes
 
 AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
@@ -25,7 +26,7 @@ class WeightMoments(Protocol):
         prior_parameters: Values of the prior's own variables by name.
     """
 
-    shape: tuple[int, ...]
+    shape: Sizes
     size: int
     members: int
 
@@ -61,7 +62,7 @@ class Prior(Strategy):
     bounded = True
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         """Creates the prior's own variables, if it has any.
 
@@ -79,11 +80,7 @@ class Prior(Strategy):
         return weight.prior_parameters
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         """Returns log p(weights), summed over the weights, [...], in nats.
 
@@ -100,7 +97,7 @@ class Prior(Strategy):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         """Returns E[log p(w)] of normal weights, summed, [...], in nats.

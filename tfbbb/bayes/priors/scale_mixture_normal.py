@@ -13,7 +13,7 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import Number, PositiveNumber
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import Parameters, Prior, register
 
 Share = Annotated[Number, Field(gt=0, lt=1, description="Weight of the first normal.")]
@@ -63,11 +63,7 @@ class ScaleMixtureNormal(Prior):
         self.scale2: float = positive_number("scale2", scale2)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         wide, narrow = self._log_components(tf.square(weights))
         larger = tf.maximum(wide, narrow)
@@ -75,7 +71,7 @@ class ScaleMixtureNormal(Prior):
         return sum_over_weights(densities, shape)
 
     def estimated_expected_log_prob(
-        self, mean: Tensor, variance: Tensor, noise: Tensor, shape: tuple[int, ...]
+        self, mean: Tensor, variance: Tensor, noise: Tensor, shape: Sizes
     ) -> Tensor:
         """Returns an unbiased estimate of E[log p(w)] for normal weights.
 

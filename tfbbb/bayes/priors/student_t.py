@@ -11,7 +11,7 @@ from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
 
@@ -43,11 +43,7 @@ class StudentT(ScaledPrior):
         self.df = positive_number("df", df)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         scale, df = self.scale_for(fan_in), self.df
         constant = (

@@ -3,12 +3,14 @@
 from typing import Any
 
 from tfbbb.base.strategy import required_arguments
-from tfbbb.bayes.kl_schedules.blundell import Blundell
-from tfbbb.bayes.kl_schedules.constant import Constant
-from tfbbb.bayes.kl_schedules.from_effective_size import FromEffectiveSize
 from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, register, registry
-from tfbbb.bayes.kl_schedules.linear_warmup import LinearWarmup
-from tfbbb.bayes.kl_schedules.tempered import Tempered
+from tfbbb.bayes.kl_schedules.schedules import (
+    Blundell,
+    Constant,
+    FromEffectiveSize,
+    LinearWarmup,
+    Tempered,
+)
 
 names, make, serialize, deserialize = (
     registry.names,

@@ -5,8 +5,8 @@ import statistics
 
 import keras
 
-from tfbbb.bayes.kl_schedules.constant import Constant
 from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.bayes.kl_schedules.schedules import Constant
 from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 
 

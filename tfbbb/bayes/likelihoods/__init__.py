@@ -7,16 +7,15 @@ from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.bernoulli import Bernoulli
 from tfbbb.bayes.likelihoods.beta import Beta
 from tfbbb.bayes.likelihoods.categorical import Categorical
+from tfbbb.bayes.likelihoods.counts import NegativeBinomial, Poisson
 from tfbbb.bayes.likelihoods.gamma import Gamma
 from tfbbb.bayes.likelihoods.laplace import Laplace
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, register, registry
 from tfbbb.bayes.likelihoods.log_normal import LogNormal
 from tfbbb.bayes.likelihoods.multivariate_normal import MultivariateNormal
-from tfbbb.bayes.likelihoods.negative_binomial import NegativeBinomial
 from tfbbb.bayes.likelihoods.normal import Normal
 from tfbbb.bayes.likelihoods.normal_mixture import NormalMixture
 from tfbbb.bayes.likelihoods.ordered_logistic import OrderedLogistic
-from tfbbb.bayes.likelihoods.poisson import Poisson
 from tfbbb.bayes.likelihoods.student_t import StudentT
 
 names, get, make, serialize, deserialize = (

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.likelihoods.stirling_correction import stirling_correction
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 
 # exp(-36) is the precision of doubles.
@@ -255,3 +254,18 @@ def _sum(height: Function, nodes: np.ndarray, weights: np.ndarray) -> tf.Tensor:
             )
         ]
     )
+
+
+# For larger x, the correction has a series that is exact in double precision.
+_LARGE = 8.0
+
+
+def stirling_correction(x: tf.Tensor) -> tf.Tensor:
+    """Returns log G(x + 1) - log(sqrt(2 pi x) (x / e)^x), for x > 0."""
+    import tensorflow_probability as tfp
+
+    large = x >= _LARGE
+    few, many = tf.minimum(x, _LARGE), tf.maximum(x, _LARGE)
+    direct = tf.math.lgamma(few + 1.0) - (few + 0.5) * tf.math.log(few) + few
+    series = tfp.math.log_gamma_correction(many)
+    return tf.where(large, series, direct - HALF_LOG_2PI)

@@ -6,10 +6,10 @@ import math
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.likelihoods.count_distribution import stirling_correction
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
 from tfbbb.bayes.likelihoods.mean_concentration import MeanConcentration
-from tfbbb.bayes.likelihoods.stirling_correction import stirling_correction
 
 
 @register("gamma", "A positive number whose noise grows with its mean.")

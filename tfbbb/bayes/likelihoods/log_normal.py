@@ -6,7 +6,7 @@ from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
-from tfbbb.bayes.likelihoods.normal_noise import NormalNoise
+from tfbbb.bayes.likelihoods.normal import NormalNoise
 from tfbbb.bayes.likelihoods.regression import at_least_float32
 from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
 

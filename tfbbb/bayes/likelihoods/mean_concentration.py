@@ -10,7 +10,7 @@ from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
-from tfbbb.bayes.likelihoods.normal_noise import standard_normal_cdf
+from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
     LEARNED,
     Heteroscedastic,

@@ -116,6 +116,50 @@ def test_accepts_the_arguments_of_keras_in_its_order(kind):
     assert set(more) <= {*own, "kl_weight", "members", "seed"}
 
 
+STRATEGIES = {
+    "posterior": posteriors.MeanFieldNormal(0.3),
+    "prior": priors.Laplace(0.7),
+    "bias_posterior": posteriors.LowRankNormal(3),
+    "bias_prior": priors.StudentT(5.0),
+    "estimator": estimators.Weight(3),
+}
+OTHER_VALUES = {
+    "regularizer": "l2",
+    "constraint": "non_neg",
+    "initializer": "he_uniform",
+    "activation": "tanh",
+    "dropout": 0.2,
+    "seed": 3,
+    "weight": 0.25,
+}
+
+
+def other_value(name, default):
+    """Returns another value of an argument than its default, None if it has none."""
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    return (
+        not default
+        if isinstance(default, bool)
+        else OTHER_VALUES.get(name.rpartition("_")[2])
+    )
+
+
+@every_kind
+def test_configs_restore_every_argument(kind):
+    arguments, own, _ = KINDS[kind]
+    given = {
+        name: value
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if parameter.default is not parameter.empty and name not in own
+        if (value := other_value(name, parameter.default)) is not None
+    }
+    config = kind(*arguments, **own, **given).get_config()
+    usual = kind(*arguments, **own).get_config()
+    assert kind.from_config(config).get_config() == config
+    assert not [name for name in given if config[name] == usual[name]]
+
+
 @every_kind
 def test_supports_masks_where_the_layer_of_keras_does(kind):
     arguments, options, _ = KINDS[kind]

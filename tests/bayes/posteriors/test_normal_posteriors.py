@@ -150,21 +150,6 @@ def test_serialized_families_come_back_equal(family):
     assert posteriors.get(posteriors.serialize(family)) == family
 
 
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("full_covariance_normal", posteriors.FullCovarianceNormal()),
-        ("low_rank_normal", posteriors.LowRankNormal(rank=2)),
-        ("matrix_normal", posteriors.MatrixNormal("diagonal")),
-        ("mean_field_normal", posteriors.MeanFieldNormal()),
-        ("point", posteriors.Point()),
-        ("rank_1", posteriors.Rank1()),
-    ],
-)
-def test_families_resolve_by_name(name, family):
-    assert posteriors.get(name) == family
-
-
 def test_unknown_families_are_refused_with_the_list_of_names():
     with pytest.raises(ValueError, match=r"'matrix_normal'.*'rank_1'.*'planar_flow'"):
         posteriors.get("planar_flow")

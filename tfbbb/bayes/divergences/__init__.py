@@ -1,4 +1,4 @@
-"""KL divergences of posteriors from priors; `closed_forms` registers those of our families."""
+"""KL divergences of posteriors from priors; `closed_forms` registers ours."""
 
 from tfbbb.bayes.divergences import closed_forms  # noqa: F401  (registers them)
 from tfbbb.bayes.divergences.kl_divergence import (

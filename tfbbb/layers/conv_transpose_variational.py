@@ -24,24 +24,7 @@ from tfbbb.layers.variational import VariationalOptions
 class ConvTransposeVariational(Convolution):
     """Base of the transposed convolutions.
 
-    Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel.
-        strides: Steps of the kernel, in the output.
-        padding: `"valid"` or `"same"`.
-        output_padding: Sizes by which the output grows, smaller than `strides`.
-        data_format: `"channels_last"` or `"channels_first"`.
-        dilation_rate: Distance between the outputs that neighbours in the kernel meet.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each output channel.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        **options: As for `VariationalLayer`.
+    Its arguments are those of `Conv2DTransposeVariational`.
     """
 
     def __init__(

@@ -30,24 +30,7 @@ from tfbbb.layers.variational import VariationalOptions
 class ConvVariational(Convolution):
     """Base of `Conv1DVariational`, `Conv2DVariational` and `Conv3DVariational`.
 
-    Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel.
-        strides: Steps of the kernel.
-        padding: `"valid"`, `"same"` or, in one dimension, `"causal"`.
-        data_format: `"channels_last"` or `"channels_first"`.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
-        groups: Number of groups of channels that are convolved separately.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each output channel.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        **options: As for `VariationalLayer`.
+    Its arguments are those of `Conv2DVariational`.
     """
 
     def __init__(

@@ -36,13 +36,7 @@ class Convolution(LinearVariationalLayer):
     Attributes:
         rank: Number of dimensions that the kernel moves in; a subclass sets it.
 
-    Args:
-        kernel_size: Size of the kernel, one integer or one for each dimension.
-        strides: Steps of the kernel.
-        padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"`, `"channels_first"`, or None for Keras' default.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
-        **options: As for `LinearVariationalLayer`.
+    Its arguments are those of `Conv2DVariational`.
     """
 
     rank: int

@@ -160,7 +160,7 @@ class GRUVariational(RecurrentVariationalLayer):
             seed=seed,
             **options,
         )
-        self.recurrent_activation = keras.activations.get(recurrent_activation)
+        self.set_objects(recurrent_activation=recurrent_activation)
         self.reset_after = reset_after
 
     @property
@@ -196,8 +196,5 @@ class GRUVariational(RecurrentVariationalLayer):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "recurrent_activation": keras.activations.serialize(
-                self.recurrent_activation
-            ),
             "reset_after": self.reset_after,
         }

@@ -157,7 +157,7 @@ class LSTMVariational(RecurrentVariationalLayer):
             seed=seed,
             **options,
         )
-        self.recurrent_activation = keras.activations.get(recurrent_activation)
+        self.set_objects(recurrent_activation=recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
 
     def initializer_of_bias(self) -> Initializer:
@@ -179,9 +179,6 @@ class LSTMVariational(RecurrentVariationalLayer):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "recurrent_activation": keras.activations.serialize(
-                self.recurrent_activation
-            ),
             "unit_forget_bias": self.unit_forget_bias,
         }
 

@@ -73,28 +73,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     the layer needs. The layer has no `use_cudnn`: the kernels of cuDNN use the same
     weights for all rows.
 
-    Args:
-        units: Number of outputs, a positive integer.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the input kernel's posterior mean.
-        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
-        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        kernel_constraint: Keras constraint on the input kernel's posterior mean.
-        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        dropout: Fraction of the inputs to drop in training.
-        recurrent_dropout: Fraction of the state to drop in training, for its product
-            with the recurrent kernel.
-        return_sequences: Whether to return the outputs of all steps.
-        return_state: Whether to return the last state too.
-        go_backwards: Whether to begin at the end.
-        stateful: Whether a batch begins with the last state of the previous batch.
-        unroll: Whether to unroll the loop.
-        **options: As for `VariationalLayer` and `keras.layers.RNN`.
+    Its arguments are those of `SimpleRNNVariational`.
     """
 
     num_gates = 1
@@ -124,16 +103,18 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         super().__init__(cell=cell, **options)
         cell.compute_dtype = self.compute_dtype
         self.units = units
-        self.activation = keras.activations.get(activation)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.recurrent_regularizer = keras.regularizers.get(recurrent_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        self.kernel_constraint = keras.constraints.get(kernel_constraint)
-        self.recurrent_constraint = keras.constraints.get(recurrent_constraint)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.set_objects(
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+        )
         self.dropout = _validate_rate("dropout", dropout)
         self.recurrent_dropout = _validate_rate("recurrent_dropout", recurrent_dropout)
         self.check_penalties(self.members)
@@ -412,26 +393,10 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return {
             **config,
             "units": self.units,
-            "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": keras.initializers.serialize(
-                self.recurrent_initializer
-            ),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
-            "recurrent_regularizer": keras.regularizers.serialize(
-                self.recurrent_regularizer
-            ),
-            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
             "activity_regularizer": keras.regularizers.serialize(
                 self.activity_regularizer
             ),
-            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
-            "recurrent_constraint": keras.constraints.serialize(
-                self.recurrent_constraint
-            ),
-            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
             "dropout": self.dropout,
             "recurrent_dropout": self.recurrent_dropout,
         }

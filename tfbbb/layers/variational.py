@@ -8,6 +8,7 @@ import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any, TypeAlias, TypedDict
 
 import keras
@@ -137,6 +138,7 @@ class VariationalLayer(keras.Layer):
         self.seed = seed
         self._given_kl_weight = _checked_kl_weight(kl_weight)
         self._check_strategies()
+        self._objects: tuple[str, ...] = ()
         # TensorFlow compiles the kernel that makes a variable for each new name.
         self._seed_generator = keras.random.SeedGenerator(seed, name="seed_generator")
         # TensorFlow saves variables that are attributes: checkpoints, SavedModels.
@@ -160,6 +162,16 @@ class VariationalLayer(keras.Layer):
             families.append(self.bias_posterior)
         estimators.check(self.estimator, self, families)
         self.estimator = self.estimator.resolve(families)
+
+    def set_objects(self, **given: object) -> None:
+        """Sets attributes that Keras resolves by name, and adds them to the config.
+
+        The end of a name is its kind: an activation, initializer, regularizer or
+        constraint.
+        """
+        for name, value in given.items():
+            setattr(self, name, _of_kind(name).get(value))
+        self._objects = (*self._objects, *given)
 
     def can_use(self, estimator: estimators.Estimator) -> bool:
         """Whether this kind of layer can be trained by the estimator."""
@@ -491,20 +503,27 @@ class VariationalLayer(keras.Layer):
         )
 
     def get_config(self) -> Config:
-        config = super().get_config()
-        config.update(
-            {
-                "posterior": posteriors.serialize(self.posterior),
-                "prior": priors.serialize(self.prior),
-                "bias_posterior": posteriors.serialize(self.bias_posterior),
-                "bias_prior": priors.serialize(self.bias_prior),
-                "estimator": estimators.serialize(self.estimator),
-                "kl_weight": self._given_kl_weight,
-                "members": self.members,
-                "seed": self.seed,
-            }
-        )
-        return config
+        objects = {
+            name: _of_kind(name).serialize(getattr(self, name))
+            for name in self._objects
+        }
+        return {
+            **super().get_config(),
+            "posterior": posteriors.serialize(self.posterior),
+            "prior": priors.serialize(self.prior),
+            "bias_posterior": posteriors.serialize(self.bias_posterior),
+            "bias_prior": priors.serialize(self.bias_prior),
+            "estimator": estimators.serialize(self.estimator),
+            "kl_weight": self._given_kl_weight,
+            "members": self.members,
+            "seed": self.seed,
+            **objects,
+        }
+
+
+def _of_kind(name: str) -> ModuleType:
+    """Returns the module of Keras that resolves an argument of this name."""
+    return getattr(keras, f"{name.rpartition('_')[2]}s")
 
 
 class _Step:

@@ -45,10 +45,7 @@ class MeanConcentration(Regression):
     At the mean of the training targets, the concentration c gives their variance.
     Initially `noise` is 1: outputs of 0 give mean and variance of the targets.
 
-    Args:
-        heteroscedastic: Whether the network gives the concentration of each row.
-        concentration: The concentration, positive and 1e5 at most; None to learn it.
-        standardize: Whether the network works in standard units.
+    Its arguments are those of `Gamma`.
 
     Raises:
         ValueError: `concentration` is not positive or too large, or is given together

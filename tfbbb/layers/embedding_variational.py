@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -23,7 +23,6 @@ from tfbbb.layers.variational import (
     DEFAULT_PRIOR,
     PosteriorLike,
     PriorLike,
-    VariationalOptions,
 )
 
 
@@ -85,7 +84,7 @@ class EmbeddingVariational(LinearVariationalLayer):
         *,
         posterior: PosteriorLike = DEFAULT_POSTERIOR,
         prior: PriorLike = DEFAULT_PRIOR,
-        **options: Unpack[VariationalOptions],
+        **options: Any,
     ):
         super().__init__(
             use_bias=False,

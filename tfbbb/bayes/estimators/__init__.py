@@ -60,5 +60,6 @@ __all__ = [
     "make",
     "names",
     "register",
+    "registry",
     "serialize",
 ]

@@ -51,5 +51,6 @@ __all__ = [
     "make",
     "names",
     "register",
+    "registry",
     "serialize",
 ]

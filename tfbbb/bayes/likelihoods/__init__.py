@@ -65,5 +65,6 @@ __all__ = [
     "make",
     "names",
     "register",
+    "registry",
     "serialize",
 ]

@@ -12,7 +12,7 @@ from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.target_shape import target_width
 
 if TYPE_CHECKING:
-    _Layer = keras.Layer
+    from keras import Layer as _Layer
 else:
 
     class _Layer:

@@ -62,5 +62,6 @@ __all__ = [
     "make",
     "names",
     "register",
+    "registry",
     "serialize",
 ]

@@ -70,5 +70,6 @@ __all__ = [
     "make",
     "names",
     "register",
+    "registry",
     "serialize",
 ]

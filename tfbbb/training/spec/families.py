@@ -165,7 +165,7 @@ class OneOf(Generic[Part]):
     ) -> Any:
         literal: Any = Literal
         fields: dict[str, Any] = options(family) if family else {}
-        part = create_model(
+        part: Any = create_model(
             prefix if prefix.endswith(self._kind) else f"{prefix}{self._kind}",
             __base__=self._base,
             __doc__=description,

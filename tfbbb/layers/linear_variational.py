@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from keras import ops
@@ -27,6 +28,8 @@ class LinearVariationalLayer(VariationalLayer):
 
     Its arguments are those of `DenseVariational`, without `units`.
     """
+
+    kernel_initializer: Callable[..., Tensor]
 
     def __init__(
         self,

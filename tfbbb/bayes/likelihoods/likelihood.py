@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 else:
 
     class _Layer:
-        """Stands for `keras.Layer` until Keras is loaded."""
+        """Stands for `keras.Layer` until Keras is loaded: at the first likelihood."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            return keras.Layer.__new__(cls, *args, **kwargs)
 
 
 class Likelihood(_Layer):

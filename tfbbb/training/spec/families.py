@@ -1,7 +1,17 @@
 """The parts of a spec that name a family, with or without options."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Union
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+)
 
 from pydantic import (
     BeforeValidator,
@@ -165,13 +175,17 @@ class OneOf(Generic[Part]):
     ) -> Any:
         literal: Any = Literal
         fields: dict[str, Any] = options(family) if family else {}
-        part: Any = create_model(
-            prefix if prefix.endswith(self._kind) else f"{prefix}{self._kind}",
-            __base__=self._base,
-            __doc__=description,
-            __module__=__name__,
-            **fields,
-            name=(literal[name], name),
+        class_name = prefix if prefix.endswith(self._kind) else f"{prefix}{self._kind}"
+        part = cast(
+            Any,
+            create_model(
+                class_name,
+                __base__=self._base,
+                __doc__=description,
+                __module__=__name__,
+                **fields,
+                name=(literal[name], name),
+            ),
         )
         part.family = family
         return part

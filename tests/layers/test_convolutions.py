@@ -103,7 +103,7 @@ class KerasContractTest(testing.TestCase):
             )
 
 
-@pytest.mark.few(20)
+@pytest.mark.few(14)
 @pytest.mark.parametrize(
     ("kind", "arguments", "options", "data_format"),
     [
@@ -137,7 +137,7 @@ def test_bias_belongs_to_channels_and_not_to_columns(estimator):
     np.testing.assert_allclose(first(x), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ class KerasContractTest(testing.TestCase):
             )
 
 
+@pytest.mark.few(13)
 @parametrized
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
 def test_a_narrow_posterior_computes_what_keras_computes(
@@ -88,6 +89,7 @@ def test_a_narrow_posterior_computes_what_keras_computes(
     np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few(9)
 @parametrized
 @pytest.mark.parametrize("shared", [True, False])
 def test_kernels_of_groups_act_each_on_its_own_rows(

@@ -220,9 +220,10 @@ def test_penalties_of_weights_that_have_members_are_refused_at_construction(kind
             each.set_members(2)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("estimator", "members"),
-    [("weight", 1), ("flipout", 1), ("local", 1), ("score_function", 2)],
+    [("score_function", 2), ("local", 1), ("flipout", 1), ("weight", 1)],
 )
 def test_every_estimator_gives_every_layer_a_gradient(estimator, members):
     model = every_layer(members, estimator=estimator)
@@ -396,7 +397,7 @@ def test_members_of_all_layers_are_exported(ensemble, tmp_path):
         np.testing.assert_allclose(served[name], getattr(live, name), rtol=1e-4)
 
 
-@pytest.mark.parametrize("members", [None, 2])
+@pytest.mark.parametrize("members", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_checkpoints_restore_every_weight(members, tmp_path):
     first, second = (every_layer(of_model=members) for _ in range(2))
     for number, weight in enumerate(first.weights):

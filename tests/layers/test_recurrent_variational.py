@@ -67,7 +67,7 @@ class KerasContractTest(testing.TestCase):
             )
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(10)
 @pytest.mark.parametrize(
     ("options", "mask"),
     [
@@ -173,6 +173,7 @@ def test_sequences_are_as_correlated_as_the_estimator_says(kind, estimator, expe
     assert abs(correlation - expected) < 4.5 / np.sqrt(num_draws)
 
 
+@pytest.mark.few(2)
 @every_kind
 def test_every_draw_of_several_serves_its_rows(kind):
     layer = variational(kind, estimator="score_function")
@@ -185,6 +186,7 @@ def test_every_draw_of_several_serves_its_rows(kind):
         np.testing.assert_allclose(outputs[rows], expected, atol=1e-6)
 
 
+@pytest.mark.few(4)
 @every_estimator
 @every_kind
 def test_members_are_layers_of_their_own(kind, estimator):
@@ -253,6 +255,7 @@ def test_gradients_are_those_of_the_expected_loss():
         np.testing.assert_array_less(difference, 5.0 * error)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "auto"])
 @every_kind
 def test_a_shared_layer_draws_and_counts_once(kind, estimator):

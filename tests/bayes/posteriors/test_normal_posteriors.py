@@ -60,6 +60,7 @@ def covariance_of(weight):
             return np.kron(*(root @ root.T for root in roots))
 
 
+@pytest.mark.few(12)
 @families
 @shapes
 def test_draws_have_the_mean_and_the_covariance_of_q(family, shape):

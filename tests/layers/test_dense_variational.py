@@ -6,11 +6,7 @@ from keras.src import testing
 
 from tfbbb import posteriors, priors
 from tfbbb.bayes.divergences import kl_divergence
-from tfbbb.bayes.estimators import (
-    Flipout,
-    Local,
-    Weight,
-)
+from tfbbb.bayes.estimators import Flipout, Local, Weight
 from tfbbb.layers import DenseVariational
 
 

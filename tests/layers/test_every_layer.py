@@ -20,12 +20,7 @@ from tests.every_layer import (
     loss_and_gradients,
 )
 from tests.keras_twins import weights_of
-from tfbbb import (
-    estimators,
-    layers,
-    posteriors,
-    priors,
-)
+from tfbbb import estimators, layers, posteriors, priors
 from tfbbb.base import noise
 from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import DenseVariational, VariationalLayer

@@ -15,11 +15,7 @@ from tests.layers.recurrent_layers import (
     variational,
     with_drawn_weights,
 )
-from tests.posterior_draws import (
-    assert_same_moments,
-    brute_force_draws,
-    engine_draws,
-)
+from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tests.repeated_calls import repeated
 from tfbbb.base.call_context import call_with
 from tfbbb.bayes.estimators import Weight

@@ -11,11 +11,7 @@ from tfbbb.base import noise
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.lazy import keras, ops, tf
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
 from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
 from tfbbb.bayes.priors.prior import Prior

@@ -19,11 +19,7 @@ from tfbbb.base.types import (
     Regularizer,
     Tensor,
 )
-from tfbbb.layers.convolution import (
-    Convolution,
-    Size,
-    channels_apart,
-)
+from tfbbb.layers.convolution import Convolution, Size, channels_apart
 from tfbbb.layers.variational import VariationalOptions
 
 

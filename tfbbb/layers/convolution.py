@@ -10,12 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.types import (
-    Config,
-    DType,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import Config, DType, Shape, Tensor
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 Size = int | Sequence[int]

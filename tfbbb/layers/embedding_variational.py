@@ -9,13 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import (
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Config, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.variational import (

@@ -7,12 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import (
-    Config,
-    DType,
-    Initializer,
-    Shape,
-)
+from tfbbb.base.types import Config, DType, Initializer, Shape
 
 
 class MemberInitializer(keras.initializers.Initializer):

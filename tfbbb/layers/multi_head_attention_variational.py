@@ -15,12 +15,7 @@ from tfbbb.base.private_apis import (
     options_of_projections,
     set_projection,
 )
-from tfbbb.base.types import (
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-)
+from tfbbb.base.types import Config, Constraint, Initializer, Regularizer
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 from tfbbb.layers.variational import (
     DEFAULT_BIAS_PRIOR,

@@ -11,11 +11,7 @@ import tensorflow as tf
 from keras import ops, tree
 
 from tfbbb.base.batch_layout import merge_leading, split_leading
-from tfbbb.base.call_context import (
-    RecurrentStep,
-    call_with,
-    current_call,
-)
+from tfbbb.base.call_context import RecurrentStep, call_with, current_call
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.types import (
     Activation,
@@ -124,9 +120,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return not isinstance(estimator, Local)
 
     def build(
-        self,
-        sequences_shape: tuple[int | None, ...],
-        initial_state_shape: Shape = None,
+        self, sequences_shape: tuple[int | None, ...], initial_state_shape: Shape = None
     ) -> None:
         input_dim = sequences_shape[-1]
         if input_dim is None:

@@ -6,13 +6,7 @@ from typing import Unpack
 
 import keras
 
-from tfbbb.base.types import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.layers.recurrent_variational import (
     RecurrentVariationalLayer,
     RecurrentVariationalOptions,

@@ -39,11 +39,7 @@ from tfbbb.base.types import (
     Shape,
     Tensor,
 )
-from tfbbb.bayes import (
-    estimators,
-    posteriors,
-    priors,
-)
+from tfbbb.bayes import estimators, posteriors, priors
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.bayes.estimators import Estimator
 from tfbbb.bayes.posteriors import MeanFieldNormal, Posterior

@@ -5,11 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.bayes.likelihoods.test_contract import (
-    EVERY,
-    REGRESSIONS,
-    made,
-)
+from tests.bayes.likelihoods.test_contract import EVERY, REGRESSIONS, made
 from tfbbb import likelihoods
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods import likelihood_support

@@ -13,10 +13,7 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.likelihoods.inversion import inverted
 from tfbbb.bayes.likelihoods.likelihood import register
-from tfbbb.bayes.likelihoods.normal import (
-    standard_normal_cdf,
-    standard_normal_log_prob,
-)
+from tfbbb.bayes.likelihoods.normal import standard_normal_cdf, standard_normal_log_prob
 from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
 from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tfbbb.bayes.families.likelihoods import likelihood_support
 from tfbbb.bayes.families.support import Support
+from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export import Manifest
 from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
 

@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 from keras.src import testing
 
-from tfbbb import estimators, posteriors
-from tfbbb.layers import DenseVariational, EmbeddingVariational
+from tfbbb import posteriors
+from tfbbb.layers import EmbeddingVariational
 
 X = np.array([[1, 5], [0, 1], [3, 3]])
 
@@ -108,14 +108,6 @@ def test_auto_chooses_local_for_one_index_per_row_only():
     assert type(layer.estimator.choose(layer, 2)).__name__ == "Flipout"
 
 
-def test_divergence_of_a_shared_table_counts_once():
-    layer = EmbeddingVariational(6, 3, kl_weight=1.0)
-    left, right = keras.Input((2,)), keras.Input((2,))
-    model = keras.Model([left, right], layer(left) - layer(right))
-    np.testing.assert_allclose(model([X, X]), np.zeros((3, 2, 3)), atol=1e-6)
-    assert len(model.losses) == 1
-
-
 @pytest.mark.parametrize("shared", [True, False])
 def test_tables_of_groups_serve_each_its_own_rows(shared):
     layer = embedding()
@@ -128,18 +120,6 @@ def test_tables_of_groups_serve_each_its_own_rows(shared):
     found = tf.function(layer.linear, input_signature=signature)(inputs, tables)
     for i, table in enumerate(tables):
         np.testing.assert_array_equal(found[i], table[inputs[0 if shared else i]])
-
-
-def test_each_member_has_its_own_part_of_the_batch():
-    layer = embedding(
-        members=2, posterior=posteriors.MeanFieldNormal(initial_scale=1e-8)
-    )
-    for estimator in ("weight", "flipout", "local"):
-        layer.estimator = estimators.get(estimator)
-        outputs = np.asarray(layer(np.concatenate([X, X])))
-        for member, rows in enumerate(np.split(outputs, 2)):
-            expected = np.asarray(layer.embeddings.mean)[member][X]
-            np.testing.assert_allclose(rows, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: [m]])
@@ -161,25 +141,6 @@ def test_regularizer_and_constraint_act_on_the_posterior_mean():
     total = sum(layer._get_regularization_losses())
     np.testing.assert_allclose(total, 0.5 * np.sum(np.square(mean)), rtol=1e-5)
     assert mean.constraint(mean).numpy().min() == 0
-
-
-def test_models_are_saved_and_cloned_with_all_arguments(tmp_path):
-    layer = EmbeddingVariational(
-        6, 3, "ones", mask_zero=True, kl_weight=0.1, members=3, seed=1
-    )
-    model = keras.Sequential(
-        [
-            keras.Input((2,)),
-            layer,
-            keras.layers.GlobalAveragePooling1D(),
-            DenseVariational(1, kl_weight=0.1, members=3, seed=2),
-        ]
-    )
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.layers[0].get_config() == layer.get_config()
-    assert keras.models.clone_model(model).layers[0].get_config() == layer.get_config()
-    np.testing.assert_array_equal(model(X), loaded(X))
 
 
 @pytest.mark.parametrize("name", ["input_dim", "output_dim"])

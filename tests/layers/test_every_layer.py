@@ -20,12 +20,7 @@ from tests.every_layer import (
     loss_and_gradients,
 )
 from tests.keras_twins import weights_of
-from tfbbb import (
-    estimators,
-    layers,
-    posteriors,
-    priors,
-)
+from tfbbb import estimators, layers, posteriors, priors
 from tfbbb.base import noise
 from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import DenseVariational, VariationalLayer
@@ -116,6 +111,50 @@ def test_accepts_the_arguments_of_keras_in_its_order(kind):
     assert set(more) <= {*own, "kl_weight", "members", "seed"}
 
 
+STRATEGIES = {
+    "posterior": posteriors.MeanFieldNormal(0.3),
+    "prior": priors.Laplace(0.7),
+    "bias_posterior": posteriors.LowRankNormal(3),
+    "bias_prior": priors.StudentT(5.0),
+    "estimator": estimators.Weight(3),
+}
+OTHER_VALUES = {
+    "regularizer": "l2",
+    "constraint": "non_neg",
+    "initializer": "he_uniform",
+    "activation": "softsign",
+    "dropout": 0.2,
+    "seed": 3,
+    "weight": 0.25,
+}
+
+
+def other_value(name, default):
+    """Returns another value of an argument than its default, None if it has none."""
+    if name in STRATEGIES:
+        return STRATEGIES[name]
+    return (
+        not default
+        if isinstance(default, bool)
+        else OTHER_VALUES.get(name.rpartition("_")[2])
+    )
+
+
+@every_kind
+def test_configs_restore_every_argument(kind):
+    arguments, own, _ = KINDS[kind]
+    given = {
+        name: value
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if parameter.default is not parameter.empty and name not in own
+        if (value := other_value(name, parameter.default)) is not None
+    }
+    config = kind(*arguments, **own, **given).get_config()
+    usual = kind(*arguments, **own).get_config()
+    assert kind.from_config(config).get_config() == config
+    assert not [name for name in given if config[name] == usual.get(name)]
+
+
 @every_kind
 def test_supports_masks_where_the_layer_of_keras_does(kind):
     arguments, options, _ = KINDS[kind]
@@ -176,9 +215,10 @@ def test_penalties_of_weights_that_have_members_are_refused_at_construction(kind
             each.set_members(2)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("estimator", "members"),
-    [("weight", 1), ("flipout", 1), ("local", 1), ("score_function", 2)],
+    [("score_function", 2), ("local", 1), ("flipout", 1), ("weight", 1)],
 )
 def test_every_estimator_gives_every_layer_a_gradient(estimator, members):
     model = every_layer(members, estimator=estimator)
@@ -352,7 +392,7 @@ def test_members_of_all_layers_are_exported(ensemble, tmp_path):
         np.testing.assert_allclose(served[name], getattr(live, name), rtol=1e-4)
 
 
-@pytest.mark.parametrize("members", [None, 2])
+@pytest.mark.parametrize("members", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_checkpoints_restore_every_weight(members, tmp_path):
     first, second = (every_layer(of_model=members) for _ in range(2))
     for number, weight in enumerate(first.weights):

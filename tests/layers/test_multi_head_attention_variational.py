@@ -12,9 +12,8 @@ import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tests.repeated_calls import repeated
 from tfbbb.base.call_context import call_with
-from tfbbb.base.private_apis import sublayers
 from tfbbb.bayes.posteriors import MeanFieldNormal
-from tfbbb.layers import MultiHeadAttentionVariational, VariationalLayer
+from tfbbb.layers import MultiHeadAttentionVariational
 
 ESTIMATORS = ("weight", "flipout")
 GENERATOR = np.random.default_rng(0)
@@ -132,18 +131,6 @@ def test_masks_of_the_inputs_are_those_of_keras():
     assert not np.allclose(outputs[0, 0], others[0, 0], atol=1e-4)
 
 
-def test_positional_arguments_are_those_of_keras():
-    ours, theirs = (
-        inspect.signature(layer).parameters
-        for layer in (MultiHeadAttentionVariational, keras.layers.MultiHeadAttention)
-    )
-    for name, other in zip(ours, theirs, strict=False):
-        if ours[name].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            break
-        assert (name, ours[name].default) == (other, theirs[other].default)
-    assert set(theirs) - set(ours) == {"kwargs"}
-
-
 def test_outputs_are_distributed_like_keras_with_drawn_weights():
     layers = [attention(estimator=estimator, seed=3) for estimator in ESTIMATORS]
     for layer in layers:
@@ -220,18 +207,6 @@ def test_every_draw_of_several_serves_its_rows():
         np.testing.assert_allclose(outputs[rows], twin(QUERY, QUERY), atol=1e-6)
 
 
-@every_estimator
-def test_members_are_layers_of_their_own(estimator):
-    ensemble = certain(estimator=estimator, members=2)
-    x = np.concatenate([QUERY, QUERY[::-1]])
-    outputs = ensemble(x, x)
-    for member in range(2):
-        rows = slice(3 * member, 3 * member + 3)
-        twin = deterministic(ensemble, lambda w, k=member: w.mean[k], QUERY, QUERY)
-        np.testing.assert_allclose(outputs[rows], twin(x[rows], x[rows]), atol=1e-6)
-    assert not np.allclose(outputs[:3], outputs[3:][::-1], atol=0.01)
-
-
 def test_divergence_counts_once_for_each_projection_of_a_shared_layer():
     layer = attention(kl_weight=0.25)
     left, right = keras.Input((4, 2)), keras.Input((4, 2))
@@ -244,50 +219,6 @@ def test_divergence_counts_once_for_each_projection_of_a_shared_layer():
         for w in projection.variational_weights
     )
     np.testing.assert_allclose(sum(model.losses), 0.25 * expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-@every_estimator
-def test_mixed_precision_keeps_divergence_and_scale_in_float32(estimator, policy):
-    layer = certain(estimator=estimator, dtype=policy)
-    outputs = layer(QUERY, VALUE)
-    assert outputs.dtype == layer.compute_dtype
-    for projection, loss in zip(projections(layer), layer.losses, strict=True):
-        assert loss.dtype == tf.float32
-        assert projection.kernel.stddev.dtype == tf.float32
-        assert projection.compute_dtype == layer.compute_dtype
-    exact = certain(estimator=estimator)
-    exact.build(QUERY.shape, VALUE.shape)
-    exact.set_weights(layer.get_weights())
-    # bfloat16 keeps eight bits.
-    outputs = tf.cast(outputs, tf.float32)
-    np.testing.assert_allclose(outputs, exact(QUERY, VALUE), atol=0.1)
-
-
-def test_saved_and_cloned_layers_are_the_same(tmp_path):
-    layer = attention(
-        estimator="flipout",
-        prior=tfbbb.priors.Normal(0.7),
-        kernel_regularizer="l2",
-        bias_constraint="non_neg",
-        output_shape=3,
-        use_gate=True,
-        dropout=0.2,
-        seed=3,
-    )
-    query, value = keras.Input((4, 2)), keras.Input((5, 3))
-    model = keras.Model([query, value], layer(query, value))
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    twin = next(x for x in loaded.layers if type(x) is type(layer))
-    assert twin.get_config() == layer.get_config()
-    np.testing.assert_array_equal(model([QUERY, VALUE]), loaded([QUERY, VALUE]))
-    clone = keras.models.clone_model(model)
-    twin = next(x for x in clone.layers if type(x) is type(layer))
-    assert twin.get_config() == layer.get_config()
-    assert {x.prior for x in sublayers(clone) if isinstance(x, VariationalLayer)} == {
-        tfbbb.priors.Normal(0.7)
-    }
 
 
 def self_attention(inputs):

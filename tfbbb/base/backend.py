@@ -25,3 +25,7 @@ import keras  # noqa: E402  (see above)
 
 if keras.backend.backend() != "tensorflow":
     _refuse(keras.backend.backend())
+
+from tfbbb.base.lazy import keras_is_loaded  # noqa: E402  (see above)
+
+keras_is_loaded()

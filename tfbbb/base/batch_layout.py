@@ -1,10 +1,11 @@
 """How members and samples share the batch axis."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
 

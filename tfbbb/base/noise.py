@@ -3,12 +3,12 @@
 A seed is an int32 tensor of shape [2], as TensorFlow's stateless generators take it.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import (
     DType,
     Shape,
@@ -20,8 +20,6 @@ _WORDS_PER_COUNT = 4
 # Radii and angles of one entry then fill whole vectors of a processor (16 numbers at
 # the most): the odd ones at an end would be rounded differently.
 _COUNTS_AT_A_TIME = 8
-# The signs that the eight bits of a byte stand for.
-_SIGNS_OF_BYTE = 2.0 * (np.arange(256)[:, np.newaxis] >> np.arange(8) & 1) - 1.0
 
 
 def fold(seed: Tensor, *places: Any) -> tf.Tensor:
@@ -31,7 +29,7 @@ def fold(seed: Tensor, *places: Any) -> tf.Tensor:
     return seed
 
 
-def normal(seed: Tensor, shape: Shape, dtype: DType = tf.float32) -> tf.Tensor:
+def normal(seed: Tensor, shape: Shape, dtype: DType = "float32") -> tf.Tensor:
     """Returns standard normal noise of `shape`.
 
     One word of 32 random bits makes two numbers (Box and Muller 1958): 20 bits their
@@ -44,15 +42,17 @@ def normal(seed: Tensor, shape: Shape, dtype: DType = tf.float32) -> tf.Tensor:
     return tf.cast(tf.reshape(normals[:size], shape), dtype)
 
 
-def signs(seed: Tensor, shape: Shape, dtype: DType = tf.float32) -> tf.Tensor:
+def signs(seed: Tensor, shape: Shape, dtype: DType = "float32") -> tf.Tensor:
     """Returns independent signs of `shape`, exactly -1 or +1 with equal chance.
 
     Each is one random bit.
     """
     size = math.prod(shape, start=tf.constant(1))
     bytes_ = tf.bitcast(_words((size + 31) // 32, seed), tf.uint8)
+    # The signs that the eight bits of a byte stand for.
+    of_byte = 2.0 * (np.arange(256)[:, np.newaxis] >> np.arange(8) & 1) - 1.0
     of_bytes = tf.gather(
-        tf.constant(_SIGNS_OF_BYTE, dtype), tf.cast(tf.reshape(bytes_, [-1]), tf.int32)
+        tf.constant(of_byte, dtype), tf.cast(tf.reshape(bytes_, [-1]), tf.int32)
     )
     return tf.reshape(tf.reshape(of_bytes, [-1])[:size], shape)
 

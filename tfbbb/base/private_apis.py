@@ -5,6 +5,8 @@ has a contract test in `tests/base/test_private_apis.py`, which fails where an u
 of a library changes what the function relies on.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import itertools
@@ -12,10 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import Distribution, Tensor
 
 # Private methods of a library that a subclass in `tfbbb` overrides, or calls on itself:

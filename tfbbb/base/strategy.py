@@ -1,32 +1,29 @@
 """What posteriors, priors and estimators have in common: names and configs."""
 
-import importlib
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Generic, Self, TypeVar, get_origin, get_type_hints
 
-import keras
-
+from tfbbb.base.lazy import keras, when_keras_is_loaded
 from tfbbb.base.texts import snake_case
+from tfbbb.base.types import Config
+
+T = TypeVar("T")
+_UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class Strategy:
     """A small immutable object, equal to any other with the same class and config."""
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         """Returns the keyword arguments that make an equal object.
 
-        By default, the arguments of its declaration in `tfbbb.families`.
+        By default, the attributes with the names of the arguments.
         """
-        return {
-            name: getattr(self, name)
-            for base in type(self).__mro__
-            if not issubclass(base, Strategy)
-            for name in inspect.get_annotations(base)
-        }
+        return {name: getattr(self, name) for name in _arguments(type(self))}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
+    def from_config(cls, config: Config) -> Self:
         """Makes the object that `config` (from `get_config`) describes."""
         return cls(**config)
 
@@ -41,61 +38,112 @@ class Strategy:
         return f"{type(self).__name__}({arguments})"
 
 
-class DeclaredClasses(Mapping[str, type]):
-    """The classes of the families that a table of `tfbbb.families` declares, by name.
+def _arguments(cls: type) -> dict[str, inspect.Parameter]:
+    parameters = constructor_signature(cls).parameters.items()
+    return {name: p for name, p in parameters if p.kind not in _UNNAMED}
 
-    The name `rank_1` is the class `Rank1` in the module `rank_1` of the package. A
-    family that is added to the table later is found too.
+
+def constructor_signature(
+    cls: type, rest: Callable[..., None] | None = None
+) -> inspect.Signature:
+    """Returns the arguments of a constructor, which Keras' `__new__` hides from `help`.
 
     Args:
-        declarations: The table: declarations by name.
-        package: The package of the modules, such as `"tfbbb.bayes.posteriors"`.
+        cls: A class.
+        rest: The constructor of a base class whose keyword arguments it takes too.
     """
-
-    def __init__(self, declarations: Mapping[str, type], package: str):
-        self._declarations = declarations
-        self._package = package
-
-    def __getitem__(self, name: str) -> type:
-        if name not in self._declarations:
-            raise KeyError(name)
-        module = importlib.import_module(f"{self._package}.{name}")
-        found: type = getattr(module, name.title().replace("_", ""))
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._declarations)
-
-    def __len__(self) -> int:
-        return len(self._declarations)
+    _, *own = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+    others = inspect.signature(rest).parameters.values() if rest else ()
+    names = {p.name for p in own}
+    own += [p for p in others if p.kind is p.KEYWORD_ONLY and p.name not in names]
+    return inspect.Signature(sorted(own, key=lambda p: p.kind))
 
 
-class Registry:
+def options(cls: type) -> dict[str, tuple[object, object]]:
+    """Returns type and default of the arguments that a job may give, by name.
+
+    They are the arguments of the constructor whose type is `Annotated` with a
+    `pydantic.Field`. The default of a required argument is `...`.
+    """
+    # Constructors without annotations have no options.
+    types = get_type_hints(cls.__init__, include_extras=True)  # type: ignore[misc]
+    return {
+        name: (types[name], ... if p.default is p.empty else p.default)
+        for name, p in _arguments(cls).items()
+        if get_origin(types.get(name)) is Annotated
+    }
+
+
+def required_arguments(cls: type) -> list[str]:
+    """Returns the names of the arguments without a default."""
+    return [name for name, p in _arguments(cls).items() if p.default is p.empty]
+
+
+def saved_as(package: str) -> Callable[[type[T]], type[T]]:
+    """Registers a class with Keras, as `package>Name` in saved files."""
+
+    def register(cls: type[T]) -> type[T]:
+        when_keras_is_loaded(
+            lambda: keras.saving.register_keras_serializable(package)(cls)
+        )
+        return cls
+
+    return register
+
+
+class Registry(Generic[T]):
     """Resolves one kind of strategy by string name, config or object.
 
     Args:
         base: The base class of the kind.
+        classes: The classes by name, beside those that `register` adds.
+        package: The package in saved files of the classes that `register` adds.
+
+    Attributes:
         classes: The classes by name.
+        descriptions: What the class of a name is, in a sentence for users of jobs.
     """
 
-    def __init__(self, base: type, classes: Mapping[str, type]):
+    def __init__(
+        self,
+        base: type[T],
+        classes: dict[str, type[T]] | None = None,
+        package: str = "tfbbb",
+    ):
         self._kind = snake_case(base.__name__)
         self._base = base
-        self._classes = classes
+        self._package = package
+        self.classes: dict[str, type[T]] = classes or {}
+        self.descriptions: dict[str, str] = {}
+
+    def register(self, name: str, description: str) -> Callable[[type[T]], type[T]]:
+        """Gives a class a string name in programs and jobs, and tells Keras of it.
+
+        Args:
+            name: The name, such as `"mean_field_normal"`.
+            description: What the class is, in a sentence for users of jobs.
+        """
+
+        def add(cls: type[T]) -> type[T]:
+            self.classes[name] = cls
+            self.descriptions[name] = description
+            return saved_as(self._package)(cls)
+
+        return add
 
     def names(self) -> list[str]:
         """Returns all names, sorted."""
-        return sorted(self._classes)
+        return sorted(self.classes)
 
-    def make(self, name: str, **options: Any) -> Any:
+    def make(self, name: str, **options: Any) -> T:
         """Makes the object of a name with these arguments.
 
         Raises:
             ValueError: If the kind has no such name, or an argument is out of range.
         """
-        if name not in self._classes:
+        if name not in self.classes:
             raise ValueError(self._unknown(name))
-        return self._classes[name](**options)
+        return self.classes[name](**options)
 
     def get(self, identifier: Any) -> Any:
         """Resolves `identifier`.
@@ -115,18 +163,18 @@ class Registry:
             return self.make(identifier)
         raise ValueError(self._unknown(identifier))
 
-    def _unknown(self, identifier: Any) -> str:
+    def _unknown(self, identifier: object) -> str:
         names = ", ".join(f"'{name}'" for name in self.names())
         return (
             f"Unknown {self._kind}. Pass one of {names}, or an instance of "
             f"`{self._base.__name__}`. Received: {self._kind}={identifier!r}"
         )
 
-    def serialize(self, strategy: Any) -> dict[str, Any]:
+    def serialize(self, strategy: T) -> Config:
         """Returns a config, ready for JSON, from which `deserialize` makes an equal."""
         return keras.saving.serialize_keras_object(strategy)
 
-    def deserialize(self, config: dict[str, Any]) -> Any:
+    def deserialize(self, config: Config) -> Any:
         """Makes the object that `config` (from `serialize`) describes."""
         strategy = keras.saving.deserialize_keras_object(config)
         if not isinstance(strategy, self._base):

@@ -1,13 +1,12 @@
 """Whether a network ends in the probabilities of classes, where logits are needed."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.private_apis import (
     graph_of,
     has_activation_logits,

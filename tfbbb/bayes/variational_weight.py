@@ -1,24 +1,19 @@
 """One weight tensor of a layer: its posterior, its prior and their variables."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-import keras
-import tensorflow as tf
-from keras import ops
-
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import with_gradient_times
 from tfbbb.base.call_context import call_with, current_call
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
+from tfbbb.base.lazy import keras, ops, tf
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
-from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
 from tfbbb.bayes.priors.prior import Prior
 
 if TYPE_CHECKING:
@@ -46,7 +41,7 @@ class VariationalWeight:
     def __init__(
         self,
         name: str,
-        shape: tuple[int, ...],
+        shape: Sizes,
         *,
         fan_in: int,
         posterior: Posterior,
@@ -101,10 +96,10 @@ class VariationalWeight:
         """
         return self._remembering({"mean": mean})
 
-    def _remembering(self, memo: dict[str, Any]) -> AbstractContextManager[None]:
+    def _remembering(self, memo: dict[str, Tensor]) -> AbstractContextManager[None]:
         return call_with(memos={**current_call().memos, id(self): memo})
 
-    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+    def _once(self, name: str, compute: Callable[[], Any]) -> Tensor:
         memo = current_call().memos.get(id(self))
         if memo is None:
             return compute()
@@ -113,12 +108,12 @@ class VariationalWeight:
         return memo[name]
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Tensor]:
         """Values of the variational parameters by name."""
         return self._once("parameters", lambda: self._values(self.variables))
 
     @property
-    def prior_parameters(self) -> dict[str, Any]:
+    def prior_parameters(self) -> dict[str, Tensor]:
         """Values of the prior's own variables by name."""
         return self._values(self.prior_variables)
 
@@ -142,7 +137,7 @@ class VariationalWeight:
         return ops.sqrt(self.variance)
 
     @property
-    def distribution(self) -> "tfp.distributions.Distribution":
+    def distribution(self) -> tfp.distributions.Distribution:
         """The marginals of q(w), weight by weight, as a distribution of TFP.
 
         Raises:
@@ -221,35 +216,35 @@ class VariationalWeight:
         """Returns `values` summed over the weights: a scalar, or one per member."""
         return tf.reduce_sum(values, axis=list(range(-len(self.shape), 0)))
 
-    def _values(self, variables: dict[str, keras.Variable]) -> dict[str, Any]:
+    def _values(self, variables: dict[str, keras.Variable]) -> dict[str, Tensor]:
         values = {name: tf.convert_to_tensor(v) for name, v in variables.items()}
         if self.members == 1:
             return values
         return {k: with_gradient_times(v, self.members) for k, v in values.items()}
 
-    def _split(self, weights: Tensor) -> Any:
+    def _split(self, weights: Tensor) -> Tensor:
         # [members * samples, *shape] as [members, samples, *shape].
         if self.members == 1 or len(weights.shape) == len(self.shape):
             return weights
         return tf.reshape(weights, [self.members, -1, *self.shape])
 
-    def _spread(self, noise: Tensor) -> dict[str, Any]:
+    def _spread(self, noise: Tensor) -> dict[str, Tensor]:
         return self._spread_over(noise, len(self.posterior.noise_shape(self.shape)))
 
-    def _spread_over(self, values: ArrayLike, rank: int) -> dict[str, Any]:
+    def _spread_over(self, values: ArrayLike, rank: int) -> dict[str, Tensor]:
         return self._with_axes(self.parameters, len(values.shape) - rank)
 
-    def _with_axes(self, parameters: Any, axes: int) -> dict[str, Any]:
+    def _with_axes(self, parameters: Tensor, axes: int) -> dict[str, Tensor]:
         """Returns the parameters with an axis for samples after that of members."""
         if self.members == 1 or axes < 2:
             return dict(parameters)
         return {k: tf.expand_dims(value, 1) for k, value in parameters.items()}
 
-    def _merged(self, draws: Any) -> Any:
+    def _merged(self, draws: Tensor) -> Tensor:
         if len(draws.shape) <= len(self.shape) + 1:
             return draws
         return tf.reshape(draws, [-1, *self.shape])
 
 
-def _flat(values: ArrayLike) -> Any:
+def _flat(values: ArrayLike) -> Tensor:
     return tf.reshape(values, [-1]) if len(values.shape) > 1 else values

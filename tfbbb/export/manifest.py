@@ -13,8 +13,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from tfbbb.base.texts import snake_case
 from tfbbb.base.validation_errors import describe_rule
-from tfbbb.bayes.families.likelihoods import likelihood_support
 from tfbbb.bayes.families.support import Support
+from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.questions import Question

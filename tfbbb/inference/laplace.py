@@ -16,10 +16,10 @@ from tfbbb.base.private_apis import (
 )
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes import likelihoods, posteriors
-from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, matrix_sides
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.regression import SMALLEST_NOISE
 from tfbbb.bayes.posteriors.cholesky_factor import number_of_correlations
+from tfbbb.bayes.posteriors.posterior import MAX_COVARIANCE, matrix_sides
 from tfbbb.bayes.priors import Normal
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches

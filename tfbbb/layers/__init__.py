@@ -1,12 +1,16 @@
 """Keras layers whose weights have a posterior distribution."""
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.layers.conv1d_transpose_variational import Conv1DTransposeVariational
-from tfbbb.layers.conv1d_variational import Conv1DVariational
-from tfbbb.layers.conv2d_transpose_variational import Conv2DTransposeVariational
-from tfbbb.layers.conv2d_variational import Conv2DVariational
-from tfbbb.layers.conv3d_transpose_variational import Conv3DTransposeVariational
-from tfbbb.layers.conv3d_variational import Conv3DVariational
+from tfbbb.layers.conv_transpose_variational import (
+    Conv1DTransposeVariational,
+    Conv2DTransposeVariational,
+    Conv3DTransposeVariational,
+)
+from tfbbb.layers.conv_variational import (
+    Conv1DVariational,
+    Conv2DVariational,
+    Conv3DVariational,
+)
 from tfbbb.layers.dense_variational import DenseVariational
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational

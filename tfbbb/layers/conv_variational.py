@@ -1,7 +1,9 @@
-"""The base class of convolutions in one, two and three dimensions."""
+"""Convolutions in one, two and three dimensions."""
+
+from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 import keras
 import tensorflow as tf
@@ -11,39 +13,20 @@ from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
     Tensor,
 )
-from tfbbb.layers.convolution import (
-    Convolution,
-    Size,
-    channels_apart,
-)
+from tfbbb.layers.convolution import Convolution, Size, channels_apart
+from tfbbb.layers.variational import VariationalOptions
 
 
 class ConvVariational(Convolution):
     """Base of `Conv1DVariational`, `Conv2DVariational` and `Conv3DVariational`.
 
-    Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel.
-        strides: Steps of the kernel.
-        padding: `"valid"`, `"same"` or, in one dimension, `"causal"`.
-        data_format: `"channels_last"` or `"channels_first"`.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
-        groups: Number of groups of channels that are convolved separately.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each output channel.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        **options: As for `VariationalLayer`.
+    Its arguments are those of `Conv2DVariational`.
     """
 
     def __init__(
@@ -64,7 +47,7 @@ class ConvVariational(Convolution):
         activity_regularizer: Regularizer = None,
         kernel_constraint: Constraint = None,
         bias_constraint: Constraint = None,
-        **options: Any,
+        **options: Unpack[VariationalOptions],
     ):
         super().__init__(
             kernel_size=kernel_size,
@@ -197,9 +180,174 @@ class ConvVariational(Convolution):
         kernel = keras.KerasTensor((*self.kernel_size, channels, self.filters))
         return self.convolve(keras.KerasTensor(input_shape), kernel).shape
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "filters": self.filters,
             "groups": self.groups,
         }
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class Conv1DVariational(ConvVariational):
+    """A convolution over the steps of a sequence whose weights have a posterior.
+
+    `output = activation(conv1d(input, kernel) + bias)`, `kernel, bias ~ q`
+
+    All steps of a row share its weights, as in `Conv2DVariational`.
+
+    Example:
+
+    >>> import numpy as np, tfbbb
+    >>> layer = tfbbb.layers.Conv1DVariational(4, 3, padding="causal", kl_weight=0.1)
+    >>> layer(np.ones((2, 10, 3))).shape
+    TensorShape([2, 10, 4])
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Number of steps of the kernel.
+        strides: Steps of the kernel.
+        padding: `"valid"` (none), `"same"`, or `"causal"`: an output sees no later
+            inputs.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
+        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
+        groups: Number of groups of channels that are convolved separately.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added, one for each filter.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: As for `Conv2DVariational`.
+
+    Input shape:
+        [batch, steps, channels], or [batch, channels, steps] with
+        `data_format="channels_first"`.
+
+    Output shape:
+        [batch, new_steps, filters], or [batch, filters, new_steps].
+
+    Raises:
+        ValueError: As for `Conv2DVariational`.
+    """
+
+    rank = 1
+    paddings = ("valid", "same", "causal")
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class Conv2DVariational(ConvVariational):
+    """A convolution over height and width whose kernel and bias have a posterior.
+
+    `output = activation(conv2d(input, kernel) + bias)`, `kernel, bias ~ q`
+
+    All positions of a row share their weights. With `"weight"` all rows of a step share
+    them too; with `"flipout"` (Wen et al. 2018, section 4.1) each row has its own, by
+    one sign per input channel and one per filter. `"local"` draws each output
+    separately, with the mean `conv2d(input, mean)` and the variance
+    `conv2d(input^2, sigma^2)` (Kingma et al. 2015). This is an approximation, because
+    positions then do not share weights.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> model = keras.Sequential([
+    ...     keras.Input((8, 8, 1)),
+    ...     tfbbb.layers.Conv2DVariational(4, 3, activation="relu", kl_weight=1 / 60),
+    ...     keras.layers.GlobalAveragePooling2D(),
+    ...     tfbbb.layers.DenseVariational(1, kl_weight=1 / 60),
+    ... ])
+    >>> model(np.ones((2, 8, 8, 1))).shape
+    TensorShape([2, 1])
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Height and width of the kernel, one integer or two.
+        strides: Steps of the kernel, one integer or two.
+        padding: `"valid"` (none) or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
+        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
+            one integer or two.
+        groups: Number of groups of channels that are convolved separately.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added, one for each filter.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: `posterior`, `prior`, `bias_posterior`, `bias_prior`, `estimator`,
+            `kl_weight`, `members`, `seed` as for `DenseVariational`. The fan-in is
+            `height * width * channels / groups` of the kernel; `estimator="auto"`
+            takes `"flipout"` if the posterior allows it.
+
+    Input shape:
+        [batch, height, width, channels], or [batch, channels, height, width] with
+        `data_format="channels_first"`.
+
+    Output shape:
+        [batch, new_height, new_width, filters], or [batch, filters, new_height,
+        new_width].
+
+    Raises:
+        ValueError: A size is not a positive integer, padding or data format is unknown,
+            `groups` does not divide `filters` or the number of channels, strides are
+            combined with dilation, or as for `DenseVariational`.
+    """
+
+    rank = 2
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class Conv3DVariational(ConvVariational):
+    """A convolution over volumes whose kernel and bias have a posterior.
+
+    `output = activation(conv3d(input, kernel) + bias)`, `kernel, bias ~ q`
+
+    All positions of a row share its weights, as in `Conv2DVariational`.
+
+    Example:
+
+    >>> import numpy as np, tfbbb
+    >>> layer = tfbbb.layers.Conv3DVariational(4, (1, 2, 2), kl_weight=0.1)
+    >>> layer(np.ones((2, 3, 5, 5, 1))).shape
+    TensorShape([2, 3, 4, 4, 4])
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Depth, height and width of the kernel, one integer or three.
+        strides: Steps of the kernel, one integer or three.
+        padding: `"valid"` (none) or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
+        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
+            one integer or three.
+        groups: Number of groups of channels that are convolved separately.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added, one for each filter.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: As for `Conv2DVariational`.
+
+    Input shape:
+        [batch, depth, height, width, channels], or [batch, channels, depth, height,
+        width] with `data_format="channels_first"`.
+
+    Output shape:
+        [batch, new_depth, new_height, new_width, filters], or [batch, filters,
+        new_depth, new_height, new_width].
+
+    Raises:
+        ValueError: As for `Conv2DVariational`.
+    """
+
+    rank = 3

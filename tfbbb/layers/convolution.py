@@ -1,5 +1,7 @@
 """The base class of layers that use one kernel for all positions of a row."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.types import (
-    DType,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import Config, DType, Shape, Tensor
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 Size = int | Sequence[int]
@@ -33,13 +31,7 @@ class Convolution(LinearVariationalLayer):
     Attributes:
         rank: Number of dimensions that the kernel moves in; a subclass sets it.
 
-    Args:
-        kernel_size: Size of the kernel, one integer or one for each dimension.
-        strides: Steps of the kernel.
-        padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"`, `"channels_first"`, or None for Keras' default.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
-        **options: As for `LinearVariationalLayer`.
+    Its arguments are those of `Conv2DVariational`.
     """
 
     rank: int
@@ -194,7 +186,7 @@ class Convolution(LinearVariationalLayer):
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return False
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "kernel_size": self.kernel_size,

@@ -1,12 +1,15 @@
 """The fully connected layer."""
 
-from typing import Any, Unpack
+from __future__ import annotations
+
+from typing import Unpack
 
 import keras
 
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
@@ -146,5 +149,5 @@ class DenseVariational(LinearVariationalLayer):
     ) -> tuple[int | None, ...]:
         return (*input_shape[:-1], self.units)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "units": self.units}

@@ -1,7 +1,9 @@
 """The depthwise convolution, which filters each channel separately."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Unpack
 
 import keras
 import tensorflow as tf
@@ -11,16 +13,14 @@ from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
     Tensor,
 )
-from tfbbb.layers.convolution import (
-    Convolution,
-    Size,
-    channels_apart,
-)
+from tfbbb.layers.convolution import Convolution, Size, channels_apart
+from tfbbb.layers.variational import VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -93,7 +93,7 @@ class DepthwiseConv2DVariational(Convolution):
         activity_regularizer: Regularizer = None,
         depthwise_constraint: Constraint = None,
         bias_constraint: Constraint = None,
-        **options: Any,
+        **options: Unpack[VariationalOptions],
     ):
         super().__init__(
             kernel_size=kernel_size,
@@ -172,7 +172,7 @@ class DepthwiseConv2DVariational(Convolution):
         inputs, kernel = keras.KerasTensor(input_shape), keras.KerasTensor(shape)
         return self.convolve(inputs, kernel).shape
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         for part in ("initializer", "regularizer", "constraint"):
             config[f"depthwise_{part}"] = config.pop(f"kernel_{part}")

@@ -1,14 +1,17 @@
 """The layer that computes an einsum of inputs and kernel."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from keras import ops
 
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
@@ -16,6 +19,7 @@ from tfbbb.base.types import (
 )
 from tfbbb.layers.einsum_equation import EinsumEquation, Shape, split_equation
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.variational import VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -80,7 +84,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
         bias_regularizer: Regularizer = None,
         kernel_constraint: Constraint = None,
         bias_constraint: Constraint = None,
-        **options: Any,
+        **options: Unpack[VariationalOptions],
     ):
         super().__init__(
             activation=activation,
@@ -189,7 +193,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
         equation, sizes = self._resolved(input_shape)
         return tuple(sizes[letter] for letter in equation.output)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         del config["use_bias"]
         return {

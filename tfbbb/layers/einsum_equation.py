@@ -1,5 +1,7 @@
 """The letters of an einsum between inputs and a kernel."""
 
+from __future__ import annotations
+
 import re
 import string
 from dataclasses import dataclass
@@ -32,7 +34,7 @@ class EinsumEquation:
     elided_right: int = 0
 
     @classmethod
-    def parse(cls, equation: str, input_rank: int) -> "EinsumEquation":
+    def parse(cls, equation: str, input_rank: int) -> EinsumEquation:
         """Returns the equation for inputs of rank `input_rank`.
 
         Raises:

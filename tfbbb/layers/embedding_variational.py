@@ -1,6 +1,7 @@
 """The embedding layer."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from typing import Any
 
 import keras
@@ -8,17 +9,15 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import (
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
-from tfbbb.bayes.posteriors import Posterior
-from tfbbb.bayes.priors import Prior
+from tfbbb.base.types import Config, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.variational import (
+    DEFAULT_POSTERIOR,
+    DEFAULT_PRIOR,
+    PosteriorLike,
+    PriorLike,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -77,15 +76,8 @@ class EmbeddingVariational(LinearVariationalLayer):
         mask_zero: bool = False,
         weights: Any = None,
         *,
-        posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_PRIOR,
+        posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        prior: PriorLike = DEFAULT_PRIOR,
         **options: Any,
     ):
         super().__init__(
@@ -170,7 +162,7 @@ class EmbeddingVariational(LinearVariationalLayer):
     ) -> tuple[int | None, ...]:
         return (*input_shape, self.output_dim)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         for part in ("initializer", "regularizer", "constraint"):
             config[f"embeddings_{part}"] = config.pop(f"kernel_{part}")

@@ -1,13 +1,16 @@
 """The gated recurrent unit (GRU) layer."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import keras
 from keras import ops
 
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
@@ -157,7 +160,7 @@ class GRUVariational(RecurrentVariationalLayer):
             seed=seed,
             **options,
         )
-        self.recurrent_activation = keras.activations.get(recurrent_activation)
+        self.set_objects(recurrent_activation=recurrent_activation)
         self.reset_after = reset_after
 
     @property
@@ -169,8 +172,11 @@ class GRUVariational(RecurrentVariationalLayer):
         return [(0, 3)] if self.reset_after else [(0, 2), (2, 3)]
 
     def step(
-        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
-    ) -> tuple[Any, list[Any]]:
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        *recurrent: Callable[[Tensor], Tensor],
+    ) -> tuple[Tensor, list[Tensor]]:
         h = states[0]
         x_z, x_r, x_h = ops.split(inputs, 3, axis=-1)
         if self.reset_after:
@@ -187,11 +193,8 @@ class GRUVariational(RecurrentVariationalLayer):
         h = z * h + (1 - z) * candidate
         return h, [h]
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "recurrent_activation": keras.activations.serialize(
-                self.recurrent_activation
-            ),
             "reset_after": self.reset_after,
         }

@@ -1,13 +1,16 @@
 """The base class of layers that are linear in one kernel."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any
 
-import keras
 from keras import ops
 
 from tfbbb.base.call_context import current_call
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
@@ -23,17 +26,10 @@ class LinearVariationalLayer(VariationalLayer):
     A subclass defines the linear map (`linear`) and creates its weights in `build` by
     `add_kernel_and_bias`; this class does the rest.
 
-    Args:
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        **options: As for `VariationalLayer`.
+    Its arguments are those of `DenseVariational`, without `units`.
     """
+
+    kernel_initializer: Callable[..., Tensor]
 
     def __init__(
         self,
@@ -50,13 +46,15 @@ class LinearVariationalLayer(VariationalLayer):
     ):
         self.use_bias = use_bias
         super().__init__(**options)
-        self.activation = keras.activations.get(activation)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        self.kernel_constraint = keras.constraints.get(kernel_constraint)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.set_objects(
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
         self.check_penalties(self.members)
 
     def add_kernel_and_bias(
@@ -163,15 +161,8 @@ class LinearVariationalLayer(VariationalLayer):
             self.count_kl(draws, training)
         return self.activation(outputs)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
-            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
-            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
-            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
         }

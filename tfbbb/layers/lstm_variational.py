@@ -1,12 +1,15 @@
 """The long short-term memory (LSTM) layer."""
 
-from typing import Any, Unpack
+from __future__ import annotations
+
+from typing import Unpack
 
 import keras
 from keras import ops
 
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     DType,
     Initializer,
@@ -154,7 +157,7 @@ class LSTMVariational(RecurrentVariationalLayer):
             seed=seed,
             **options,
         )
-        self.recurrent_activation = keras.activations.get(recurrent_activation)
+        self.set_objects(recurrent_activation=recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
 
     def initializer_of_bias(self) -> Initializer:
@@ -164,7 +167,7 @@ class LSTMVariational(RecurrentVariationalLayer):
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[Tensor, list[Tensor]]:
         _, c = states
         i, f, g, o = ops.split(pre_activations, 4, axis=-1)
         c = self.recurrent_activation(f) * c + (
@@ -173,12 +176,9 @@ class LSTMVariational(RecurrentVariationalLayer):
         h = self.recurrent_activation(o) * self.activation(c)
         return h, [h, c]
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "recurrent_activation": keras.activations.serialize(
-                self.recurrent_activation
-            ),
             "unit_forget_bias": self.unit_forget_bias,
         }
 
@@ -197,9 +197,9 @@ class _UnitForgetBias(keras.initializers.Initializer):
             self.initializer = type(self.initializer)(**config)
             self.seed = seed
 
-    def __call__(self, shape: Shape, dtype: DType = None) -> Any:
+    def __call__(self, shape: Shape, dtype: DType = None) -> Tensor:
         i, f, g, o = ops.split(self.initializer(shape, dtype=dtype), 4, axis=-1)
         return ops.concatenate([i, ops.ones_like(f), g, o], axis=-1)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"initializer": self.initializer, "seed": self.seed}

@@ -1,15 +1,13 @@
 """Initial values for every member of an ensemble."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import (
-    DType,
-    Initializer,
-    Shape,
-)
+from tfbbb.base.types import Config, DType, Initializer, Shape
 
 
 class MemberInitializer(keras.initializers.Initializer):
@@ -43,7 +41,7 @@ class MemberInitializer(keras.initializers.Initializer):
             return initializer
         return type(initializer)(**{**initializer.get_config(), "seed": seed + index})
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             "initializer": keras.initializers.serialize(self.initializer),
             "members": self.members,

@@ -1,7 +1,9 @@
 """The multi-head attention layer."""
 
+from __future__ import annotations
+
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -13,20 +15,16 @@ from tfbbb.base.private_apis import (
     options_of_projections,
     set_projection,
 )
-from tfbbb.base.types import (
-    Constraint,
-    Initializer,
-    Regularizer,
-)
-from tfbbb.bayes.estimators import Estimator
-from tfbbb.bayes.posteriors import Posterior
-from tfbbb.bayes.priors import Prior
-from tfbbb.layers.defaults import (
+from tfbbb.base.types import Config, Constraint, Initializer, Regularizer
+from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
+from tfbbb.layers.variational import (
     DEFAULT_BIAS_PRIOR,
     DEFAULT_POSTERIOR,
     DEFAULT_PRIOR,
+    EstimatorLike,
+    PosteriorLike,
+    PriorLike,
 )
-from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -130,25 +128,11 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         use_gate: bool = False,
         seed: int | None = None,
         *,
-        posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_PRIOR,
-        bias_posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        bias_prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_BIAS_PRIOR,
-        estimator: str | Mapping[str, Any] | Estimator = "auto",
+        posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        prior: PriorLike = DEFAULT_PRIOR,
+        bias_posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        bias_prior: PriorLike = DEFAULT_BIAS_PRIOR,
+        estimator: EstimatorLike = "auto",
         kl_weight: float | None = None,
         members: int = 1,
         **options: Any,
@@ -268,7 +252,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             **options,
         )
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         of_projections = self._any_projection().get_config()
         config = {
             **super().get_config(),

@@ -1,5 +1,7 @@
 """Names of a model's variational layers for reports."""
 
+from __future__ import annotations
+
 import keras
 
 from tfbbb.base.private_apis import sublayers

@@ -1,5 +1,7 @@
 """The base class of recurrent layers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypedDict
@@ -9,24 +11,28 @@ import tensorflow as tf
 from keras import ops, tree
 
 from tfbbb.base.batch_layout import merge_leading, split_leading
-from tfbbb.base.call_context import (
-    RecurrentStep,
-    call_with,
-    current_call,
-)
+from tfbbb.base.call_context import RecurrentStep, call_with, current_call
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
+    DType,
     Initializer,
     Regularizer,
     Shape,
+    Structure,
     Tensor,
 )
 from tfbbb.bayes.estimators import Estimator, Local
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel
 from tfbbb.bayes.estimators.weight import grouped_kernels
-from tfbbb.layers.variational import VariationalLayer
+from tfbbb.layers.variational import (
+    EstimatorLike,
+    PosteriorLike,
+    PriorLike,
+    VariationalLayer,
+)
 
 # A loop takes as long as a small step, and its graph is smaller.
 _FEW_STEPS = 32
@@ -35,16 +41,16 @@ _FEW_STEPS = 32
 class RecurrentVariationalOptions(TypedDict, total=False):
     """The options that are not positional: see `RecurrentVariationalLayer`."""
 
-    posterior: Any
-    prior: Any
-    bias_posterior: Any
-    bias_prior: Any
-    estimator: Any
+    posterior: PosteriorLike
+    prior: PriorLike
+    bias_posterior: PosteriorLike
+    bias_prior: PriorLike
+    estimator: EstimatorLike
     kl_weight: float | None
     members: int
     zero_output_for_mask: bool
     name: str | None
-    dtype: Any
+    dtype: DType | keras.DTypePolicy
     trainable: bool
 
 
@@ -63,28 +69,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     the layer needs. The layer has no `use_cudnn`: the kernels of cuDNN use the same
     weights for all rows.
 
-    Args:
-        units: Number of outputs, a positive integer.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the input kernel's posterior mean.
-        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
-        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        kernel_constraint: Keras constraint on the input kernel's posterior mean.
-        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        dropout: Fraction of the inputs to drop in training.
-        recurrent_dropout: Fraction of the state to drop in training, for its product
-            with the recurrent kernel.
-        return_sequences: Whether to return the outputs of all steps.
-        return_state: Whether to return the last state too.
-        go_backwards: Whether to begin at the end.
-        stateful: Whether a batch begins with the last state of the previous batch.
-        unroll: Whether to unroll the loop.
-        **options: As for `VariationalLayer` and `keras.layers.RNN`.
+    Its arguments are those of `SimpleRNNVariational`.
     """
 
     num_gates = 1
@@ -114,16 +99,18 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         super().__init__(cell=cell, **options)
         cell.compute_dtype = self.compute_dtype
         self.units = units
-        self.activation = keras.activations.get(activation)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
-        self.recurrent_regularizer = keras.regularizers.get(recurrent_regularizer)
-        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
-        self.kernel_constraint = keras.constraints.get(kernel_constraint)
-        self.recurrent_constraint = keras.constraints.get(recurrent_constraint)
-        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.set_objects(
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            recurrent_initializer=recurrent_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            recurrent_regularizer=recurrent_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            recurrent_constraint=recurrent_constraint,
+            bias_constraint=bias_constraint,
+        )
         self.dropout = _validate_rate("dropout", dropout)
         self.recurrent_dropout = _validate_rate("recurrent_dropout", recurrent_dropout)
         self.check_penalties(self.members)
@@ -133,9 +120,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return not isinstance(estimator, Local)
 
     def build(
-        self,
-        sequences_shape: tuple[int | None, ...],
-        initial_state_shape: Shape = None,
+        self, sequences_shape: tuple[int | None, ...], initial_state_shape: Shape = None
     ) -> None:
         input_dim = sequences_shape[-1]
         if input_dim is None:
@@ -190,8 +175,11 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return [(0, self.num_gates)]
 
     def step(
-        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
-    ) -> tuple[Any, list[Any]]:
+        self,
+        inputs: Tensor,
+        states: list[Tensor],
+        *recurrent: Callable[[Tensor], Tensor],
+    ) -> tuple[Tensor, list[Tensor]]:
         """Returns the output of a time step and the states after it.
 
         A layer that needs no more than the sum of both products defines `step_from_sum`
@@ -208,7 +196,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[Tensor, list[Tensor]]:
         """Returns the output of a time step and the states after it.
 
         Args:
@@ -220,8 +208,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def call(
         self,
-        sequences: Any,
-        initial_state: Any = None,
+        sequences: Structure,
+        initial_state: Structure = None,
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
@@ -235,8 +223,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def inner_loop(
         self,
-        sequences: Any,
-        initial_state: Any,
+        sequences: Structure,
+        initial_state: Structure,
         mask: Tensor | None,
         training: bool = False,
     ) -> Tensor:
@@ -261,8 +249,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return is_sum and self.kernel.shape[0] <= self.units
 
     def _step_of_inputs(
-        self, sequences: Tensor, draws: dict[str, Any]
-    ) -> tuple[Any, RecurrentStep]:
+        self, sequences: Tensor, draws: dict[str, Tensor]
+    ) -> tuple[Tensor, RecurrentStep]:
         """Returns what goes into the loop, and a step that computes one product.
 
         Args:
@@ -278,15 +266,15 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         values = tf.concat(parts, axis=1)
         kernel = GroupedKernel(values, _SampleFold(tf.shape(values)[0]))
 
-        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
+        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
             product = kernel.product(tf.concat([inputs, states[0]], axis=-1))
             return self.step_from_sum(product, states)
 
         return sequences, step
 
     def _unrolled(
-        self, sequences: Tensor, initial_state: Any, step: RecurrentStep
-    ) -> tuple[Any, Any, Any]:
+        self, sequences: Tensor, initial_state: Structure, step: RecurrentStep
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the last output, the outputs and the last states, without a loop."""
         inputs = tf.unstack(sequences, axis=1)
         outputs, states = [], tree.flatten(initial_state)
@@ -298,7 +286,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def _step_of_products(
         self, sequences: Tensor, training: bool
-    ) -> tuple[Any, RecurrentStep]:
+    ) -> tuple[Tensor, RecurrentStep]:
         """Returns the products of all inputs, and a step that adds the state's."""
         rows = ops.shape(sequences)[0]
         kernels = self._drawn(rows, training)
@@ -314,7 +302,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         ]
         return products, lambda inputs, states: self.step(inputs, states, *recurrent)
 
-    def _drawn(self, rows: Any, training: bool) -> dict[str, DrawnKernel]:
+    def _drawn(self, rows: int | Tensor, training: bool) -> dict[str, DrawnKernel]:
         """Returns this call's kernels by name; an ordinary one counts divergence."""
         engine = current_call().engine
         if engine is None:
@@ -327,7 +315,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         count = tf.shape(next(iter(draws.values())))[0]
         return grouped_kernels(self, draws, _SampleFold(count))
 
-    def _biases(self, kernels: dict[str, DrawnKernel], rows: Any) -> list[Any]:
+    def _biases(
+        self, kernels: dict[str, DrawnKernel], rows: int | Tensor
+    ) -> list[Tensor]:
         """Returns every row's biases: of the inputs' product, and of the state's."""
         if self.bias is None:
             return []
@@ -339,7 +329,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             for i in range(number)
         ]
 
-    def _dropout(self, kind: str, shape: tuple[Any, ...], training: bool) -> list[Any]:
+    def _dropout(
+        self, kind: str, shape: tuple[Any, ...], training: bool
+    ) -> list[Tensor]:
         """Returns what to multiply with for each gate, or for all, or nothing."""
         rate = getattr(self, kind)
         if not (training and rate):
@@ -350,7 +342,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         ones = tf.ones((number, *shape), self.compute_dtype)
         return tf.unstack(tf.nn.experimental.stateless_dropout(ones, rate, seed))
 
-    def _product(self, kernel: DrawnKernel, dropped: list[Any]) -> Callable[[Any], Any]:
+    def _product(
+        self, kernel: DrawnKernel, dropped: list[Tensor]
+    ) -> Callable[[Tensor], Tensor]:
         """Returns `inputs @ kernel` as a function, after dropout."""
         if not dropped:
             return kernel.product
@@ -361,7 +355,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             for gate in range(len(dropped))
         ]
 
-        def by_gate(inputs: Tensor) -> Any:
+        def by_gate(inputs: Tensor) -> Tensor:
             products = [
                 gate.product(inputs * mask)
                 for gate, mask in zip(gates, dropped, strict=True)
@@ -374,9 +368,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self,
         kernel: DrawnKernel,
         gates: tuple[int, int],
-        dropped: list[Any],
-        biases: list[Any],
-    ) -> Callable[[Any], Any]:
+        dropped: list[Tensor],
+        biases: list[Tensor],
+    ) -> Callable[[Tensor], Tensor]:
         """Returns the state's product with some of the gates' columns, plus bias."""
         first, last = (gate * self.units for gate in gates)
         if len(dropped) > 1:
@@ -387,38 +381,22 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         bias = biases[1][:, first:last]
         return lambda state: product(state) + bias
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         del config["cell"]
         return {
             **config,
             "units": self.units,
-            "activation": keras.activations.serialize(self.activation),
             "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": keras.initializers.serialize(
-                self.recurrent_initializer
-            ),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
-            "recurrent_regularizer": keras.regularizers.serialize(
-                self.recurrent_regularizer
-            ),
-            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
             "activity_regularizer": keras.regularizers.serialize(
                 self.activity_regularizer
             ),
-            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
-            "recurrent_constraint": keras.constraints.serialize(
-                self.recurrent_constraint
-            ),
-            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
             "dropout": self.dropout,
             "recurrent_dropout": self.recurrent_dropout,
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
+    def from_config(cls, config: Config) -> Self:
         return cls(**config)
 
 
@@ -431,14 +409,14 @@ class _Cell:
         self.state_size = [units] * num_states
         self.output_size = units
 
-    def call(self, inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
+    def call(self, inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         step = current_call().recurrent_step
         assert step is not None
         return step(inputs, states)
 
     __call__ = call
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {}
 
 
@@ -448,10 +426,10 @@ class _SampleFold:
     def __init__(self, count: int | Tensor):
         self._count = count
 
-    def split(self, tensor: Tensor) -> Any:
+    def split(self, tensor: Tensor) -> Tensor:
         return split_leading(tensor, self._count)
 
-    def merge(self, tensor: Tensor, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
         return merge_leading(tensor)
 
 

@@ -1,28 +1,30 @@
 """The separable convolution: depthwise, then pointwise."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from typing import Any
 
 import keras
 
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Initializer,
     Regularizer,
     Tensor,
 )
-from tfbbb.bayes.estimators import Estimator
-from tfbbb.bayes.posteriors import Posterior
-from tfbbb.bayes.priors import Prior
-from tfbbb.layers.conv2d_variational import Conv2DVariational
+from tfbbb.layers.conv_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
-from tfbbb.layers.defaults import (
+from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
+from tfbbb.layers.variational import (
     DEFAULT_BIAS_PRIOR,
     DEFAULT_POSTERIOR,
     DEFAULT_PRIOR,
+    EstimatorLike,
+    PosteriorLike,
+    PriorLike,
 )
-from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -109,25 +111,11 @@ class SeparableConv2DVariational(keras.Layer):
         pointwise_constraint: Constraint = None,
         bias_constraint: Constraint = None,
         *,
-        posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_PRIOR,
-        bias_posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        bias_prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_BIAS_PRIOR,
-        estimator: str | Mapping[str, Any] | Estimator = "auto",
+        posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        prior: PriorLike = DEFAULT_PRIOR,
+        bias_posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        bias_prior: PriorLike = DEFAULT_BIAS_PRIOR,
+        estimator: EstimatorLike = "auto",
         kl_weight: float | None = None,
         members: int = 1,
         seed: int | None = None,
@@ -193,7 +181,7 @@ class SeparableConv2DVariational(keras.Layer):
         between = self.depthwise.compute_output_shape(input_shape)
         return self.pointwise.compute_output_shape(between)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         pointwise = self.pointwise.get_config()
         for part in ("initializer", "regularizer", "constraint"):
             pointwise[f"pointwise_{part}"] = pointwise.pop(f"kernel_{part}")

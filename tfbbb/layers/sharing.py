@@ -1,15 +1,13 @@
 """Counts the calls of a layer in one pass of a model."""
 
+from __future__ import annotations
+
 import itertools
 import zlib
 
 import keras
 
-from tfbbb.base.private_apis import (
-    graph_of,
-    nodes_by_depth,
-    sublayers,
-)
+from tfbbb.base.private_apis import graph_of, nodes_by_depth, sublayers
 
 
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:

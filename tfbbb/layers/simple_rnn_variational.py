@@ -1,16 +1,12 @@
 """The fully connected recurrent layer."""
 
-from typing import Any, Unpack
+from __future__ import annotations
+
+from typing import Unpack
 
 import keras
 
-from tfbbb.base.types import (
-    Activation,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.layers.recurrent_variational import (
     RecurrentVariationalLayer,
     RecurrentVariationalOptions,
@@ -144,6 +140,6 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
 
     def step_from_sum(
         self, pre_activations: Tensor, states: list[Tensor]
-    ) -> tuple[Any, list[Any]]:
+    ) -> tuple[Tensor, list[Tensor]]:
         output = self.activation(pre_activations)
         return output, [output]

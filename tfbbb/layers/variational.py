@@ -1,12 +1,15 @@
 """The base class of variational layers: weights, objective, noise, configuration."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import math
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypedDict
+from types import ModuleType
+from typing import Any, TypeAlias, TypedDict
 
 import keras
 import numpy as np
@@ -25,45 +28,50 @@ from tfbbb.base.private_apis import (
     unlocked,
     untrack_variables,
 )
+from tfbbb.base.strategy import constructor_signature
 from tfbbb.base.types import (
+    Config,
     Constraint,
+    Distribution,
+    DType,
     Initializer,
     Regularizer,
     Shape,
     Tensor,
 )
-from tfbbb.bayes import (
-    estimators,
-    posteriors,
-    priors,
-)
+from tfbbb.bayes import estimators, posteriors, priors
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.bayes.estimators import Estimator
-from tfbbb.bayes.posteriors import Posterior
-from tfbbb.bayes.priors import Prior
+from tfbbb.bayes.posteriors import MeanFieldNormal, Posterior
+from tfbbb.bayes.priors import Normal, Prior
 from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.layers.defaults import (
-    DEFAULT_BIAS_PRIOR,
-    DEFAULT_POSTERIOR,
-    DEFAULT_PRIOR,
-)
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
+
+PosteriorLike: TypeAlias = "str | Config | Callable[..., Distribution] | Posterior"
+PriorLike: TypeAlias = "str | Config | Distribution | Prior | None"
+EstimatorLike: TypeAlias = "str | Config | Estimator"
+# What a layer has by default, for kernels and biases: chosen by the study of
+# `benchmarks/README.md`, "Default layers". A saved layer states its own, so a
+# change here changes only new layers.
+DEFAULT_POSTERIOR = MeanFieldNormal(initial_scale=0.02)
+DEFAULT_PRIOR = Normal(scale=0.5)
+DEFAULT_BIAS_PRIOR = Normal(scale=1.0)
 
 
 class VariationalOptions(TypedDict, total=False):
     """The options that all variational layers share: see `VariationalLayer`."""
 
-    posterior: Any
-    prior: Any
-    bias_posterior: Any
-    bias_prior: Any
-    estimator: Any
+    posterior: PosteriorLike
+    prior: PriorLike
+    bias_posterior: PosteriorLike
+    bias_prior: PriorLike
+    estimator: EstimatorLike
     kl_weight: float | None
     members: int
     seed: int | None
     name: str | None
-    dtype: Any
+    dtype: DType | keras.DTypePolicy
     trainable: bool
 
 
@@ -85,8 +93,8 @@ class VariationalLayer(keras.Layer):
 
     Args:
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. `defaults.py` has
-            the default of both, for kernels and biases.
+        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The defaults are
+            `DEFAULT_POSTERIOR` and `DEFAULT_PRIOR` of this module.
         bias_posterior: q of the bias.
         bias_prior: p of the bias.
         estimator: How noise reaches the output: a name such as `"auto"`, `"local"`,
@@ -98,28 +106,19 @@ class VariationalLayer(keras.Layer):
         seed: Integer that fixes the noise of training.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # `help` lists the arguments, those of this class too.
+        cls.__signature__ = constructor_signature(cls, VariationalLayer.__init__)
+
     def __init__(
         self,
         *,
-        posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_PRIOR,
-        bias_posterior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Posterior = DEFAULT_POSTERIOR,
-        bias_prior: str
-        | Mapping[str, Any]
-        | Callable[..., Any]
-        | Prior
-        | None = DEFAULT_BIAS_PRIOR,
-        estimator: str | Mapping[str, Any] | Estimator = "auto",
+        posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        prior: PriorLike = DEFAULT_PRIOR,
+        bias_posterior: PosteriorLike = DEFAULT_POSTERIOR,
+        bias_prior: PriorLike = DEFAULT_BIAS_PRIOR,
+        estimator: EstimatorLike = "auto",
         kl_weight: float | None = None,
         members: int = 1,
         seed: int | None = None,
@@ -135,6 +134,7 @@ class VariationalLayer(keras.Layer):
         self.seed = seed
         self._given_kl_weight = _checked_kl_weight(kl_weight)
         self._check_strategies()
+        self._objects: tuple[str, ...] = ()
         # TensorFlow compiles the kernel that makes a variable for each new name.
         self._seed_generator = keras.random.SeedGenerator(seed, name="seed_generator")
         # TensorFlow saves variables that are attributes: checkpoints, SavedModels.
@@ -158,6 +158,16 @@ class VariationalLayer(keras.Layer):
             families.append(self.bias_posterior)
         estimators.check(self.estimator, self, families)
         self.estimator = self.estimator.resolve(families)
+
+    def set_objects(self, **given: object) -> None:
+        """Sets attributes that Keras resolves by name, and adds them to the config.
+
+        The end of a name is its kind: an activation, initializer, regularizer or
+        constraint.
+        """
+        for name, value in given.items():
+            setattr(self, name, _of_kind(name).get(value))
+        self._objects = (*self._objects, *given)
 
     def can_use(self, estimator: estimators.Estimator) -> bool:
         """Whether this kind of layer can be trained by the estimator."""
@@ -336,11 +346,11 @@ class VariationalLayer(keras.Layer):
         return self._step.kl
 
     @property
-    def step_draws(self) -> dict[str, Any] | None:
+    def step_draws(self) -> dict[str, Tensor] | None:
         """Weights that were drawn without a gradient in the latest call, or None."""
         return self._step.draws
 
-    def keep_for_score(self, draws: dict[str, Any]) -> None:
+    def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
         self._step.draws = draws
 
@@ -409,7 +419,7 @@ class VariationalLayer(keras.Layer):
         return seed
 
     @property
-    def _step(self) -> "_Step":
+    def _step(self) -> _Step:
         # Each replica of a strategy calls the layer in its own thread.
         return self._steps.setdefault(_replica(), _Step())
 
@@ -425,7 +435,7 @@ class VariationalLayer(keras.Layer):
                 stack.enter_context(weight.read_once())
             yield
 
-    def count_kl(self, draws: dict[str, Any], training: bool | None) -> None:
+    def count_kl(self, draws: dict[str, Tensor], training: bool | None) -> None:
         """Adds the KL divergence to the losses, once per step.
 
         Args:
@@ -488,21 +498,28 @@ class VariationalLayer(keras.Layer):
             f"Received: {type(self).__name__}"
         )
 
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        config.update(
-            {
-                "posterior": posteriors.serialize(self.posterior),
-                "prior": priors.serialize(self.prior),
-                "bias_posterior": posteriors.serialize(self.bias_posterior),
-                "bias_prior": priors.serialize(self.bias_prior),
-                "estimator": estimators.serialize(self.estimator),
-                "kl_weight": self._given_kl_weight,
-                "members": self.members,
-                "seed": self.seed,
-            }
-        )
-        return config
+    def get_config(self) -> Config:
+        objects = {
+            name: _of_kind(name).serialize(getattr(self, name))
+            for name in self._objects
+        }
+        return {
+            **super().get_config(),
+            "posterior": posteriors.serialize(self.posterior),
+            "prior": priors.serialize(self.prior),
+            "bias_posterior": posteriors.serialize(self.bias_posterior),
+            "bias_prior": priors.serialize(self.bias_prior),
+            "estimator": estimators.serialize(self.estimator),
+            "kl_weight": self._given_kl_weight,
+            "members": self.members,
+            "seed": self.seed,
+            **objects,
+        }
+
+
+def _of_kind(name: str) -> ModuleType:
+    """Returns the module of Keras that resolves an argument of this name."""
+    return getattr(keras, f"{name.rpartition('_')[2]}s")
 
 
 class _Step:
@@ -515,7 +532,7 @@ class _Step:
         self.places: dict[tuple[str, int], int] = {}
         self.kl: Any = None
         self.loss: Any = None
-        self.draws: dict[str, Any] | None = None
+        self.draws: dict[str, Tensor] | None = None
 
 
 # By the object of a step's outermost call: its graph, and the seed of the first layer.
@@ -532,7 +549,7 @@ def _seed_of_all_layers(step: _Step) -> Tensor:
     return known[1]
 
 
-def _current_graph() -> Any:
+def _current_graph() -> Tensor:
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 

@@ -105,7 +105,7 @@ def _check_layers(model: ModelSpec) -> None:
             continue
         for posterior in (layer.posterior, layer.bias_posterior):
             assert posterior is not None
-            if not posterior.has_density:
+            if not posterior.family.has_density:
                 raise SpecError(
                     f"The posterior '{posterior.name}' of the parent version has no "
                     "density, so it cannot become a prior."

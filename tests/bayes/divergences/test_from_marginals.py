@@ -6,11 +6,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 from scipy import integrate, optimize, stats
 
-from tests.variational_weights import (
-    finite_differences,
-    member_of,
-    variational_weight,
-)
+from tests.variational_weights import finite_differences, member_of, variational_weight
 from tfbbb import posteriors, priors
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
 

@@ -12,11 +12,7 @@ from scipy import special, stats
 from tests.repeated_calls import repeated
 from tests.variational_weights import member_of, variational_weight
 from tfbbb import BayesianModel, estimators, priors
-from tfbbb.bayes.divergences import (
-    closed_form_of,
-    is_log_ratio,
-    kl_divergence,
-)
+from tfbbb.bayes.divergences import closed_form_of, is_log_ratio, kl_divergence
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
 

@@ -5,11 +5,7 @@ import tensorflow_probability as tfp
 
 from tests.variational_weights import member_of, variational_weight
 from tfbbb import priors
-from tfbbb.bayes.divergences import (
-    closed_form_of,
-    is_log_ratio,
-    kl_divergence,
-)
+from tfbbb.bayes.divergences import closed_form_of, is_log_ratio, kl_divergence
 
 tfd = tfp.distributions
 KNOWN = [

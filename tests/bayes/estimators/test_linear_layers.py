@@ -120,6 +120,7 @@ def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):
     assert np.all(np.abs(found - covariance) < 5 * error + 1e-5)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", [n for n in CASES if "sums" not in n])
 def test_local_has_the_variance_that_q_implies_and_independent_positions(name):
     x = rows_of(name)
@@ -136,6 +137,7 @@ def test_local_has_the_variance_that_q_implies_and_independent_positions(name):
     assert np.all(np.abs(found - expected) < 5 * error + 1e-5)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_uncorrelated_under_flipout_and_share_weights_under_weight(name):
     x = rows_of(name)
@@ -186,6 +188,7 @@ def pooled_loss(name, estimator, num_draws=400):
     return repeated(draw, num_draws), np.array(exact)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "name",
     [

@@ -7,12 +7,7 @@ import tensorflow as tf
 
 import tfbbb
 from tests.repeated_calls import repeated
-from tfbbb.bayes.estimators import (
-    Flipout,
-    Local,
-    ScoreFunction,
-    Weight,
-)
+from tfbbb.bayes.estimators import Flipout, Local, ScoreFunction, Weight
 from tfbbb.layers import DenseVariational
 
 GENERATOR = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""A declaration and a module are all that a new posterior or likelihood needs."""
+"""A new posterior or likelihood needs one class with one decorator."""
 
 import json
 import subprocess

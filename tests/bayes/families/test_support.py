@@ -5,14 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from tests.bayes.likelihoods.test_contract import (
-    EVERY,
-    REGRESSIONS,
-    made,
-)
+from tests.bayes.likelihoods.test_contract import EVERY, REGRESSIONS, made
 from tfbbb import likelihoods
-from tfbbb.bayes.families.likelihoods import likelihood_support
 from tfbbb.bayes.families.support import Support
+from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.training.spec import JobSpec
 
 BOUNDS = [
@@ -109,8 +105,17 @@ def test_least_and_greatest_target_have_a_density(name, arguments):
 
 def test_supports_are_read_without_tensorflow():
     program = (
-        "import sys; from tfbbb.bayes.families.likelihoods import likelihood_support; "
+        "import sys; from tfbbb.bayes.likelihoods import likelihood_support; "
         "likelihood_support('beta', {'low': 1, 'high': 2}).least; "
         "sys.exit('tensorflow' in sys.modules or 'numpy' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_first_likelihood_of_a_program_is_a_layer():
+    program = (
+        "import sys; from tfbbb import likelihoods; assert 'keras' not in sys.modules; "
+        "found = likelihoods.Normal(scale=2.0); import keras; "
+        "assert isinstance(found, keras.Layer) and found.get_config()['scale'] == 2.0"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

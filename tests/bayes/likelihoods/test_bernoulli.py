@@ -98,10 +98,3 @@ def test_more_classes_are_refused():
     assert Bernoulli().num_outputs() == Bernoulli().num_outputs(2) == 1
     with pytest.raises(ValueError, match=r"two classes.*num_targets=3"):
         Bernoulli().num_outputs(3)
-
-
-def test_unordered_classes_have_no_distribution_function():
-    assert not Bernoulli.ordered
-    for method in ("cdf", "prob", "quantile"):
-        with pytest.raises(NotImplementedError, match="Bernoulli has no ordered"):
-            getattr(built(), method)([0.5], LOGITS)

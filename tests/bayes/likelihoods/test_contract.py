@@ -374,7 +374,7 @@ def test_only_the_first_adapt_sets_shift_and_scale(name, arguments):
             np.testing.assert_array_equal(variable, before[variable.name])
 
 
-@pytest.mark.parametrize("name", ["beta", "gamma", "laplace", "log_normal"])
+@pytest.mark.parametrize("name", ["beta", "gamma", "laplace", "log_normal", "normal"])
 def test_given_constants_are_not_learned(name):
     argument = "concentration" if name in ("beta", "gamma") else "scale"
     likelihood = built(name, {argument: 2.0})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from tfbbb.bayes.likelihoods import Normal, NormalMixture
+from tfbbb.bayes.likelihoods import NormalMixture
 
 GENERATOR = np.random.default_rng(0)
 TARGETS = np.array([2000.0, -3.0]) + np.array([50.0, 0.01]) * GENERATOR.normal(
@@ -78,22 +78,6 @@ def test_components_start_apart_with_mean_and_variance_of_the_targets(components
     )
     locations = likelihood.parameters(outputs)["loc"].numpy()[0, 0]
     assert len(set(locations)) == components
-
-
-def test_mixture_of_one_is_a_normal():
-    mixture, normal = built(1, 1), Normal(scale=20.0)
-    normal.build((None, 1))
-    normal.adapt(TARGETS[:, :1])
-    raw = np.log(np.expm1(20.0 / TARGETS[:, 0].std() - 1e-4)) - np.log(np.expm1(1.0))
-    outputs = np.array([[0.3, 0.8, raw]])
-    np.testing.assert_allclose(
-        mixture.log_prob([[2010.0]], outputs),
-        normal.log_prob([[2010.0]], [[np.float64(0.8)]]),
-        rtol=1e-6,
-    )
-    np.testing.assert_allclose(
-        mixture.entropy(outputs), normal.entropy([[np.float64(0.8)]]), rtol=1e-6
-    )
 
 
 # Far apart, of very unequal width, and one within the other.

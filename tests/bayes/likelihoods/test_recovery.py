@@ -34,6 +34,7 @@ def linear_network(likelihood):
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("cls", "arguments"), kinds())
 def test_fit_recovers_the_distribution_of_simulated_targets(cls, arguments, tmp_path):
     generator = np.random.default_rng(1)

@@ -38,7 +38,7 @@ def linear_network(likelihood):
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fit_recovers_the_distribution_of_simulated_targets(kind, tmp_path):
     generator = np.random.default_rng(1)

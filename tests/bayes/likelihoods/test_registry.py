@@ -13,13 +13,6 @@ from tfbbb.bayes.likelihoods import (
 )
 
 
-def test_likelihoods_are_found_by_name():
-    assert type(likelihoods.get("normal")) is Normal
-    assert type(likelihoods.get("categorical")) is Categorical
-    assert type(likelihoods.get("student_t")) is StudentT
-    assert {"student_t", "categorical", "normal"} <= set(likelihoods.names())
-
-
 def test_get_returns_an_object_unchanged():
     likelihood = Normal(scale=2.0)
     assert likelihoods.get(likelihood) is likelihood

@@ -60,6 +60,7 @@ def covariance_of(weight):
             return np.kron(*(root @ root.T for root in roots))
 
 
+@pytest.mark.few(12)
 @families
 @shapes
 def test_draws_have_the_mean_and_the_covariance_of_q(family, shape):
@@ -148,21 +149,6 @@ def test_all_parameters_have_gradients_of_draws_and_of_log_prob(family):
 @families
 def test_serialized_families_come_back_equal(family):
     assert posteriors.get(posteriors.serialize(family)) == family
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("full_covariance_normal", posteriors.FullCovarianceNormal()),
-        ("low_rank_normal", posteriors.LowRankNormal(rank=2)),
-        ("matrix_normal", posteriors.MatrixNormal("diagonal")),
-        ("mean_field_normal", posteriors.MeanFieldNormal()),
-        ("point", posteriors.Point()),
-        ("rank_1", posteriors.Rank1()),
-    ],
-)
-def test_families_resolve_by_name(name, family):
-    assert posteriors.get(name) == family
 
 
 def test_unknown_families_are_refused_with_the_list_of_names():

@@ -1,4 +1,4 @@
-"""What every declared posterior says of itself is true of its draws."""
+"""What every posterior with a name says of itself is true of its draws."""
 
 import keras
 import numpy as np

@@ -100,7 +100,7 @@ def test_layer_trains_with_it_and_is_saved(tmp_path):
         3, prior=priors.CorrelatedNormal(OF_UNITS), bias_prior="correlated_normal"
     )
     model = tfbbb.BayesianModel(inputs, layer(inputs))
-    model.compile()
+    model.compile(run_eagerly=True)
     model.fit(np.ones((8, 4)), np.eye(8, 3), verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")

@@ -14,7 +14,7 @@ from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
-from tfbbb.bayes.families.likelihoods import likelihood_support
+from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export.manifest import (
     MANIFEST_PATH,
     Feature,

@@ -6,8 +6,6 @@ import keras
 import pytest
 
 from tfbbb import estimators, kl_schedules, likelihoods, posteriors, priors
-from tfbbb.base.strategy import DeclaredClasses
-from tfbbb.bayes.families.posteriors import POSTERIORS, PosteriorFamily
 from tfbbb.layers import DenseVariational
 from tfbbb.training.spec import families
 from tfbbb.training.spec.families import OneOf, PosteriorPart
@@ -25,10 +23,6 @@ KINDS = {
 NOT_ASKED = {"kwargs", "members", "num_classes", "ignore_class"}
 
 
-def registered(module):
-    return DeclaredClasses(dict.fromkeys(module.names(), object), module.__name__)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_names_of_a_spec_are_those_of_the_registry(kind):
     module, declared = KINDS[kind]
@@ -42,7 +36,7 @@ def test_options_are_the_arguments_of_the_family_with_its_defaults(kind):
     for name, part in declared.parts.items():
         if name == "none":
             continue
-        arguments = inspect.signature(registered(module)[name]).parameters
+        arguments = inspect.signature(module.registry.classes[name]).parameters
         expected = {
             key: value.default
             for key, value in arguments.items()
@@ -57,14 +51,6 @@ def test_options_are_the_arguments_of_the_family_with_its_defaults(kind):
         assert options == expected, name
 
 
-@pytest.mark.parametrize("kind", ["posterior", "prior", "estimator", "likelihood"])
-def test_class_and_spec_inherit_one_declaration(kind):
-    module, declared = KINDS[kind]
-    for name in module.names():
-        declaration = declared.parts[name].__bases__[0]
-        assert issubclass(registered(module)[name], declaration), name
-
-
 def test_every_activation_is_one_of_keras():
     for name in get_args(Activation):
         assert callable(keras.activations.get(name))
@@ -77,17 +63,13 @@ def cases(declared, *others):
     ]
 
 
-def made(module, part):
-    return registered(module)[part.name](**part.options())
-
-
 def test_posteriors_and_estimators_go_together_as_in_the_layers():
     full = families.posteriors.make("matrix_normal", covariance="full")
     for posterior, estimator in product(
         cases(families.posteriors, full), cases(families.estimators)
     ):
-        assert estimator.can_serve(posterior) == accepts(
-            posterior=made(posteriors, posterior), estimator=made(estimators, estimator)
+        assert estimator.make().can_serve(posterior.make()) == accepts(
+            posterior=posterior.make(), estimator=estimator.make()
         ), (posterior, estimator)
 
 
@@ -96,12 +78,12 @@ def test_posteriors_and_priors_go_together_as_in_the_layers():
     for posterior, prior in product(
         cases(families.posteriors), cases(families.priors, bounded)
     ):
-        assert posterior.has_optimum(prior) == accepts(
-            posterior=made(posteriors, posterior), prior=made(priors, prior)
+        assert posterior.make().has_optimum(prior) == accepts(
+            posterior=posterior.make(), prior=prior.make()
         ), (posterior, prior)
     for posterior in cases(families.posteriors):
-        assert posterior.has_optimum(None) == accepts(
-            posterior=made(posteriors, posterior), prior=None
+        assert posterior.make().has_optimum(None) == accepts(
+            posterior=posterior.make(), prior=None
         ), posterior
 
 
@@ -109,18 +91,17 @@ def test_posteriors_and_priors_go_together_as_in_the_layers():
 def test_posteriors_count_the_parameters_of_a_layer(inputs):
     full = families.posteriors.make("matrix_normal", covariance="full")
     for part in cases(families.posteriors, full):
-        layer = DenseVariational(3, use_bias=False, posterior=made(posteriors, part))
+        layer = DenseVariational(3, use_bias=False, posterior=part.make())
         layer.build((None, inputs))
         expected = sum(v.numpy().size for v in layer.kernel.variables.values())
-        assert part.num_parameters((inputs, 3)) == expected, part
         assert layer.kernel.posterior.num_parameters((inputs, 3)) == expected, part
 
 
 def test_a_posterior_that_counts_nothing_is_no_point():
-    class Unknown(PosteriorFamily):
+    class Unknown(posteriors.Posterior):
         """A family that does not count its parameters."""
 
-    declared = OneOf(PosteriorPart, {**POSTERIORS, "unknown": Unknown})
+    declared = OneOf(PosteriorPart, {"unknown": Unknown}, {"unknown": "A family."})
     model = ModelSpec.model_construct(posterior=declared.make("unknown"))
     with pytest.raises(NotImplementedError, match="must implement `num_parameters`"):
         model.check_size((5,), num_features=3, num_outputs=1)
@@ -131,7 +112,7 @@ def test_packages_export_every_declared_class(kind):
     module, _ = KINDS[kind]
     package = module.__name__
     for name in module.names():
-        exported = name.title().replace("_", "")
+        exported = module.registry.classes[name].__name__
         assert exported in set(module.__all__) & vars(module).keys(), (
             f"add `from {package}.{name} import {exported}` to "
             f"{package.replace('.', '/')}/__init__.py, and {exported!r} to its "

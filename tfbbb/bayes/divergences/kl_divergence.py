@@ -2,15 +2,14 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.priors import Prior
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 Covers = Callable[[VariationalWeight], bool]
-ClosedForm = Callable[[VariationalWeight], Any]
-Estimate = Callable[[VariationalWeight, Any], Any]
+ClosedForm = Callable[[VariationalWeight], Tensor]
+Estimate = Callable[[VariationalWeight, Tensor], Tensor]
 Families = type | tuple[type, ...]
 
 _CLOSED_FORMS: dict[tuple[type, type], tuple[ClosedForm, Covers]] = {}
@@ -81,7 +80,7 @@ def is_log_ratio(weight: VariationalWeight) -> bool:
     return closed_form_of(weight) is None and pair not in _ESTIMATES
 
 
-def kl_divergence(weight: VariationalWeight, draw: Any) -> Tensor:
+def kl_divergence(weight: VariationalWeight, draw: Callable[[], Tensor]) -> Tensor:
     """Returns KL(q(w) || p(w)) in nats, summed over the weights.
 
     Uses the closed form if one is registered, else the unbiased one-draw estimate
@@ -113,5 +112,5 @@ def _as_tuple(families: Families) -> tuple[type, ...]:
     return families if isinstance(families, tuple) else (families,)
 
 
-def _log_ratio(weight: VariationalWeight, weights: Any) -> Tensor:
+def _log_ratio(weight: VariationalWeight, weights: Tensor) -> Tensor:
     return weight.log_prob(weights) - weight.prior_log_prob(weights)

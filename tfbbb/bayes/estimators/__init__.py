@@ -2,25 +2,26 @@
 
 from collections.abc import Sequence
 
-import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.base.strategy import DeclaredClasses, Registry
 from tfbbb.base.texts import snake_case
 from tfbbb.bayes.estimators.auto import Auto
-from tfbbb.bayes.estimators.estimator import EstimatedLayer, Estimator
+from tfbbb.bayes.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    register,
+    registry,
+)
 from tfbbb.bayes.estimators.flipout import Flipout
 from tfbbb.bayes.estimators.local import Local
 from tfbbb.bayes.estimators.score_function import ScoreFunction
 from tfbbb.bayes.estimators.weight import Weight
-from tfbbb.bayes.families.estimators import ESTIMATORS
 from tfbbb.bayes.posteriors import Posterior
 
-_registry = Registry(Estimator, DeclaredClasses(ESTIMATORS, __name__))
 names, get, make, serialize, deserialize = (
-    _registry.names,
-    _registry.get,
-    _registry.make,
-    _registry.serialize,
-    _registry.deserialize,
+    registry.names,
+    registry.get,
+    registry.make,
+    registry.serialize,
+    registry.deserialize,
 )
 
 
@@ -58,5 +59,7 @@ __all__ = [
     "get",
     "make",
     "names",
+    "register",
+    "registry",
     "serialize",
 ]

@@ -1,9 +1,8 @@
 """The default estimator: the exact one with the lowest gradient variance."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-import keras
+from collections.abc import Sequence
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
@@ -11,17 +10,17 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    register,
 )
 from tfbbb.bayes.estimators.flipout import Flipout
 from tfbbb.bayes.estimators.local import Local
 from tfbbb.bayes.estimators.score_function import ScoreFunction
 from tfbbb.bayes.estimators.weight import Weight
-from tfbbb.bayes.families.estimators import AutoEstimator
 from tfbbb.bayes.posteriors import Posterior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Auto(AutoEstimator, Estimator):
+@register("auto", "The exact estimator of least variance: the default.")
+class Auto(Estimator):
     """Takes `local` if it is exact, else `flipout`, `weight` or `score_function`.
 
     The chosen estimator can always train the posterior: if draws have no gradient it is
@@ -64,10 +63,10 @@ class Auto(AutoEstimator, Estimator):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         return self.choose(layer, len(inputs.shape))(layer, inputs)
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         return self.choose_of_weights(layer).draw_kernels(layer, rows)

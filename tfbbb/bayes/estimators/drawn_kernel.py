@@ -1,10 +1,11 @@
 """Kernels drawn from q, which may differ between the rows of a batch."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
-from keras import ops
-
+from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
 
 
@@ -27,7 +28,7 @@ class DrawnKernel(Protocol):
     def product(self, inputs: Tensor) -> Tensor:
         """Returns `inputs_n @ kernel_n` for every row n."""
 
-    def columns(self, first: int, last: int) -> "DrawnKernel":
+    def columns(self, first: int, last: int) -> DrawnKernel:
         """Returns the kernel of the output units `first` to `last` alone."""
 
 
@@ -57,7 +58,7 @@ class GroupedKernel:
         self,
         values: ArrayLike,
         layout: GroupLayout,
-        linear: Callable[[Any, Any], Any] = matmul,
+        linear: Callable[[Tensor, Tensor], Tensor] = matmul,
     ):
         self.values = values
         self.layout = layout
@@ -67,7 +68,7 @@ class GroupedKernel:
         outputs = self.linear(self.layout.split(inputs), self.values)
         return self.layout.merge(outputs, ops.shape(inputs)[0])
 
-    def columns(self, first: int, last: int) -> "GroupedKernel":
+    def columns(self, first: int, last: int) -> GroupedKernel:
         return GroupedKernel(self.values[..., first:last], self.layout, self.linear)
 
 
@@ -102,7 +103,7 @@ class FlippedKernel:
             _for_all_positions(self.output_signs, rank),
         )
 
-    def columns(self, first: int, last: int) -> "FlippedKernel":
+    def columns(self, first: int, last: int) -> FlippedKernel:
         return FlippedKernel(
             self.mean.columns(first, last),
             self.delta.columns(first, last),

@@ -1,15 +1,21 @@
 """The base class of estimators."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Annotated, Protocol
+
+from pydantic import Field
 
 from tfbbb.base.batch_layout import BatchLayout
-from tfbbb.base.strategy import Strategy
+from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
-from tfbbb.bayes.families.estimators import EstimatorFamily
+from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors import Posterior
 from tfbbb.bayes.variational_weight import VariationalWeight
+
+_DRAWS = "Number of draws in a training step."
+NumSamples = Annotated[Integer, Field(ge=1, le=64, description=_DRAWS)]
+TwoSamples = Annotated[Integer, Field(ge=2, le=64, description=_DRAWS)]
 
 
 class EstimatedLayer(Protocol):
@@ -26,7 +32,7 @@ class EstimatedLayer(Protocol):
     def variational_weights(self) -> list[VariationalWeight]: ...
 
     @property
-    def step_draws(self) -> dict[str, Any] | None: ...
+    def step_draws(self) -> dict[str, Tensor] | None: ...
 
     def can_use(self, estimator: "Estimator") -> bool:
         """Whether this kind of layer can be trained by the estimator."""
@@ -37,7 +43,7 @@ class EstimatedLayer(Protocol):
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise."""
 
-    def keep_for_score(self, draws: dict[str, Any]) -> None:
+    def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
 
 
@@ -72,7 +78,7 @@ class LinearLayer(EstimatedLayer, Protocol):
         """Returns how often the model now being called calls this layer."""
 
 
-class Estimator(EstimatorFamily, Strategy):
+class Estimator(Strategy):
     """Draws a layer's pre-activations so that their gradient estimates the ELBO's.
 
     Attributes:
@@ -82,6 +88,10 @@ class Estimator(EstimatorFamily, Strategy):
     """
 
     num_samples: int = 1
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        """Whether the estimator can train this family."""
+        return True
 
     def serves(self, layer: EstimatedLayer, posteriors: Sequence[Posterior]) -> bool:
         """Whether the estimator can train this layer with these posteriors."""
@@ -97,7 +107,7 @@ class Estimator(EstimatorFamily, Strategy):
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Draws one batch of pre-activations.
 
         Args:
@@ -112,7 +122,7 @@ class Estimator(EstimatorFamily, Strategy):
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         """Draws all weights of a layer once, for any number of uses.
 
         Every weight becomes the kernel of a matrix product, [in, out]: a weight of rank
@@ -128,6 +138,10 @@ class Estimator(EstimatorFamily, Strategy):
             that were drawn for them, by name, [draws, *shape].
         """
         raise NotImplementedError
+
+
+registry = Registry(Estimator, package="tfbbb.estimators")
+register = registry.register
 
 
 def validate_num_samples(num_samples: int, at_least: int = 1) -> int:

@@ -1,12 +1,10 @@
 """Flipout: weights for each row, uncorrelated between rows, from one draw."""
 
-from typing import Any
-
-import keras
-from keras import ops
+from __future__ import annotations
 
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
+from tfbbb.base.lazy import ops
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators.drawn_kernel import (
     DrawnKernel,
@@ -18,15 +16,19 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    NumSamples,
+    register,
     validate_num_samples,
 )
 from tfbbb.bayes.estimators.weight import affine, as_matrix
-from tfbbb.bayes.families.estimators import FlipoutEstimator
+from tfbbb.bayes.posteriors.posterior import Posterior
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Flipout(FlipoutEstimator, Estimator):
+@register(
+    "flipout", "Shares one perturbation of the weights, with random signs for each row."
+)
+class Flipout(Estimator):
     """One perturbation of the kernel, with random signs for every row.
 
     `output_n = x_n @ mean + ((x_n * s_n) @ delta) * r_n`
@@ -45,12 +47,15 @@ class Flipout(FlipoutEstimator, Estimator):
         num_samples: Number of draws of `delta` in a training step, as for `Weight`.
     """
 
-    def __init__(self, num_samples: int = 1):
+    def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.symmetric and posterior.factorised
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         inputs = layer.cast_inputs(inputs)
         draw = _Draw(layer, ops.shape(inputs)[0])
         mean_bias = None if layer.bias is None else draw.mean(layer.bias)
@@ -77,7 +82,7 @@ class Flipout(FlipoutEstimator, Estimator):
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         draw = _Draw(layer, rows)
         kernels: dict[str, DrawnKernel] = {}
         for weight in layer.variational_weights:
@@ -121,7 +126,7 @@ class _Draw:
         seed = self._layer.noise_seed(place, shared=True)
         return noise.signs(seed, (self._rows, *shape), self._layer.compute_dtype)
 
-    def weights(self) -> dict[str, Any]:
+    def weights(self) -> dict[str, Tensor]:
         """Returns w itself by name, [groups, *shape], float32."""
         return {
             weight.name: weight.draw_from(self._noise[weight.name])

@@ -1,25 +1,26 @@
 """The local reparameterisation: noise on pre-activations, not on weights."""
 
-from typing import Any
-
-import keras
-import tensorflow as tf
-from keras import ops
+from __future__ import annotations
 
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
+from tfbbb.base.lazy import ops, tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.estimators.estimator import (
     Estimator,
     LinearLayer,
+    NumSamples,
+    register,
     validate_num_samples,
 )
-from tfbbb.bayes.families.estimators import LocalEstimator
+from tfbbb.bayes.posteriors.posterior import Posterior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Local(LocalEstimator, Estimator):
+@register(
+    "local", "Draws pre-activations; for weights that are independent normals under q."
+)
+class Local(Estimator):
     """Draws pre-activations from their own distribution (Kingma et al. 2015).
 
     For independent normal weights, a pre-activation of the row x is
@@ -44,12 +45,15 @@ class Local(LocalEstimator, Estimator):
             `tfbbb.BayesianModel`.
     """
 
-    def __init__(self, num_samples: int = 1):
+    def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.factorised
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         layout = BatchLayout(layer.members)
         mean, variance = pre_activation_moments(
             layer, layout.split(inputs), weight_moments(layer)
@@ -60,13 +64,13 @@ class Local(LocalEstimator, Estimator):
         return layout.merge(outputs, ops.shape(inputs)[0]), {}
 
 
-def weight_moments(layer: LinearLayer) -> dict[str, Any]:
+def weight_moments(layer: LinearLayer) -> dict[str, Tensor]:
     """Returns mean and variance of a layer's weights, in the dtype it computes in.
 
     The keys are `mean` and `variance`, and with a bias `bias_mean` and `bias_variance`.
     """
 
-    def cast(values: ArrayLike) -> Any:
+    def cast(values: ArrayLike) -> Tensor:
         return ops.cast(values, layer.compute_dtype)
 
     moments = {
@@ -80,8 +84,8 @@ def weight_moments(layer: LinearLayer) -> dict[str, Any]:
 
 
 def pre_activation_moments(
-    layer: LinearLayer, inputs: Tensor, moments: dict[str, Any]
-) -> tuple[Any, Any]:
+    layer: LinearLayer, inputs: Tensor, moments: dict[str, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Returns mean and variance of a layer's pre-activations under q.
 
     Args:
@@ -109,9 +113,12 @@ def _scale(layer: LinearLayer) -> int:
     return layer.kernel.fan_in if layer.compute_dtype == "float16" else 1
 
 
-@custom_gradient
 def _safe_sqrt(variance: Tensor) -> Tensor:
     # The square root has an infinite slope at 0 (a row of zeros without a bias), which
     # would make the gradient NaN: use the slope 0 there.
-    root = tf.sqrt(variance)
-    return root, lambda gradient: tf.math.divide_no_nan(0.5 * gradient, root)
+    @custom_gradient
+    def safe_sqrt(variance: Tensor) -> Tensor:
+        root = tf.sqrt(variance)
+        return root, lambda gradient: tf.math.divide_no_nan(0.5 * gradient, root)
+
+    return safe_sqrt(variance)

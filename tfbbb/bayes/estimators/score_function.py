@@ -1,12 +1,11 @@
 """The score-function estimator, for draws without a gradient."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-import keras
-import tensorflow as tf
+from collections.abc import Sequence
 
 from tfbbb.base.call_context import current_call
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.divergences import is_log_ratio
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
@@ -14,18 +13,18 @@ from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    TwoSamples,
+    register,
     validate_num_samples,
 )
-from tfbbb.bayes.estimators.weight import (
-    drawn_weights,
-    grouped_kernels,
-    with_weights,
+from tfbbb.bayes.estimators.weight import drawn_weights, grouped_kernels, with_weights
+from tfbbb.bayes.posteriors.posterior import Posterior
+
+
+@register(
+    "score_function", "Needs no gradient of the draws, but has a much larger variance."
 )
-from tfbbb.bayes.families.estimators import ScoreFunctionEstimator
-
-
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class ScoreFunction(ScoreFunctionEstimator, Estimator):
+class ScoreFunction(Estimator):
     """Weights each draw's score by its loss (Williams 1992; Ranganath et al. 2014).
 
     `grad E_q[L(w)] = E_q[(L(w) - b) grad log q(w)]`
@@ -47,23 +46,26 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
         num_samples: Number K of draws in a training step, at least 2.
     """
 
-    def __init__(self, num_samples: int = 2):
+    def __init__(self, num_samples: TwoSamples = 2):
         self.num_samples = validate_num_samples(num_samples, at_least=2)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.has_density
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         draws = scored_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         draws = scored_weights(layer)
         return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
 
-def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
+def scored_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
     """Returns this step's draws without a gradient; the layer keeps them for the score.
 
     Raises:
@@ -80,7 +82,7 @@ def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
     return draws
 
 
-def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
+def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Tensor, Tensor] | None:
     """Returns log q of this step's draws, and the loss that depends on them.
 
     Returns:
@@ -98,7 +100,7 @@ def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
     return sum(log_probs), sum(depending)
 
 
-def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
+def score_function_term(losses: Tensor, log_prob: Tensor, num_samples: int) -> Tensor:
     """Returns 0, with the gradient of the expected loss in the parameters of q.
 
     The control variate of a draw is the mean loss of the member's other draws.
@@ -115,7 +117,9 @@ def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
     return term - tf.stop_gradient(term)
 
 
-def _layer_score(layer: EstimatedLayer, draws: dict[str, Any]) -> tuple[Any, Any]:
+def _layer_score(
+    layer: EstimatedLayer, draws: dict[str, Tensor]
+) -> tuple[Tensor, Tensor]:
     """Returns log q of the draws, and the part of the loss that depends on them.
 
     Args:

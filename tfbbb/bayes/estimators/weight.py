@@ -1,29 +1,26 @@
 """One draw of the weights per step, for all rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
 
-import keras
-from keras import ops
-
+from tfbbb.base.lazy import ops
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.estimators.drawn_kernel import (
-    DrawnKernel,
-    GroupedKernel,
-    GroupLayout,
-)
+from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel, GroupLayout
 from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
+    NumSamples,
+    register,
     validate_num_samples,
 )
-from tfbbb.bayes.families.estimators import WeightEstimator
+from tfbbb.bayes.posteriors.posterior import Posterior
 from tfbbb.bayes.variational_weight import VariationalWeight
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Weight(WeightEstimator, Estimator):
+@register("weight", "Draws one matrix of weights for all rows of a step; for any q.")
+class Weight(Estimator):
     """Draws one kernel and bias per step (Blundell et al. 2015, section 3.2).
 
     `w = mean + sigma * eps`, `eps ~ N(0, 1)`, the same for every row of the batch and
@@ -42,23 +39,26 @@ class Weight(WeightEstimator, Estimator):
             draws.
     """
 
-    def __init__(self, num_samples: int = 1):
+    def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.reparameterised
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         draws = drawn_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
-    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
         draws = drawn_weights(layer)
         return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
 
-def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
+def drawn_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
     """Returns this step's draws of every weight of a layer, by name, float32.
 
     [members * samples, *shape], without the leading axis for a single draw.
@@ -70,7 +70,9 @@ def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
     }
 
 
-def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> Tensor:
+def with_weights(
+    layer: LinearLayer, inputs: Tensor, draws: dict[str, Tensor]
+) -> Tensor:
     """Returns the pre-activations that a layer computes with drawn weights."""
     dtype = layer.compute_dtype
     bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
@@ -80,7 +82,7 @@ def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> T
     return kernel.product(layer.cast_inputs(inputs))
 
 
-def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
+def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
     """Returns `linear(inputs, kernel) + bias` as a function of inputs and kernel."""
 
     def linear_and_bias(inputs: Tensor, kernel: Tensor) -> Tensor:
@@ -93,7 +95,7 @@ def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
 
 
 def grouped_kernels(
-    layer: EstimatedLayer, draws: dict[str, Any], layout: GroupLayout
+    layer: EstimatedLayer, draws: dict[str, Tensor], layout: GroupLayout
 ) -> dict[str, DrawnKernel]:
     """Returns the kernels of a layer with drawn weights, by name.
 

@@ -1,4 +1,4 @@
-"""Every family by name: its arguments and properties, without TensorFlow.
+"""What several kinds of families share: types of arguments, supports of targets.
 
-The specs of jobs and the classes that compute with tensors inherit these families.
+It also declares the recalibrations, which specs read without TensorFlow.
 """

@@ -1,5 +1,6 @@
 """The recalibrations by the names of `tfbbb.recalibration`."""
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -21,7 +22,7 @@ By = Annotated[
 class RecalibrationFamily:
     """Declares a recalibration, without TensorFlow.
 
-    The annotations of a subclass are its arguments.
+    The fields of a subclass are its arguments.
 
     Attributes:
         task: The kind of prediction that it suits; None for both.
@@ -30,30 +31,35 @@ class RecalibrationFamily:
     task: ClassVar[Task | None] = None
 
 
+@dataclass(frozen=True)
 class AutoRecalibration(RecalibrationFamily):
     """What helps on held-out rows that it was not fitted to: the default."""
 
     by: By = None
 
 
+@dataclass(frozen=True)
 class TemperatureRecalibration(RecalibrationFamily):
     """Divides the logits of classes by one number."""
 
     task = "classification"
 
 
+@dataclass(frozen=True)
 class VarianceScalingRecalibration(RecalibrationFamily):
     """Scales the spread of real numbers."""
 
     task = "regression"
 
 
+@dataclass(frozen=True)
 class IsotonicPITRecalibration(RecalibrationFamily):
     """Maps the distribution function of a number."""
 
     task = "regression"
 
 
+@dataclass(frozen=True)
 class ConformalIntervalsRecalibration(RecalibrationFamily):
     """Intervals of numbers with guaranteed coverage."""
 
@@ -65,6 +71,7 @@ class ConformalIntervalsRecalibration(RecalibrationFamily):
     task = "regression"
 
 
+@dataclass(frozen=True)
 class ConformalSetsRecalibration(RecalibrationFamily):
     """Sets of classes with guaranteed coverage."""
 

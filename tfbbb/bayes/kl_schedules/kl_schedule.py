@@ -1,6 +1,6 @@
 """The base class of schedules of the KL weight."""
 
-from tfbbb.base.strategy import Strategy
+from tfbbb.base.strategy import Registry, Strategy
 
 
 class KLSchedule(Strategy):
@@ -18,6 +18,16 @@ class KLSchedule(Strategy):
     """
 
     varies_within_epoch: bool = False
+
+    @property
+    def warmup_epochs(self) -> float:
+        """Number of epochs before the divergence has its full weight."""
+        return 0.0
+
+    @property
+    def counts_rows_once(self) -> bool:
+        """Whether training ends at temperature 1, so that Bayes' rule holds."""
+        return True
 
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float
@@ -51,6 +61,10 @@ class KLSchedule(Strategy):
             epoch: Index of the epoch, from 0.
         """
         return True
+
+
+registry = Registry(KLSchedule, package="tfbbb.kl_schedules")
+register = registry.register
 
 
 def check_num_batches(batch: int, num_batches: int | None) -> int:

@@ -2,12 +2,11 @@
 
 import math
 import statistics
-from typing import Any
 
 import keras
 
-from tfbbb.bayes.kl_schedules.constant import Constant
 from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.bayes.kl_schedules.schedules import Constant
 from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 
 
@@ -41,7 +40,7 @@ class ScheduleCallback(keras.callbacks.Callback):
         self._step_temperature = 1.0
         self._temperatures: list[float] = []
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: dict[str, float] | None = None) -> None:
         self._check_batches()
         self._temperature = TrainingTemperature(
             self.model.variational_layers,
@@ -58,30 +57,30 @@ class ScheduleCallback(keras.callbacks.Callback):
                 f"Received: kl_schedule={self.schedule!r}"
             )
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         self._epoch = epoch
         self._temperatures = []
         if not self.schedule.varies_within_epoch:
             self._begin_step(0)
 
     def on_train_batch_begin(
-        self, batch: int, logs: dict[str, Any] | None = None
+        self, batch: int, logs: dict[str, float] | None = None
     ) -> None:
         if self.schedule.varies_within_epoch:
             self._begin_step(batch)
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs: dict[str, float] | None = None) -> None:
         self._assign(self._temperature.target)
 
-    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_end(self, logs: dict[str, float] | None = None) -> None:
         self._assign(self._step_temperature)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         if logs is not None:
             mean = statistics.fmean(self._temperatures)
             logs.update(self._temperature.described(mean))
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         self._assign(self._temperature.target)
 
     def _begin_step(self, batch: int) -> None:

@@ -1,31 +1,48 @@
 """Likelihoods p(y | f(x, w)), resolvable by string name."""
 
-import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.base.strategy import DeclaredClasses, Registry
-from tfbbb.bayes.families.likelihoods import LIKELIHOODS
+from collections.abc import Mapping
+from typing import Any
+
+from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods.bernoulli import Bernoulli
 from tfbbb.bayes.likelihoods.beta import Beta
 from tfbbb.bayes.likelihoods.categorical import Categorical
+from tfbbb.bayes.likelihoods.counts import NegativeBinomial, Poisson
 from tfbbb.bayes.likelihoods.gamma import Gamma
 from tfbbb.bayes.likelihoods.laplace import Laplace
-from tfbbb.bayes.likelihoods.likelihood import Likelihood
+from tfbbb.bayes.likelihoods.likelihood import Likelihood, register, registry
 from tfbbb.bayes.likelihoods.log_normal import LogNormal
 from tfbbb.bayes.likelihoods.multivariate_normal import MultivariateNormal
-from tfbbb.bayes.likelihoods.negative_binomial import NegativeBinomial
 from tfbbb.bayes.likelihoods.normal import Normal
 from tfbbb.bayes.likelihoods.normal_mixture import NormalMixture
 from tfbbb.bayes.likelihoods.ordered_logistic import OrderedLogistic
-from tfbbb.bayes.likelihoods.poisson import Poisson
 from tfbbb.bayes.likelihoods.student_t import StudentT
 
-_registry = Registry(Likelihood, DeclaredClasses(LIKELIHOODS, __name__))
 names, get, make, serialize, deserialize = (
-    _registry.names,
-    _registry.get,
-    _registry.make,
-    _registry.serialize,
-    _registry.deserialize,
+    registry.names,
+    registry.get,
+    registry.make,
+    registry.serialize,
+    registry.deserialize,
 )
+
+
+def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Support:
+    """Returns the support of the targets of a likelihood of numbers.
+
+    Args:
+        name: Name of the likelihood, such as `"beta"`.
+        config: Its non-default arguments.
+
+    Raises:
+        KeyError: No likelihood of numbers in `tfbbb.likelihoods` has this name.
+        ValueError: No number lies between the bounds.
+    """
+    support = registry.classes[name].support_of(**(config or {}))
+    if support is None:
+        raise KeyError(name)
+    return support
+
 
 __all__ = [
     "Bernoulli",
@@ -44,7 +61,10 @@ __all__ = [
     "StudentT",
     "deserialize",
     "get",
+    "likelihood_support",
     "make",
     "names",
+    "register",
+    "registry",
     "serialize",
 ]

@@ -1,16 +1,16 @@
 """The likelihood of two classes."""
 
-import keras
-import tensorflow as tf
+from __future__ import annotations
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.likelihoods import BernoulliLikelihood
 from tfbbb.bayes.likelihoods.classification import Classification
+from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.regression import at_least_float32
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Bernoulli(BernoulliLikelihood, Classification):
+@register("bernoulli", "One of two classes, from one output.")
+class Bernoulli(Classification):
     """Class 0 or 1: `p(y = 1 | f) = sigmoid(f)`; the network gives one logit.
 
     Targets are 0 and 1, [n] or [n, 1], or one-hot rows, [n, 2]. Mean, variance and
@@ -32,6 +32,7 @@ class Bernoulli(BernoulliLikelihood, Classification):
         ValueError: The network does not end in one output.
     """
 
+    binary = True
     num_classes = 2
 
     def num_outputs(self, num_targets: int = 2) -> int:

@@ -1,21 +1,22 @@
 """The beta likelihood."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import numpy as np
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import is_finite_number
-from tfbbb.base.types import (
-    ArrayLike,
-    DType,
-    Tensor,
-)
-from tfbbb.bayes.families.likelihoods import BetaLikelihood
-from tfbbb.bayes.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.base.types import ArrayLike, DType, Tensor
+from tfbbb.bayes.families.arguments import Number
+from tfbbb.bayes.families.support import Support
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.mean_concentration import Concentration, MeanConcentration
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic
 from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 # At larger logits, single precision rounds the mean to a bound.
 _LARGEST_LOGIT = 30.0
@@ -26,8 +27,12 @@ _LEAST_DISTANCE, _MARGIN = 1.0, 0.5
 _SMALLEST_INITIAL = 1e-3
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Beta(BetaLikelihood, MeanConcentration):
+Low = Annotated[Number, Field(description="Lower bound.")]
+High = Annotated[Number, Field(description="Upper bound.")]
+
+
+@register("beta", "A number strictly between two bounds.")
+class Beta(MeanConcentration):
     """Targets between two bounds, such as shares and rates.
 
         (y - low) / (high - low) ~ Beta(m c, (1 - m) c),
@@ -69,11 +74,11 @@ class Beta(BetaLikelihood, MeanConcentration):
 
     def __init__(
         self,
-        low: float = 0.0,
-        high: float = 1.0,
-        heteroscedastic: bool = False,
-        concentration: float | None = None,
-        standardize: bool = True,
+        low: Low = 0.0,
+        high: High = 1.0,
+        heteroscedastic: Heteroscedastic = False,
+        concentration: Concentration = None,
+        standardize: Standardize = True,
         **kwargs: Any,
     ):
         super().__init__(heteroscedastic, concentration, standardize, **kwargs)
@@ -85,6 +90,15 @@ class Beta(BetaLikelihood, MeanConcentration):
         self.low = low
         self.high = high
         _ = self.support  # Raises ValueError if no number lies between the bounds.
+
+    @classmethod
+    def support_of(cls, low: float = 0.0, high: float = 1.0, **options: Any) -> Support:
+        return Support(low, high, closed=False)
+
+    @property
+    def support(self) -> Support:  # type: ignore[override]
+        """The numbers strictly between the bounds."""
+        return self.support_of(self.low, self.high)
 
     _widest_range = (-_LARGEST_LOGIT, _LARGEST_LOGIT)
 

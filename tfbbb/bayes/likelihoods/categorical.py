@@ -1,16 +1,16 @@
 """The likelihood of unordered classes."""
 
-import keras
-import tensorflow as tf
+from __future__ import annotations
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.likelihoods import CategoricalLikelihood
 from tfbbb.bayes.likelihoods.classification import Classification
+from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.regression import at_least_float32
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Categorical(CategoricalLikelihood, Classification):
+@register("categorical", "One of several classes: the default of a classification.")
+class Categorical(Classification):
     """One of C classes: `p(y = c | f) = softmax(f)_c`; the network gives C logits.
 
     Targets are class indices, [n] or [n, 1], or one-hot rows, [n, C]. The mean of the

@@ -1,20 +1,19 @@
 """The base class of likelihoods of classes."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
-from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import ClassificationFamily
+from tfbbb.base.lazy import np, tf
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.likelihood import Likelihood
 from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 from tfbbb.bayes.probability_outputs import check_logits_of_step
 from tfbbb.bayes.target_shape import target_width
 
 
-class Classification(ClassificationFamily, Likelihood):
+class Classification(Likelihood):
     """One of C classes, whose log probabilities follow from `outputs`.
 
     Targets are class indices, [rows, places...] with or without a last axis of 1, or
@@ -29,11 +28,13 @@ class Classification(ClassificationFamily, Likelihood):
         **kwargs: As for `Likelihood`.
     """
 
+    task = "classification"
+
     def __init__(self, *, ignore_class: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.ignore_class = ignore_class
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         if self.ignore_class is not None:
             config["ignore_class"] = self.ignore_class
@@ -131,7 +132,7 @@ class Classification(ClassificationFamily, Likelihood):
             return tf.cond(is_index, of_indices, of_one_hot)
         return of_one_hot() if width == self.num_classes else of_indices()
 
-    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
         given = tf.convert_to_tensor(given)
         if not given.dtype.is_floating and given.shape.rank == aligned.shape.rank:
             # The operation that picks the probability checks indices itself.

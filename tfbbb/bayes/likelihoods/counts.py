@@ -1,18 +1,30 @@
-"""The base class of likelihoods of counts."""
+"""The likelihoods of counts."""
+
+from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import np, tf
+from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.support import LARGEST_COUNT
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.families.support import LARGEST_COUNT, Support
 from tfbbb.bayes.likelihoods import count_distribution
 from tfbbb.bayes.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.log_link import LogLink
-from tfbbb.bayes.likelihoods.normal_noise import standard_normal_cdf
-from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
+from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
+from tfbbb.bayes.likelihoods.regression import (
+    LEARNED,
+    Heteroscedastic,
+    Regression,
+    at_least_float32,
+)
+from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 # Largest value at which a distribution function is evaluated.
 _LARGEST_VALUE = 1e100
@@ -37,6 +49,7 @@ class Counts(LogLink, Regression):
             `average`; else it gives the log of the mean itself.
     """
 
+    support = Support(0.0, LARGEST_COUNT, integer=True)
     # Single precision has no smaller positive number.
     _widest_range = (-100.0, math.log(LARGEST_COUNT))
 
@@ -110,19 +123,147 @@ class Counts(LogLink, Regression):
         return tf.cast(_quantile(levels, *distribution), dtype)
 
 
-def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Any) -> tf.Tensor:
+def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Tensor) -> tf.Tensor:
     return mean if concentration is None else mean + tf.square(mean) / concentration
 
 
-def _cdf(values: tf.Tensor, *distribution: Any) -> tf.Tensor:
+def _cdf(values: tf.Tensor, *distribution: tf.Tensor) -> tf.Tensor:
     counts = tf.clip_by_value(tf.floor(values), 0.0, _LARGEST_VALUE)
     found = count_distribution.cumulative(counts, *distribution)
     return tf.where(values >= 0.0, found, 0.0)
 
 
-def _quantile(levels: tf.Tensor, *distribution: Any) -> tf.Tensor:
+def _quantile(levels: tf.Tensor, *distribution: tf.Tensor) -> tf.Tensor:
     mean, *_ = distribution
     below, enough = bracket_of_counts(levels, mean, _variance(*distribution))
     return least_integer(
         lambda counts: _cdf(counts, *distribution) >= levels, below, enough
     )
+
+
+@register("poisson", "A count whose variance is its mean.")
+class Poisson(Counts):
+    """Counts of events that happen independently of each other.
+
+        p(y | f) = rate^y exp(-rate) / y!,  log rate = log(average) + f
+
+    with mean and variance `rate`. The network gives one output f per target; `average`
+    is the mean of the training targets, set by the first `fit` of a
+    `tfbbb.BayesianModel`, and 1 until then. If the variance exceeds the mean, use
+    `NegativeBinomial`.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Poisson()
+    >>> likelihood.build((None, 1))
+    >>> likelihood.adapt([0, 1, 2, 5])
+    >>> likelihood.mean([[0.0]]).numpy().tolist()
+    [[2.0]]
+    >>> likelihood.quantile(0.9, [[0.0]]).numpy().tolist()
+    [[4.0]]
+
+    Args:
+        standardize: Whether the network gives the log of the rate relative to
+            `average`; else it gives the log of the rate itself.
+    """
+
+    def __init__(self, standardize: Standardize = True, **kwargs: Any):
+        super().__init__(standardize=standardize, **kwargs)
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        return {}
+
+    def _concentration(self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor) -> None:
+        return None
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        return {"rate": self.mean(outputs)}
+
+
+Concentration = Annotated[
+    PositiveNumber | None,
+    Field(description="Null to learn it.", json_schema_extra=LEARNED),
+]
+
+
+@register("negative_binomial", "A count whose variance may exceed its mean.")
+class NegativeBinomial(Counts):
+    """Counts whose variance exceeds their mean, by mean m and concentration r.
+
+        p(y | f) = G(y + r) / (G(r) y!) * (r / (r + m))^r (m / (r + m))^y,
+        log m = log(average) + f
+
+    with the variance `m + m^2 / r` (NB2 of Cameron and Trivedi 1986): a Poisson rate
+    that is gamma distributed. The limit for r to infinity is `Poisson`. `average` is
+    the mean of the training targets, set by the first `fit` of a
+    `tfbbb.BayesianModel`, and 1 until then. The concentration is one of
+
+    - learned and the same for all rows (the default), one per target; the network gives
+      k outputs. Initially it gives the variance of the training targets, or twice
+      their mean if that is more;
+    - a given number: `NegativeBinomial(concentration=2.0)`;
+    - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
+      first k for the means, then k for the dispersion `1 / r`, which is a softplus of
+      them. Outputs of 0 give the initial value of a learned dispersion.
+
+    The training targets bound a learned or predicted dispersion so that the length of
+    the tail, m / r, is less than four times the greatest of them. Up to half of that,
+    the dispersion is left as it is.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.NegativeBinomial(concentration=4.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.adapt([0, 1, 2, 5])
+    >>> likelihood.variance([[0.0]]).numpy().tolist()
+    [[3.0]]
+
+    Args:
+        heteroscedastic: Whether the network gives the dispersion of each row.
+        concentration: The concentration r, positive; None to learn it.
+        standardize: Whether the network gives the log of the mean relative to
+            `average`; else it gives the log of the mean itself.
+
+    Raises:
+        ValueError: `concentration` is not positive and finite, or is given together
+            with `heteroscedastic=True`.
+    """
+
+    def __init__(
+        self,
+        heteroscedastic: Heteroscedastic = False,
+        concentration: Concentration = None,
+        standardize: Standardize = True,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+        )
+        if concentration is not None:
+            positive_number("concentration", concentration)
+        self.concentration = concentration
+        self._check_noise()
+
+    def _concentration(
+        self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
+    ) -> tf.Tensor:
+        location = raw["location"]
+        if self.concentration is not None:
+            concentration = tf.constant(self.concentration, location.dtype)
+        else:
+            initial = self._initial_dispersion(location)
+            limit = self._longest_tail(log_mean)
+            concentration = 1.0 / soft_limit(initial * self._noise(raw["noise"]), limit)
+        return tf.broadcast_to(concentration, tf.shape(location))
+
+    def _initial_dispersion(self, like: tf.Tensor) -> tf.Tensor:
+        """Returns 1 / r at the variance of the training targets, [k]."""
+        inverse_mean = tf.exp(-self._value(self.target_shift, like))
+        variation = tf.square(self._value(self.target_scale, like))
+        return tf.maximum(variation - inverse_mean, inverse_mean)
+
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
+        mean, _, concentration = self._distribution(outputs)
+        return {"mean": mean, "concentration": concentration}

@@ -1,20 +1,19 @@
 """The gamma likelihood."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import numpy as np
-import tensorflow as tf
-
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import GammaLikelihood
-from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.bayes.likelihoods.count_distribution import stirling_correction
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
 from tfbbb.bayes.likelihoods.mean_concentration import MeanConcentration
-from tfbbb.bayes.likelihoods.stirling_correction import stirling_correction
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Gamma(GammaLikelihood, LogLink, MeanConcentration):
+@register("gamma", "A positive number whose noise grows with its mean.")
+class Gamma(LogLink, MeanConcentration):
     """Positive targets whose noise grows with their mean.
 
         p(y | f) = (a / m)^a / G(a) * y^(a - 1) exp(-a y / m),
@@ -51,6 +50,8 @@ class Gamma(GammaLikelihood, LogLink, MeanConcentration):
         ValueError: `concentration` is not positive or too large, or is given together
             with `heteroscedastic=True`.
     """
+
+    support = POSITIVE
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, deviation = super()._shift_and_scale(values)

@@ -1,16 +1,18 @@
 """The inverse of distribution functions of integers."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
-import tensorflow as tf
+from collections.abc import Callable
+
+from tfbbb.base.lazy import tf
+from tfbbb.base.types import Tensor
 
 # Levels nearer to 0 or 1 are clipped to these, so that every bracket is finite.
 _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 
 
 def least_integer(
-    reaches: Callable[[tf.Tensor], tf.Tensor], below: Any, enough: Any
+    reaches: Callable[[tf.Tensor], tf.Tensor], below: Tensor, enough: Tensor
 ) -> tf.Tensor:
     """Returns the least integer for which `reaches` is true, element by element.
 
@@ -23,7 +25,7 @@ def least_integer(
         float64 in the shape of `below` and `enough`.
     """
 
-    def halved(below: Any, enough: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    def halved(below: Tensor, enough: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         middle = below + tf.floor(0.5 * (enough - below))
         # If the two are neighbours, the middle is `below` itself, and nothing changes.
         reached = reaches(middle) & (middle > below)

@@ -1,14 +1,17 @@
 """The inverse of a distribution function."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 
-import tensorflow as tf
+from tfbbb.base.lazy import tf
+from tfbbb.base.types import Tensor
 
 _MOST_STEPS = 200
 _SQRT_2_PI = math.sqrt(2.0 * math.pi)
 
-Function = Callable[[tf.Tensor], tf.Tensor]
+Function = Callable[[Tensor], Tensor]
 
 
 def inverted(

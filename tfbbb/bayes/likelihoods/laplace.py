@@ -1,17 +1,17 @@
 """The Laplace likelihood."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.likelihoods import LaplaceLikelihood
+from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Laplace(LaplaceLikelihood, LocationScale):
+@register("laplace", "A number with Laplace noise.")
+class Laplace(LocationScale):
     """Targets around a median: `p(y | f) = exp(-|y - loc| / scale) / (2 scale)`.
 
     `loc = shift + scale_of_targets * f` is median and mean, and the variance is

@@ -1,18 +1,28 @@
 """The base class of likelihoods p(y | f)."""
 
-import inspect
-from typing import Any, Self
+from __future__ import annotations
 
-import keras
-import numpy as np
-import tensorflow as tf
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import LikelihoodFamily
+from tfbbb.base.lazy import keras, np, tf, when_keras_is_loaded
+from tfbbb.base.strategy import Registry, constructor_signature, options
+from tfbbb.base.task import Task
+from tfbbb.base.types import ArrayLike, Config, Tensor
+from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.target_shape import target_width
 
+if TYPE_CHECKING:
+    from keras import Layer as _Layer
+else:
 
-class Likelihood(LikelihoodFamily, keras.Layer):
+    class _Layer:
+        """Stands for `keras.Layer` until Keras is loaded: at the first likelihood."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            return keras.Layer.__new__(cls, *args, **kwargs)
+
+
+class Likelihood(_Layer):
     """A distribution p(y | outputs) of one row's targets given the net's outputs.
 
     `outputs` [..., P] are the network's outputs for one row; leading dimensions (rows,
@@ -28,6 +38,8 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
         support: The numbers that a target may be; None for classes.
+        binary: Whether there are exactly two classes.
+        integer_classes: Whether the classes must be whole numbers, whose order counts.
         integrates_location: Whether the location may have a variance, which the
             likelihood adds to the variance of the noise: see `with_location_variance`.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
@@ -36,10 +48,18 @@ class Likelihood(LikelihoodFamily, keras.Layer):
             equal weights.
     """
 
+    task: ClassVar[Task]
+    support: Support | None = None
+    binary: bool = False
+    integer_classes: bool = False
     ordered: bool = False
     integrates_location: bool = False
     slow_quantiles: bool = False
     num_classes: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__signature__ = constructor_signature(cls)
 
     def __init__(self, *, members: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
@@ -48,18 +68,19 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         # `tfbbb.average` sets it.
         self.member_weights: tuple[float, ...] | None = None
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         """Returns the keyword arguments that make an equal likelihood.
 
-        They include the arguments of its declaration in `tfbbb.families.likelihoods`.
+        They include the arguments that jobs may give.
         """
         config = super().get_config()
-        for base in type(self).__mro__:
-            if issubclass(base, LikelihoodFamily) and not issubclass(base, Likelihood):
-                for name in inspect.get_annotations(base):
-                    if name not in LikelihoodFamily.__annotations__:
-                        config[name] = getattr(self, name)
+        config |= {name: getattr(self, name) for name in options(type(self))}
         return config if self.members == 1 else {**config, "members": self.members}
+
+    @classmethod
+    def support_of(cls, **options: Any) -> Support | None:
+        """Returns the `support` of the likelihood with these arguments."""
+        return cls.support
 
     def copy_for(self, members: int, output_shape: tuple[int | None, ...]) -> Self:
         """Returns a likelihood with the same arguments and copies of the variables.
@@ -195,7 +216,7 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
 
-    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Any]:
+    def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
         """Returns operations that fail where targets of a step are not possible.
 
         `fit` checks only the targets that it reads before training.
@@ -353,3 +374,18 @@ class Likelihood(LikelihoodFamily, keras.Layer):
             noise: Standard normal noise, [..., `noise_size`].
         """
         raise NotImplementedError
+
+
+def given_noise(options: object) -> str | None:
+    """Returns the name of the argument that gives the noise, or None."""
+    names = ("scale", "concentration")
+    return next((n for n in names if getattr(options, n, None) is not None), None)
+
+
+def _become_layers() -> None:
+    Likelihood.__bases__ = (keras.Layer,)
+
+
+when_keras_is_loaded(_become_layers)
+registry = Registry(Likelihood, package="tfbbb.likelihoods")
+register = registry.register

@@ -1,13 +1,34 @@
 """The base class of location-scale likelihoods."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.likelihoods.regression import Regression
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.likelihoods.regression import LEARNED, Heteroscedastic, Regression
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+
+NoiseScale = Annotated[
+    PositiveNumber | None,
+    Field(
+        description="Scale of the noise, in units of the target; null to learn it.",
+        json_schema_extra=LEARNED,
+    ),
+]
+Resolution = Annotated[
+    PositiveNumber | None,
+    Field(
+        description="Step between possible targets, 1 for whole numbers: the noise is "
+        "at least that of rounding. Null for targets that may be any number.",
+        json_schema_extra={"x-empty": "none"},
+    ),
+]
 
 
 class LocationScale(Regression):
@@ -33,10 +54,10 @@ class LocationScale(Regression):
 
     def __init__(
         self,
-        heteroscedastic: bool = False,
-        scale: float | None = None,
-        standardize: bool = True,
-        resolution: float | None = None,
+        heteroscedastic: Heteroscedastic = False,
+        scale: NoiseScale = None,
+        standardize: Standardize = True,
+        resolution: Resolution = None,
         **kwargs: Any,
     ):
         super().__init__(

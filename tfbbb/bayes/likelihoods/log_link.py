@@ -1,11 +1,11 @@
 """The base class of likelihoods whose network gives the logarithm of a location."""
 
+from __future__ import annotations
+
 import math
 
-import numpy as np
-import tensorflow as tf
-
-from tfbbb.bayes.families.support import LARGEST_TARGET
+from tfbbb.base.lazy import np, tf
+from tfbbb.bayes.families.support import LARGEST_TARGET, Support
 from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
 from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
 
@@ -18,6 +18,8 @@ _LEAST_DISTANCE, _SMALLEST_SHARE = 1.0, 0.1
 # A tail is less than this many times as long as the greatest training target.
 _LONGEST_TAIL = math.log(4.0)
 _LARGEST_POWER = 80.0
+
+POSITIVE = Support(1.0 / LARGEST_TARGET, LARGEST_TARGET)
 
 
 class LogLink(StandardizedTargets):

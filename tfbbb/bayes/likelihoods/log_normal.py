@@ -1,19 +1,18 @@
 """The log-normal likelihood."""
 
-import keras
-import numpy as np
-import tensorflow as tf
+from __future__ import annotations
 
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import LogNormalLikelihood
-from tfbbb.bayes.likelihoods.log_link import LogLink
-from tfbbb.bayes.likelihoods.normal_noise import NormalNoise
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.log_link import POSITIVE, LogLink
+from tfbbb.bayes.likelihoods.normal import NormalNoise
 from tfbbb.bayes.likelihoods.regression import at_least_float32
 from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class LogNormal(LogNormalLikelihood, LogLink, NormalNoise):
+@register("log_normal", "A positive number whose logarithm has normal noise.")
+class LogNormal(LogLink, NormalNoise):
     """Positive targets of normal logarithms: `log y ~ N(loc, scale^2)`.
 
     The network works in standard units of `log y`, whose mean and standard deviation
@@ -49,6 +48,8 @@ class LogNormal(LogNormalLikelihood, LogLink, NormalNoise):
         ValueError: `scale` is not positive and finite, or is given together with
             `heteroscedastic=True`.
     """
+
+    support = POSITIVE
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))

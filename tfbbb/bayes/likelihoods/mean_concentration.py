@@ -1,20 +1,37 @@
 """The base class of likelihoods with a mean and a concentration."""
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
-import tensorflow as tf
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import LARGEST_CONCENTRATION
-from tfbbb.bayes.likelihoods.normal_noise import standard_normal_cdf
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.likelihoods.normal import standard_normal_cdf
 from tfbbb.bayes.likelihoods.regression import (
+    LEARNED,
+    Heteroscedastic,
     Regression,
     at_least_float32,
     positive,
 )
 from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
+
+# Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
+# beta functions lose precision.
+LARGEST_CONCENTRATION = 1e5
+Concentration = Annotated[
+    PositiveNumber | None,
+    Field(
+        le=LARGEST_CONCENTRATION,
+        description="Null to learn it.",
+        json_schema_extra=LEARNED,
+    ),
+]
 
 
 class MeanConcentration(Regression):
@@ -28,10 +45,7 @@ class MeanConcentration(Regression):
     At the mean of the training targets, the concentration c gives their variance.
     Initially `noise` is 1: outputs of 0 give mean and variance of the targets.
 
-    Args:
-        heteroscedastic: Whether the network gives the concentration of each row.
-        concentration: The concentration, positive and 1e5 at most; None to learn it.
-        standardize: Whether the network works in standard units.
+    Its arguments are those of `Gamma`.
 
     Raises:
         ValueError: `concentration` is not positive or too large, or is given together
@@ -40,9 +54,9 @@ class MeanConcentration(Regression):
 
     def __init__(
         self,
-        heteroscedastic: bool = False,
-        concentration: float | None = None,
-        standardize: bool = True,
+        heteroscedastic: Heteroscedastic = False,
+        concentration: Concentration = None,
+        standardize: Standardize = True,
         **kwargs: Any,
     ):
         super().__init__(
@@ -62,7 +76,7 @@ class MeanConcentration(Regression):
     def _concentration(
         self,
         raw: dict[str, tf.Tensor],
-        initial: Any,
+        initial: Tensor,
         largest_inverse: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Returns the concentration, [..., k].

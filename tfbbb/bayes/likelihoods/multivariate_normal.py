@@ -1,13 +1,15 @@
 """The likelihood of correlated Gaussian targets."""
 
+from __future__ import annotations
+
 from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import MultivariateNormalLikelihood
-from tfbbb.bayes.likelihoods.normal_noise import NormalNoise, standard_normal_log_prob
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.normal import NormalNoise, standard_normal_log_prob
+from tfbbb.bayes.likelihoods.regression import Heteroscedastic
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 from tfbbb.bayes.posteriors.cholesky_factor import (
     cholesky_factor,
     number_of_correlations,
@@ -15,8 +17,11 @@ from tfbbb.bayes.posteriors.cholesky_factor import (
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
+@register(
+    "multivariate_normal",
+    "Numbers with correlated normal noise; the same as `normal` for one target.",
+)
+class MultivariateNormal(NormalNoise):
     """k targets with correlated noise: `p(y | f) = N(y; loc, L L^T)`.
 
         loc = shift + scale * f,    L = diag(scale * noise) (I + C)
@@ -48,7 +53,10 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
     integrates_location = True
 
     def __init__(
-        self, heteroscedastic: bool = False, standardize: bool = True, **kwargs: Any
+        self,
+        heteroscedastic: Heteroscedastic = False,
+        standardize: Standardize = True,
+        **kwargs: Any,
     ):
         super().__init__(heteroscedastic, standardize=standardize, **kwargs)
 
@@ -101,10 +109,7 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
-        location, factor = (
-            self._located(raw["location"]),
-            self._target_factor(raw),
-        )
+        location, factor = (self._located(raw["location"]), self._target_factor(raw))
         residuals = tf.cast(targets, location.dtype) - location
         densities = standard_normal_log_prob(solve(factor, residuals))
         return tf.reduce_sum(densities - _log_diagonal(factor), axis=-1)
@@ -117,10 +122,7 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
-        location, factor = (
-            self._located(raw["location"]),
-            self._target_factor(raw),
-        )
+        location, factor = (self._located(raw["location"]), self._target_factor(raw))
         return location + tf.linalg.matvec(factor, tf.cast(noise, location.dtype))
 
 

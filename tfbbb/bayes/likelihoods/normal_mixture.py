@@ -1,30 +1,33 @@
 """The likelihood of a mixture of normals."""
 
+from __future__ import annotations
+
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import numpy as np
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import NormalMixtureLikelihood
+from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.likelihoods.inversion import inverted
-from tfbbb.bayes.likelihoods.normal_noise import (
-    standard_normal_cdf,
-    standard_normal_log_prob,
-)
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.normal import standard_normal_cdf, standard_normal_log_prob
 from tfbbb.bayes.likelihoods.regression import Regression, at_least_float32
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 # Distances from the location of every component, in its standard deviations. Between
 # these points the density of a mixture is smooth; beyond the last it is negligible.
 _BREAKPOINTS = (0.0, 1.0, 2.0, 3.5, 5.5, 9.0)
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES = 16
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class NormalMixture(NormalMixtureLikelihood, Regression):
+Components = Annotated[Integer, Field(ge=1, le=50, description="Number of modes.")]
+
+
+@register("normal_mixture", "A number whose distribution has several modes.")
+class NormalMixture(Regression):
     """Targets of several modes: `p(y | f) = sum_c w_c N(y; loc_c, scale_c^2)`.
 
     A mixture density network (Bishop 1994). For C components and k targets the network
@@ -50,7 +53,9 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
         ValueError: `components` is not a positive integer.
     """
 
-    def __init__(self, components: int = 2, standardize: bool = True, **kwargs: Any):
+    def __init__(
+        self, components: Components = 2, standardize: Standardize = True, **kwargs: Any
+    ):
         super().__init__(heteroscedastic=True, standardize=standardize, **kwargs)
         self.components = positive_integer("components", components)
         levels = (np.arange(components) + 0.5) / components
@@ -151,10 +156,11 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
             tf.concat([locations + x * scales for x in either_side], axis=-2), axis=-2
         )
 
-        def add_interval(index: tf.Tensor, total: tf.Tensor) -> Any:
+        def add_interval(index: tf.Tensor, total: tf.Tensor) -> Tensor:
             left, right = breakpoints[..., index, :], breakpoints[..., index + 1, :]
             half = 0.5 * (right - left)
-            for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            rule = np.polynomial.legendre.leggauss(_NODES)
+            for node, weight in zip(*rule, strict=True):
                 values = 0.5 * (left + right) + node * half
                 log_density = _log_density(values, *parameters)
                 total -= weight * half * tf.exp(log_density) * log_density

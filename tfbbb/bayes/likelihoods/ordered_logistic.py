@@ -1,17 +1,20 @@
 """The likelihood of ordered classes."""
 
+from __future__ import annotations
+
 from typing import Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-
 from tfbbb.base.batch_layout import with_gradient_times
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.likelihoods import OrderedLogisticLikelihood
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.classification import Classification
-from tfbbb.bayes.likelihoods.regression import at_least_float32, positive
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.regression import (
+    Heteroscedastic,
+    at_least_float32,
+    positive,
+)
 from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 
 # Larger in size, the logarithm hardly changes the probabilities, and powers of the
@@ -19,8 +22,10 @@ from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 _LARGEST_LOG_SCALE = 10.0
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class OrderedLogistic(OrderedLogisticLikelihood, Classification):
+@register(
+    "ordered_logistic", "One of several ordered classes, which are whole numbers."
+)
+class OrderedLogistic(Classification):
     """One of C ordered classes, by the cumulative logit model (McCullagh 1980).
 
     The class says between which cutpoints a logistic variable around `loc` lies:
@@ -56,13 +61,14 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
             missing or the network has another number of outputs.
     """
 
+    integer_classes = True
     ordered = True
     discrete = True
 
     def __init__(
         self,
         num_classes: int | None = None,
-        heteroscedastic: bool = False,
+        heteroscedastic: Heteroscedastic = False,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -76,7 +82,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
             self.num_classes = num_classes
         self.heteroscedastic = heteroscedastic
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "num_classes": self._given_num_classes}
 
     @property
@@ -122,7 +128,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         num_cutpoints = self.num_classes - 1
 
         def variable(
-            name: str, shape: tuple[int, ...], initial: Any, trainable: bool = False
+            name: str, shape: tuple[int, ...], initial: Tensor, trainable: bool = False
         ) -> keras.Variable:
             return self.add_weight(
                 name=name,

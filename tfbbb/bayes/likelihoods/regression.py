@@ -1,13 +1,17 @@
 """Parameters of a regression: learned, or outputs of the network."""
 
-import math
-from typing import Any
+from __future__ import annotations
 
-import keras
-import tensorflow as tf
+import math
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from tfbbb.base.batch_layout import with_gradient_times
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.arguments import Flag
+from tfbbb.bayes.likelihoods.likelihood import given_noise
 from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
 
 # In units of the targets' scale. It bounds the density of rows that a heteroscedastic
@@ -16,6 +20,12 @@ SMALLEST_NOISE = 1e-4
 # softplus(RAW_UNIT) = 1: initially the noise has the variance of the targets.
 RAW_UNIT = math.log(math.expm1(1.0))
 _NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
+
+# What an empty field of a form means.
+LEARNED: dict[str, Any] = {"x-empty": "learned"}
+Heteroscedastic = Annotated[
+    Flag, Field(description="Whether the network predicts the noise of each row.")
+]
 
 
 class Regression(StandardizedTargets):
@@ -36,7 +46,7 @@ class Regression(StandardizedTargets):
     # Added to a raw noise, so that outputs of 0 give noise with the targets' spread.
     _noise_offset = RAW_UNIT
 
-    def __init__(self, *, heteroscedastic: bool = False, **kwargs: Any):
+    def __init__(self, *, heteroscedastic: Heteroscedastic = False, **kwargs: Any):
         super().__init__(**kwargs)
         self.heteroscedastic = heteroscedastic
 
@@ -46,12 +56,13 @@ class Regression(StandardizedTargets):
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         """Returns the size of each parameter that is learned or an output, by name."""
-        return {} if self.given_noise else {"noise": num_targets}
+        return {} if given_noise(self) else {"noise": num_targets}
 
     def _check_noise(self) -> None:
         """Raises ValueError if the noise is both given and an output."""
-        if self.heteroscedastic and self.given_noise:
-            name, value = self.given_noise, getattr(self, self.given_noise)
+        name = given_noise(self)
+        if self.heteroscedastic and name:
+            value = getattr(self, name)
             raise ValueError(
                 f"The noise is either given (`{name}=`) or an output of the network "
                 "(`heteroscedastic=True`); leave one out. "

@@ -1,7 +1,8 @@
 """Smooth bounds of parameters, which leave the values within them as they are."""
 
-import tensorflow as tf
+from __future__ import annotations
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
 
 

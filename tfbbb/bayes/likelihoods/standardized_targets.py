@@ -1,22 +1,27 @@
 """Targets of a regression, and the standard units that the network works in."""
 
-from typing import Any
+from __future__ import annotations
 
-import keras
-import numpy as np
-import tensorflow as tf
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.families.likelihoods import RegressionFamily
-from tfbbb.bayes.families.support import LARGEST_TARGET
-from tfbbb.bayes.likelihoods.likelihood import Likelihood
+from tfbbb.bayes.families.arguments import Flag
+from tfbbb.bayes.families.support import LARGEST_TARGET, Support
+from tfbbb.bayes.likelihoods.likelihood import Likelihood, given_noise
 from tfbbb.bayes.target_shape import target_width
 
 # Single precision loses a spread below this share of a target's size.
 _SMALLEST_SPREAD = 1e-6
 
+Standardize = Annotated[
+    Flag, Field(description="Whether the network predicts standardised targets.")
+]
 
-class StandardizedTargets(RegressionFamily, Likelihood):
+
+class StandardizedTargets(Likelihood):
     """A likelihood of k numbers with a shift and a scale.
 
     The network gives locations in standard units: in raw units they are
@@ -33,13 +38,15 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             are in the units of the targets.
     """
 
+    task = "regression"
+    support: Support | None = Support(-LARGEST_TARGET, LARGEST_TARGET)
     ordered = True
     num_targets: int
     # Of a likelihood that bounds its parameters by the range of the training targets:
     # the range before `adapt`, in the units that the targets are modelled in.
     _widest_range: tuple[float, float] | None = None
 
-    def __init__(self, *, standardize: bool = True, **kwargs: Any):
+    def __init__(self, *, standardize: Standardize = True, **kwargs: Any):
         super().__init__(**kwargs)
         self.standardize = standardize
 
@@ -93,7 +100,7 @@ class StandardizedTargets(RegressionFamily, Likelihood):
     @property
     def adapted(self) -> bool:
         # Nothing depends on the targets of a likelihood with given noise in raw units.
-        given = self.given_noise is not None and self._widest_range is None
+        given = given_noise(self) is not None and self._widest_range is None
         return (given and not self.standardize) or bool(self._adapted.numpy())
 
     def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:

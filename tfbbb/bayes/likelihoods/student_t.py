@@ -1,19 +1,23 @@
 """The Student t likelihood."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.likelihoods import StudentTLikelihood
+from tfbbb.bayes.families.arguments import Number
 from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.bayes.likelihoods.inversion import inverted
-from tfbbb.bayes.likelihoods.location_scale import LocationScale
-from tfbbb.bayes.likelihoods.regression import positive
+from tfbbb.bayes.likelihoods.likelihood import register
+from tfbbb.bayes.likelihoods.location_scale import LocationScale, NoiseScale, Resolution
+from tfbbb.bayes.likelihoods.regression import LEARNED, Heteroscedastic, positive
 from tfbbb.bayes.likelihoods.soft_bounds import soft_limit
+from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 # With more degrees of freedom than this, the noise has a variance.
 _LEAST_DF = 2.0
@@ -24,8 +28,18 @@ _MOST_DF = 1e5
 _LEAST_LEVEL = 1e-300
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class StudentT(StudentTLikelihood, LocationScale):
+DegreesOfFreedom = Annotated[
+    Number | None,
+    Field(
+        gt=2,
+        description="Degrees of freedom; null to learn them.",
+        json_schema_extra=LEARNED,
+    ),
+]
+
+
+@register("student_t", "A number with outliers: the default of a regression.")
+class StudentT(LocationScale):
     """Targets with outliers: `y = loc + scale * t`, t of `df` degrees of freedom.
 
         p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
@@ -69,11 +83,11 @@ class StudentT(StudentTLikelihood, LocationScale):
 
     def __init__(
         self,
-        heteroscedastic: bool = False,
-        df: float | None = None,
-        scale: float | None = None,
-        standardize: bool = True,
-        resolution: float | None = None,
+        heteroscedastic: Heteroscedastic = False,
+        df: DegreesOfFreedom = None,
+        scale: NoiseScale = None,
+        standardize: Standardize = True,
+        resolution: Resolution = None,
         **kwargs: Any,
     ):
         super().__init__(heteroscedastic, scale, standardize, resolution, **kwargs)

@@ -3,9 +3,6 @@
 import inspect
 from typing import Any
 
-import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.base.strategy import DeclaredClasses, Registry
-from tfbbb.bayes.families.posteriors import POSTERIORS
 from tfbbb.bayes.posteriors.full_covariance_normal import FullCovarianceNormal
 from tfbbb.bayes.posteriors.joint_normal import JointNormal
 from tfbbb.bayes.posteriors.low_rank_normal import LowRankNormal
@@ -13,16 +10,15 @@ from tfbbb.bayes.posteriors.matrix_normal import MatrixNormal
 from tfbbb.bayes.posteriors.mean_field_normal import MeanFieldNormal
 from tfbbb.bayes.posteriors.normal_posterior import NormalPosterior
 from tfbbb.bayes.posteriors.point import Point
-from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.posteriors.posterior import Posterior, register, registry
 from tfbbb.bayes.posteriors.rank_1 import Rank1
 from tfbbb.bayes.posteriors.tfp_distribution import TFPDistribution
 
-_registry = Registry(Posterior, DeclaredClasses(POSTERIORS, __name__))
 names, make, serialize, deserialize = (
-    _registry.names,
-    _registry.make,
-    _registry.serialize,
-    _registry.deserialize,
+    registry.names,
+    registry.make,
+    registry.serialize,
+    registry.deserialize,
 )
 
 
@@ -47,7 +43,7 @@ def get(identifier: Any) -> Any:
     is_family = inspect.isclass(identifier) and issubclass(identifier, Posterior)
     if callable(identifier) and not is_family:
         return TFPDistribution(identifier)
-    return _registry.get(identifier)
+    return registry.get(identifier)
 
 
 __all__ = [
@@ -65,5 +61,7 @@ __all__ = [
     "get",
     "make",
     "names",
+    "register",
+    "registry",
     "serialize",
 ]

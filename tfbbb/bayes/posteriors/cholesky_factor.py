@@ -1,9 +1,8 @@
 """A free parameterisation of lower-triangular matrices with a positive diagonal."""
 
-from typing import Any
+from __future__ import annotations
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
 
 
@@ -12,7 +11,7 @@ def number_of_correlations(size: int) -> int:
     return size * (size - 1) // 2
 
 
-def cholesky_factor(log_scale: Tensor, correlations: Any) -> Tensor:
+def cholesky_factor(log_scale: Tensor, correlations: Tensor) -> Tensor:
     """Returns `L = diag(exp(log_scale)) (I + C)`, C strictly lower triangular.
 
     The entries below the diagonal are in units of the scale of their row, so that one
@@ -34,6 +33,6 @@ def cholesky_factor(log_scale: Tensor, correlations: Any) -> Tensor:
     return tf.exp(log_scale)[..., tf.newaxis] * factor
 
 
-def solve(factor: Any, values: ArrayLike) -> Tensor:
+def solve(factor: Tensor, values: ArrayLike) -> Tensor:
     """Returns `L^-1 v` of vectors, [..., n]."""
     return tf.linalg.triangular_solve(factor, values[..., tf.newaxis])[..., 0]

@@ -1,15 +1,11 @@
 """The normal posterior with a full covariance matrix."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import (
-    MAX_COVARIANCE,
-    FullCovarianceNormalPosterior,
-)
 from tfbbb.bayes.posteriors.cholesky_factor import (
     cholesky_factor,
     number_of_correlations,
@@ -21,15 +17,21 @@ from tfbbb.bayes.posteriors.normal_posterior import (
     NormalPosterior,
 )
 from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
     AddWeight,
     Parameters,
+    Sizes,
     flatten_weights,
+    register,
     unflatten_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
+@register(
+    "full_covariance_normal",
+    "A normal with a full covariance matrix, for at most 4096 weights.",
+)
+class FullCovarianceNormal(NormalPosterior):
     """One normal over all the weights of a tensor, with its full covariance.
 
     `q(w) = N(w; mean, L L^T)`
@@ -54,10 +56,17 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
         ValueError: When built for more than 4096 weights.
     """
 
+    def num_parameters(self, shape: Sizes) -> int:
+        size = math.prod(shape)
+        return 2 * size + number_of_correlations(size)
+
+    def covariance_size(self, shape: Sizes) -> int:
+        return math.prod(shape)
+
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -82,23 +91,19 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
         """Returns the Cholesky factor L of the covariance, [..., n, n]."""
         return cholesky_factor(parameters["log_scale"], parameters["correlations"])
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         variances = tf.reduce_sum(tf.square(self.scale_tril(parameters)), axis=-1)
         return unflatten_weights(variances, shape)
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         flat_noise = flatten_weights(noise, shape)
         deviations = tf.linalg.matvec(self.scale_tril(parameters), flat_noise)
         return unflatten_weights(deviations, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         deviations = flatten_weights(weights - parameters["mean"], shape)
         standardized = solve(self.scale_tril(parameters), deviations)
         return (
@@ -107,6 +112,6 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         log_scales = tf.reduce_sum(parameters["log_scale"], axis=-1)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY

@@ -1,23 +1,26 @@
 """The normal posterior over all weights of a model together."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_integer
+from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, JointNormalPosterior
 from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
 from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
     AddWeight,
+    InitialScale,
     Parameters,
+    Sizes,
     unflatten_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class JointNormal(JointNormalPosterior, NormalPosterior):
+@saved_as("tfbbb.posteriors")
+class JointNormal(NormalPosterior):
     """One normal over the D weights of several tensors, with their full covariance.
 
     `q(w_1, ..., w_T) = N(mean, L L^T)`,   `w_t = mean_t + L_t z`
@@ -47,7 +50,11 @@ class JointNormal(JointNormalPosterior, NormalPosterior):
             tensor.
     """
 
-    def __init__(self, size: int, initial_scale: float = 0.1):
+    shares_noise = True
+    # The tensors are independent only given each other.
+    has_density = False
+
+    def __init__(self, size: int, initial_scale: InitialScale = 0.1):
         super().__init__(initial_scale)
         if positive_integer("size", size) > MAX_COVARIANCE:
             raise ValueError(
@@ -56,10 +63,16 @@ class JointNormal(JointNormalPosterior, NormalPosterior):
             )
         self.size = size
 
+    def num_parameters(self, shape: Sizes) -> int:
+        return math.prod(shape) * (1 + self.size)
+
+    def covariance_size(self, shape: Sizes) -> int:
+        return self.size
+
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -78,34 +91,30 @@ class JointNormal(JointNormalPosterior, NormalPosterior):
             "first": add_weight("first", (), "zeros", trainable=False),
         }
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (self.size,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         squares = tf.square(self.factor(parameters))
         return unflatten_weights(tf.reduce_sum(squares, axis=-1), shape)
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         deviations = tf.linalg.matmul(
             noise[..., tf.newaxis, :], self.factor(parameters), transpose_b=True
         )
         return unflatten_weights(deviations[..., 0, :], shape)
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         factor = parameters["factor"]
         own = tf.one_hot(self._own_columns(parameters, factor), self.size)
         diagonal = tf.reduce_sum(own * factor, axis=-1)
         log_scales = tf.reduce_sum(tf.math.log(tf.abs(diagonal)), axis=-1)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         raise ValueError(
             "A tensor of a joint normal has no density of its own. Use the `mean` and "
             "the `variance` of the weight, or a prior with a closed form such as "

@@ -1,13 +1,15 @@
 """The normal posterior with a diagonal plus low-rank covariance."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import LowRankNormalPosterior
+from tfbbb.bayes.families.arguments import Integer
 from tfbbb.bayes.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -15,16 +17,23 @@ from tfbbb.bayes.posteriors.normal_posterior import (
 )
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
+    InitialScale,
     Parameters,
+    Sizes,
     flatten_weights,
+    register,
     reshape_last_axes,
     sum_over_weights,
     unflatten_weights,
 )
 
+Rank = Annotated[Integer, Field(ge=1, le=100, description="Rank of the matrix.")]
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
+
+@register(
+    "low_rank_normal", "A normal whose covariance is a diagonal plus a low-rank matrix."
+)
+class LowRankNormal(NormalPosterior):
     """A normal with a diagonal plus low-rank covariance (Tomczak et al. 2020).
 
     `q(w) = N(w; mean, diag(exp(log_scale)^2) + F F^T)`,   F: [n, rank]
@@ -50,7 +59,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             small random entries, a tenth of it in all: at F = 0 its gradient is 0.
     """
 
-    def __init__(self, rank: int = 2, initial_scale: float = 0.1):
+    def __init__(self, rank: Rank = 2, initial_scale: InitialScale = 0.1):
         super().__init__(initial_scale)
         if not (isinstance(rank, int) and not isinstance(rank, bool) and rank >= 1):
             raise ValueError(
@@ -58,10 +67,13 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             )
         self.rank = rank
 
+    def num_parameters(self, shape: Sizes) -> int:
+        return math.prod(shape) * (2 + self.rank)
+
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -79,19 +91,17 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             ),
         }
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (math.prod(shape) + self.rank,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         along_directions = tf.reduce_sum(tf.square(parameters["factor"]), axis=-1)
         return tf.exp(2.0 * parameters["log_scale"]) + along_directions
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         size = math.prod(shape)
         own = unflatten_weights(noise[..., :size], shape)
         shared = tf.linalg.matvec(
@@ -99,9 +109,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
         )
         return tf.exp(parameters["log_scale"]) * own + unflatten_weights(shared, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         deviations = weights - parameters["mean"]
         standardized = flatten_weights(
             deviations * tf.exp(-parameters["log_scale"]), shape
@@ -118,18 +126,18 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         _, capacitance = self._capacitance(parameters, shape)
         log_determinant = self._log_determinant(parameters, capacitance, shape)
         return 0.5 * log_determinant + math.prod(shape) * NORMAL_ENTROPY
 
-    def _flat_factor(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def _flat_factor(self, parameters: Parameters, shape: Sizes) -> Tensor:
         matrix = (math.prod(shape), self.rank)
         return reshape_last_axes(parameters["factor"], len(shape) + 1, matrix)
 
     def _capacitance(
-        self, parameters: Parameters, shape: tuple[int, ...]
-    ) -> tuple[Any, Any]:
+        self, parameters: Parameters, shape: Sizes
+    ) -> tuple[Tensor, Tensor]:
         """Returns `G = diag(exp(log_scale))^-1 F` and the root of `I + G^T G`."""
         inverse_scale = tf.exp(-flatten_weights(parameters["log_scale"], shape))
         factor = inverse_scale[..., tf.newaxis] * self._flat_factor(parameters, shape)
@@ -138,7 +146,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
         return factor, tf.linalg.cholesky(identity + gram)
 
     def _log_determinant(
-        self, parameters: Parameters, capacitance: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, capacitance: Tensor, shape: Sizes
     ) -> Tensor:
         # Sylvester: |D + F F^T| = |D| |I + G^T G|
         diagonal = sum_over_weights(parameters["log_scale"], shape)

@@ -1,21 +1,14 @@
 """The matrix-normal posterior, with a Kronecker-factored covariance."""
 
+from __future__ import annotations
+
 import math
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
-from tfbbb.bayes.families.posteriors import (
-    MAX_COVARIANCE,
-    MatrixNormalPosterior,
-    matrix_sides,
-)
+from tfbbb.base.lazy import keras, tf
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.cholesky_factor import (
     cholesky_factor,
     number_of_correlations,
@@ -26,15 +19,28 @@ from tfbbb.bayes.posteriors.normal_posterior import (
     NormalPosterior,
 )
 from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
     AddWeight,
+    InitialScale,
     Parameters,
+    Sizes,
+    matrix_sides,
+    register,
     reshape_last_axes,
     sum_over_weights,
 )
 
+Covariance = Annotated[
+    Literal["diagonal", "full", "eigenbasis"],
+    Field(description="`full` and `eigenbasis` allow at most 4096 rows and columns."),
+]
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
+
+@register(
+    "matrix_normal",
+    "A normal whose covariance is a product of row and column covariances.",
+)
+class MatrixNormal(NormalPosterior):
     """A normal with a Kronecker-factored covariance (Louizos & Welling 2016).
 
     `q(W) = MN(W; M, U, V)`:   Cov(W_ij, W_kl) = U_ik V_jl
@@ -77,9 +83,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
     """
 
     def __init__(
-        self,
-        covariance: Literal["diagonal", "full", "eigenbasis"] = "diagonal",
-        initial_scale: float = 0.1,
+        self, covariance: Covariance = "diagonal", initial_scale: InitialScale = 0.1
     ):
         super().__init__(initial_scale)
         if covariance not in ("diagonal", "full", "eigenbasis"):
@@ -89,10 +93,32 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             )
         self.covariance = covariance
 
+    @property
+    def factorised(self) -> bool:  # type: ignore[override]
+        """With diagonal covariances the weights are independent."""
+        return self.covariance == "diagonal"
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """With diagonal covariances the weights are independent."""
+        return self.covariance == "diagonal"
+
+    def num_parameters(self, shape: Sizes) -> int:
+        rows, columns = matrix_sides(shape)
+        if self.covariance == "diagonal":
+            return math.prod(shape) + rows + columns
+        if self.covariance == "eigenbasis":
+            return 2 * math.prod(shape) + rows**2 + columns**2
+        correlations = number_of_correlations(rows) + number_of_correlations(columns)
+        return math.prod(shape) + rows + columns + correlations
+
+    def covariance_size(self, shape: Sizes) -> int:
+        return 0 if self.covariance == "diagonal" else max(matrix_sides(shape))
+
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -122,7 +148,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             variables[name] = add_weight(name, correlations, "zeros")
         return variables
 
-    def _check_sides(self, shape: tuple[int, ...]) -> None:
+    def _check_sides(self, shape: Sizes) -> None:
         if self.covariance_size(shape) > MAX_COVARIANCE:
             rows, columns = matrix_sides(shape)
             raise ValueError(
@@ -132,10 +158,10 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
                 f"Received: shape={shape}, which has {rows} rows and {columns} columns"
             )
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         if self.covariance == "eigenbasis":
             along_rows = tf.square(parameters["row_basis"]) @ tf.exp(
                 2.0 * parameters["log_scale"]
@@ -156,9 +182,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             row_variance[..., tf.newaxis] * column_variance[..., tf.newaxis, :], shape
         )
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         noise = _as_matrix(noise, shape)
         if self.covariance == "diagonal":
             row, column = self._log_scales(parameters)
@@ -175,9 +199,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         )
         return _as_weights(deviations, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         deviations = _as_matrix(weights - parameters["mean"], shape)
         if self.covariance == "diagonal":
             row, column = self._log_scales(parameters)
@@ -206,16 +228,16 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         log_scales = self._log_scale_sum(parameters, shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
-    def _log_scales(self, parameters: Parameters) -> tuple[Any, Any]:
+    def _log_scales(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         row = parameters["row_log_scale"]
         pinned = row - tf.reduce_mean(row, axis=-1, keepdims=True)
         return pinned, parameters["column_log_scale"]
 
-    def factors(self, parameters: Parameters) -> tuple[Any, Any]:
+    def factors(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """Returns the Cholesky factors of U and V."""
         row, column = self._log_scales(parameters)
         return (
@@ -223,7 +245,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             cholesky_factor(column, parameters["column_correlations"]),
         )
 
-    def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def _log_scale_sum(self, parameters: Parameters, shape: Sizes) -> Tensor:
         # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
         rows, columns = matrix_sides(shape)
         if self.covariance == "eigenbasis":
@@ -234,9 +256,9 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         return rows * tf.reduce_sum(parameters["column_log_scale"], axis=-1)
 
 
-def _as_matrix(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def _as_matrix(values: ArrayLike, shape: Sizes) -> Tensor:
     return reshape_last_axes(values, len(shape), matrix_sides(shape))
 
 
-def _as_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def _as_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     return reshape_last_axes(values, 2, shape)

@@ -1,18 +1,12 @@
 """The factorised normal posterior of Bayes by backprop."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-from keras import ops
-
+from tfbbb.base.lazy import keras, ops, tf
 from tfbbb.base.private_apis import custom_gradient
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
-from tfbbb.bayes.families.posteriors import MeanFieldNormalPosterior
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
 from tfbbb.bayes.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -21,12 +15,14 @@ from tfbbb.bayes.posteriors.normal_posterior import (
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     Parameters,
+    Sizes,
+    register,
     sum_over_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
+@register("mean_field_normal", "Independent normals: the default.")
+class MeanFieldNormal(NormalPosterior):
     """Independent normals, one per weight (Blundell et al. 2015, section 3.2).
 
     `q(w) = prod_i N(w_i; mean_i, exp(log_scale_i)^2)`
@@ -49,10 +45,16 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
             (a bias has a fan-in of 1). Positive.
     """
 
+    factorised = True
+    symmetric = True
+
+    def num_parameters(self, shape: Sizes) -> int:
+        return 2 * math.prod(shape)
+
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -62,26 +64,22 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
             "log_scale": add_weight("log_scale", shape, log_scale),
         }
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return _squared_exp(parameters["log_scale"])
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         return _exp_times(parameters["log_scale"], noise)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         log_scale = parameters["log_scale"]
         standardized = (weights - parameters["mean"]) * ops.exp(-log_scale)
         densities = -0.5 * ops.square(standardized) - log_scale - HALF_LOG_2PI
         return sum_over_weights(densities, shape)
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         log_scales = sum_over_weights(parameters["log_scale"], shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
@@ -91,11 +89,14 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
 # processor's caches, so besides matrix products a step costs passes over the weights.
 
 
-@custom_gradient
 def _squared_exp(x: ArrayLike) -> Tensor:
-    # Uses the exponential, which the perturbation needs too.
-    values = tf.square(tf.exp(x))
-    return values, lambda gradient: (2.0 * gradient) * values
+    @custom_gradient
+    def squared_exp(x: ArrayLike) -> Tensor:
+        # Uses the exponential, which the perturbation needs too.
+        values = tf.square(tf.exp(x))
+        return values, lambda gradient: (2.0 * gradient) * values
+
+    return squared_exp(x)
 
 
 def _exp_times(x: ArrayLike, noise: Tensor) -> Tensor:

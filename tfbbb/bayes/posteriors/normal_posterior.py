@@ -1,10 +1,9 @@
 """The base class of normal posteriors."""
 
 import math
-from typing import Any
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.bayes.posteriors.posterior import Posterior
+from tfbbb.bayes.posteriors.posterior import InitialScale, Posterior
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 NORMAL_ENTROPY = HALF_LOG_2PI + 0.5
@@ -21,11 +20,8 @@ class NormalPosterior(Posterior):
             (a bias has a fan-in of 1). Positive.
     """
 
-    def __init__(self, initial_scale: float = 0.1):
+    def __init__(self, initial_scale: InitialScale = 0.1):
         self.initial_scale = positive_number("initial_scale", initial_scale)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "initial_scale": self.initial_scale}
 
     def initial_log_scale(self, fan_in: int) -> float:
         """Returns the logarithm of the standard deviation at the start."""

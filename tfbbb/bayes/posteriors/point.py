@@ -1,19 +1,25 @@
 """The point posterior: maximum likelihood, or maximum a posteriori."""
 
-import keras
-import tensorflow as tf
+from __future__ import annotations
 
+import math
+
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import PointPosterior
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     Parameters,
     Posterior,
+    Sizes,
+    register,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class Point(PointPosterior, Posterior):
+@register(
+    "point",
+    "A point estimate: maximum a posteriori, or maximum likelihood without a prior.",
+)
+class Point(Posterior):
     """A single trained value: maximum likelihood or maximum a posteriori.
 
     With `prior=None` training maximises the likelihood, as a Keras layer does. With a
@@ -30,33 +36,38 @@ class Point(PointPosterior, Posterior):
     ... )
     """
 
+    factorised = True
+    symmetric = True
+    deterministic = True
+    has_points = True
+    has_density = False
+
+    def num_parameters(self, shape: Sizes) -> int:
+        return math.prod(shape)
+
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         return {"mean": add_weight("mean", shape, mean_initializer)}
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (0,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return tf.zeros_like(parameters["mean"])
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         leading = tf.shape(noise)[:-1]
         return tf.zeros(tf.concat([leading, shape], axis=0), noise.dtype)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         raise ValueError(
             "The posterior 'point' has no density. Use the `mean` of the weight, or "
             f"give the layer another posterior. Received: posterior={self!r}"

@@ -1,28 +1,39 @@
 """The base class of variational families q(w)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any, Protocol
 
-import keras
-import tensorflow as tf
-from keras import ops
+from pydantic import Field
 
-from tfbbb.base.strategy import Strategy
+from tfbbb.base.lazy import keras, ops, tf
+from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.texts import snake_case
-from tfbbb.base.types import (
-    ArrayLike,
-    Initializer,
-    Tensor,
-)
-from tfbbb.bayes.families.posteriors import PosteriorFamily
-from tfbbb.bayes.families.priors import PriorFamily
+from tfbbb.base.types import ArrayLike, Initializer, Tensor
+from tfbbb.bayes.families.arguments import PositiveNumber
 
-AddWeight = Callable[..., keras.Variable]
+AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
+# The shape of a weight tensor.
+Sizes = tuple[int, ...]
+# Largest size of a covariance matrix.
+MAX_COVARIANCE = 4096
+InitialScale = Annotated[
+    PositiveNumber,
+    Field(le=10, description="Initial standard deviation, in units of 1/sqrt(fan_in)."),
+]
 
 
-class Posterior(PosteriorFamily, Strategy):
+class Bounded(Protocol):
+    """A prior: its density has an upper bound, or it has none."""
+
+    @property
+    def bounded(self) -> bool: ...
+
+
+class Posterior(Strategy):
     """A variational family q(w) over one weight tensor `w`.
 
     A posterior holds no variables: the layer holds them and passes their values to
@@ -33,11 +44,52 @@ class Posterior(PosteriorFamily, Strategy):
     samples), which broadcast: a parameter is [..., *its own shape], w is
     [..., *shape].
 
-    The attributes of `tfbbb.families.posteriors.PosteriorFamily` state the properties
-    of the family.
+    A class with the decorator `tfbbb.posteriors.register` has a string name. Jobs may
+    give the arguments of its constructor that are annotated with a `pydantic.Field`.
+
+    Attributes:
+        factorised: Whether the weights are independent normals under q, as the `local`
+            estimator requires.
+        symmetric: Whether q is symmetric about its mean, weight by weight, as the
+            `flipout` estimator requires.
+        reparameterised: Whether draws have a gradient in the parameters. If not, only
+            the `score_function` estimator can train them.
+        deterministic: Whether q is a point: all draws are the same.
+        has_points: Whether some parameters are point estimates, which training moves to
+            the maximum of the prior's density.
+        has_density: Whether `log_prob` is defined.
+        shares_noise: Whether all weight tensors of a draw use the same noise, so that
+            they are correlated.
     """
 
-    def check_prior(self, prior: PriorFamily | None) -> None:
+    factorised = False
+    symmetric = False
+    reparameterised = True
+    deterministic = False
+    has_points = False
+    has_density = True
+    shares_noise = False
+
+    def num_parameters(self, shape: Sizes) -> int:
+        """Returns the number of parameters of q for a weight of this shape."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement `num_parameters`."
+        )
+
+    def covariance_size(self, shape: Sizes) -> int:
+        """Returns the size of the largest covariance matrix for a weight of this shape.
+
+        At most `MAX_COVARIANCE`; 0 for families without a covariance matrix.
+        """
+        return 0
+
+    def has_optimum(self, prior: Bounded | None) -> bool:
+        """Whether training with this prior has an optimum; None stands for no prior."""
+        if prior is None:
+            return self.deterministic
+        return prior.bounded or not self.has_points
+
+    def check_prior(self, prior: Bounded | None) -> None:
         """Raises ValueError if training with this prior has no optimum.
 
         Args:
@@ -60,7 +112,7 @@ class Posterior(PosteriorFamily, Strategy):
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -74,21 +126,19 @@ class Posterior(PosteriorFamily, Strategy):
         """
         raise NotImplementedError
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         """Returns the shape of the standard normal noise behind one draw."""
         return shape
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns E[w], [..., *shape]."""
         raise NotImplementedError
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns Var[w], element by element, [..., *shape]."""
         raise NotImplementedError
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         """Returns `w - E[w]`, [..., *shape], as a function of standard normal noise.
 
         Args:
@@ -98,40 +148,45 @@ class Posterior(PosteriorFamily, Strategy):
         """
         raise NotImplementedError
 
-    def draw(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def draw(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         """Returns w, [..., *shape], as a function of standard normal noise."""
         mean = self.mean(parameters, shape)
         return mean + self.perturb(parameters, noise, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         """Returns log q(weights), summed over the weights, [...], in nats."""
         raise NotImplementedError
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def entropy(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns E[-log q(w)], [...], in nats, if it has a closed form."""
         raise NotImplementedError
 
 
-def sum_over_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+registry = Registry(Posterior, package="tfbbb.posteriors")
+register = registry.register
+
+
+def matrix_sides(shape: Sizes) -> tuple[int, int]:
+    """Returns the number of rows and of columns of a weight as a matrix."""
+    return math.prod(shape[:-1]), shape[-1]
+
+
+def sum_over_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     """Returns `values`, [..., *shape], summed over the weights, [...]."""
     return ops.sum(values, axis=tuple(range(-len(shape), 0)))
 
 
-def flatten_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def flatten_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     """Returns `values`, [..., *shape], as [..., number of weights]."""
     return reshape_last_axes(values, len(shape), (math.prod(shape),))
 
 
-def unflatten_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def unflatten_weights(values: ArrayLike, shape: Sizes) -> Tensor:
     """Returns `values`, [..., number of weights], as [..., *shape]."""
     return reshape_last_axes(values, 1, shape)
 
 
-def reshape_last_axes(values: ArrayLike, count: int, shape: tuple[int, ...]) -> Tensor:
+def reshape_last_axes(values: ArrayLike, count: int, shape: Sizes) -> Tensor:
     """Returns `values` with its last `count` axes reshaped to `shape`."""
     values = tf.convert_to_tensor(values)
     leading = tf.shape(values)[: len(values.shape) - count]

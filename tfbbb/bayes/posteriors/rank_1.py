@@ -1,23 +1,34 @@
 """A deterministic matrix times a random one of rank 1."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated, Any
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Initializer, Tensor
-from tfbbb.bayes.families.posteriors import Rank1Posterior
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
+    InitialScale,
     Parameters,
     Posterior,
+    Sizes,
+    register,
 )
 
+FactorScale = Annotated[
+    PositiveNumber, Field(description="Standard deviation of the factors' prior.")
+]
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class Rank1(Rank1Posterior, Posterior):
+
+@register(
+    "rank_1", "A matrix of point estimates times random factors of rows and columns."
+)
+class Rank1(Posterior):
     """Random factors of inputs and of outputs on a deterministic matrix.
 
     `w = W * (r s^T)`,   `q(r) = N(r_mean, r_sigma^2)`, `q(s) = N(s_mean, s_sigma^2)`
@@ -52,14 +63,22 @@ class Rank1(Rank1Posterior, Posterior):
             (W itself starts at about `1/sqrt(fan_in)`.)
     """
 
-    def __init__(self, factor_scale: float = 0.1, initial_scale: float = 0.1):
+    has_points = True
+    has_density = False
+
+    def __init__(
+        self, factor_scale: FactorScale = 0.1, initial_scale: InitialScale = 0.1
+    ):
         self.factor_scale = positive_number("factor_scale", factor_scale)
         self.initial_scale = positive_number("initial_scale", initial_scale)
+
+    def num_parameters(self, shape: Sizes) -> int:
+        return math.prod(shape) + 2 * sum(shape[-2:])
 
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -74,14 +93,14 @@ class Rank1(Rank1Posterior, Posterior):
                 )
         return variables
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (sum(_factor_sizes(shape).values()),)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         factors = [parameters[f"{side}_mean"] for side in _factor_sizes(shape)]
         return parameters["weights"] * _outer(factors, shape)
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         squared_means, variances = [], []
         for side in _factor_sizes(shape):
             squared_means.append(tf.square(parameters[f"{side}_mean"]))
@@ -90,9 +109,7 @@ class Rank1(Rank1Posterior, Posterior):
         spread = _outer(second_moments, shape) - _outer(squared_means, shape)
         return tf.square(parameters["weights"]) * spread
 
-    def draw(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def draw(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         sizes = _factor_sizes(shape)
         noises = tf.split(noise, list(sizes.values()), axis=-1)
         factors = [
@@ -102,24 +119,18 @@ class Rank1(Rank1Posterior, Posterior):
         ]
         return parameters["weights"] * _outer(factors, shape)
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         draws = self.draw(parameters, noise, shape)
         return draws - self.mean(parameters, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         raise ValueError(
             "The posterior 'rank_1' has no density over the weights: its draws lie on "
             "a surface of fewer dimensions. Where a density is needed use e.g. "
             f"'low_rank_normal'. Received: posterior={self!r}"
         )
 
-    def factor_divergence(
-        self, parameters: Parameters, shape: tuple[int, ...]
-    ) -> Tensor:
+    def factor_divergence(self, parameters: Parameters, shape: Sizes) -> Tensor:
         """Returns KL(q(r) || p(r)) + KL(q(s) || p(s)), [...], in nats."""
         return tf.add_n(
             [
@@ -138,13 +149,13 @@ class Rank1(Rank1Posterior, Posterior):
         return tf.reduce_sum(divergences, axis=-1)
 
 
-def _factor_sizes(shape: tuple[int, ...]) -> dict[str, int]:
+def _factor_sizes(shape: Sizes) -> dict[str, int]:
     if len(shape) < 2:
         return {"output": shape[-1]}
     return {"input": shape[-2], "output": shape[-1]}
 
 
-def _outer(factors: list[Any], shape: tuple[int, ...]) -> Tensor:
+def _outer(factors: list[Tensor], shape: Sizes) -> Tensor:
     """Returns the product of factors, [..., size], over the last axes of a weight."""
     axes = min(len(shape), 2)
     product: Any = 1.0

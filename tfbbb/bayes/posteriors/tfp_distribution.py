@@ -1,5 +1,7 @@
 """Any distribution of TensorFlow Probability as a variational family."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import math
@@ -7,25 +9,19 @@ from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
-import keras
-import tensorflow as tf
-
-from tfbbb.base.types import (
-    Distribution,
-    DType,
-    Initializer,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.lazy import keras, tf
+from tfbbb.base.strategy import saved_as
+from tfbbb.base.types import Config, Distribution, DType, Initializer, Shape, Tensor
 from tfbbb.bayes.posteriors.posterior import (
     AddWeight,
     Parameters,
     Posterior,
+    Sizes,
     sum_over_weights,
 )
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+@saved_as("tfbbb.posteriors")
 class TFPDistribution(Posterior):
     """A distribution of TensorFlow Probability whose parameters are trained.
 
@@ -72,9 +68,7 @@ class TFPDistribution(Posterior):
     """
 
     def __init__(
-        self,
-        make: Callable[..., Any],
-        initial: Mapping[str, Any] | None = None,
+        self, make: Callable[..., Any], initial: Mapping[str, Any] | None = None
     ):
         if not (_is_distribution_class(make) or inspect.isfunction(make)):
             raise ValueError(
@@ -168,7 +162,7 @@ class TFPDistribution(Posterior):
         kind = tfp.distributions.FULLY_REPARAMETERIZED
         return probe.reparameterization_type == kind
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         make: Any = keras.saving.serialize_keras_object(self.make)
         if _is_distribution_class(self.make):
             make = f"tfp.distributions.{self.make.__name__}"
@@ -179,7 +173,7 @@ class TFPDistribution(Posterior):
         return {"make": make, "initial": initial}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "TFPDistribution":
+    def from_config(cls, config: Config) -> TFPDistribution:
         import tensorflow_probability as tfp
 
         make = config["make"]
@@ -199,7 +193,7 @@ class TFPDistribution(Posterior):
     def add_variables(
         self,
         add_weight: AddWeight,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
         mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
@@ -222,7 +216,7 @@ class TFPDistribution(Posterior):
         self._check_shape({k: v.value for k, v in variables.items()}, shape)
         return variables
 
-    def _check_shape(self, parameters: Parameters, shape: tuple[int, ...]) -> None:
+    def _check_shape(self, parameters: Parameters, shape: Sizes) -> None:
         distribution = self.distribution(parameters)
         whole = (*distribution.batch_shape, *distribution.event_shape)
         # Axes of members come first.
@@ -233,7 +227,7 @@ class TFPDistribution(Posterior):
                 f"posterior={self!r}"
             )
 
-    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def noise_shape(self, shape: Sizes) -> Sizes:
         return (2,)
 
     def distribution(self, parameters: Parameters) -> Distribution:
@@ -253,19 +247,17 @@ class TFPDistribution(Posterior):
             )
         return made
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def mean(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return self._moment("mean", parameters)
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+    def variance(self, parameters: Parameters, shape: Sizes) -> Tensor:
         return self._moment("variance", parameters)
 
-    def draw(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def draw(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         """Returns w, [..., *shape]; the bits of the noise seed TFP's sampler."""
         noise = tf.convert_to_tensor(noise)
 
-        def draw_one(arguments: tuple[Any, dict[str, Any]]) -> Tensor:
+        def draw_one(arguments: tuple[Tensor, dict[str, Tensor]]) -> Tensor:
             bits, own = arguments
             sample = self.distribution(own).sample(seed=tf.bitcast(bits, tf.int32))
             return tf.cast(tf.ensure_shape(sample, shape), noise.dtype)
@@ -284,15 +276,11 @@ class TFPDistribution(Posterior):
         draws = tf.map_fn(draw_one, (seeds, spread), fn_output_signature=noise.dtype)
         return tf.reshape(draws, tf.concat([leading, shape], axis=0))
 
-    def perturb(
-        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         draws = self.draw(parameters, noise, shape)
         return draws - self.mean(parameters, shape)
 
-    def log_prob(
-        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
-    ) -> Tensor:
+    def log_prob(self, parameters: Parameters, weights: Tensor, shape: Sizes) -> Tensor:
         distribution = self.distribution(parameters)
         batch_axes = shape[: len(shape) - len(distribution.event_shape)]
         return sum_over_weights(distribution.log_prob(weights), batch_axes)
@@ -300,14 +288,14 @@ class TFPDistribution(Posterior):
     def _bijector(self, name: str) -> Any:
         return self._constraints[name].default_constraining_bijector_fn()
 
-    def _own_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _own_shape(self, name: str, shape: Sizes) -> Sizes:
         """Returns the shape of the free parameter, which its constraint may change."""
         if self._constraints[name] is None:
             return shape
         constrained = self._constraints[name].shape_fn(shape)
         return tuple(self._bijector(name).inverse_event_shape(constrained))
 
-    def _own_ranks(self, shape: tuple[int, ...]) -> dict[str, int]:
+    def _own_ranks(self, shape: Sizes) -> dict[str, int]:
         return {name: len(self._own_shape(name, shape)) for name in self._constraints}
 
     def _moment(self, name: str, parameters: Parameters) -> Any:

@@ -3,9 +3,6 @@
 import inspect
 from typing import Any
 
-import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
-from tfbbb.base.strategy import DeclaredClasses, Registry
-from tfbbb.bayes.families.priors import PRIORS
 from tfbbb.bayes.priors.correlated_normal import CorrelatedNormal
 from tfbbb.bayes.priors.empirical_normal import EmpiricalNormal
 from tfbbb.bayes.priors.from_posterior import FromPosterior
@@ -13,18 +10,17 @@ from tfbbb.bayes.priors.gamma_normal import GammaNormal
 from tfbbb.bayes.priors.horseshoe import Horseshoe
 from tfbbb.bayes.priors.laplace import Laplace
 from tfbbb.bayes.priors.normal import Normal
-from tfbbb.bayes.priors.prior import Prior
+from tfbbb.bayes.priors.prior import Prior, register, registry
 from tfbbb.bayes.priors.scale_mixture_normal import ScaleMixtureNormal
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 from tfbbb.bayes.priors.student_t import StudentT
 from tfbbb.bayes.priors.tfp_distribution import TFPDistribution
 
-_registry = Registry(Prior, DeclaredClasses(PRIORS, __name__))
 names, make, serialize, deserialize = (
-    _registry.names,
-    _registry.make,
-    _registry.serialize,
-    _registry.deserialize,
+    registry.names,
+    registry.make,
+    registry.serialize,
+    registry.deserialize,
 )
 
 
@@ -53,7 +49,7 @@ def get(identifier: Any) -> Any:
     is_distribution = hasattr(identifier, "event_shape") or callable(identifier)
     if is_distribution and not inspect.isclass(identifier):
         return TFPDistribution(identifier)
-    return _registry.get(identifier)
+    return registry.get(identifier)
 
 
 __all__ = [
@@ -73,5 +69,7 @@ __all__ = [
     "get",
     "make",
     "names",
+    "register",
+    "registry",
     "serialize",
 ]

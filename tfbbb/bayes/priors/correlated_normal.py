@@ -1,25 +1,47 @@
 """The Gaussian prior whose weights are correlated with each other."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Annotated, Any, cast
 
-import keras
-import numpy as np
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.numbers import is_finite_number
-from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.posteriors import MAX_COVARIANCE, matrix_sides
-from tfbbb.bayes.families.priors import CorrelatedNormalPrior
+from tfbbb.base.types import Tensor
+from tfbbb.bayes.families.arguments import InJobs, Number
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import reshape_last_axes
-from tfbbb.bayes.priors.prior import AddWeight, Parameters
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.posteriors.posterior import (
+    MAX_COVARIANCE,
+    Sizes,
+    matrix_sides,
+    reshape_last_axes,
+)
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, register
+from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
+
+_Row = Annotated[tuple[Number, ...], Field(fail_fast=True)]
+Correlation = Annotated[
+    object,
+    InJobs(
+        Annotated[
+            Annotated[Number, Field(gt=-1, lt=1)]
+            | Annotated[tuple[_Row, ...], Field(fail_fast=True)],
+            Field(
+                description="The correlation of the weights of a unit, or a covariance "
+                "matrix of the weights of a unit or of all weights."
+            ),
+        ]
+    ),
+]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
+@register(
+    "correlated_normal",
+    "A normal around zero whose weights are correlated, with a covariance matrix.",
+)
+class CorrelatedNormal(ScaledPrior):
     """A normal with mean zero and a full covariance: `p(w) = N(w; 0, s^2 C)`.
 
     C is one of
@@ -61,18 +83,14 @@ class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
             this negative or for a matrix.
     """
 
-    def __init__(
-        self,
-        correlation: float | Sequence[Sequence[float]] | ArrayLike = 0.5,
-        scale: float | Literal["fan_in"] = "fan_in",
-    ):
+    def __init__(self, correlation: Correlation = 0.5, scale: Scale = "fan_in"):
         super().__init__(scale)
         self.correlation = _checked_correlation(correlation)
         # Inverse root and half the log determinant of C by its size.
         self._known: dict[int, tuple[np.ndarray, float]] = {}
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         size, rows = math.prod(shape), matrix_sides(shape)[0]
         if isinstance(self.correlation, float):
@@ -96,15 +114,13 @@ class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
             )
         return {}
 
-    def covers_units(self, shape: tuple[int, ...]) -> bool:
+    def covers_units(self, shape: Sizes) -> bool:
         """Whether the weights of different units are independent."""
         if isinstance(self.correlation, float):
             return True
         return len(self.correlation) == matrix_sides(shape)[0]
 
-    def standardized(
-        self, weights: Tensor, shape: tuple[int, ...], fan_in: int
-    ) -> Tensor:
+    def standardized(self, weights: Tensor, shape: Sizes, fan_in: int) -> Tensor:
         """Returns the weights as independent standard normals under the prior.
 
         They are `z = L^-1 w / s`, with the lower-triangular L of `C = L L^T`.
@@ -123,7 +139,7 @@ class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
         root = tf.constant(inverse / self.scale_for(fan_in), values.dtype)
         return tf.linalg.matmul(root, values)
 
-    def precisions(self, shape: tuple[int, ...], fan_in: int) -> np.ndarray:
+    def precisions(self, shape: Sizes, fan_in: int) -> np.ndarray:
         """Returns the diagonal of the inverse covariance, of the weight's shape."""
         rows, columns = self._sides(shape)
         inverse, _ = self._inverse_root(rows)
@@ -131,19 +147,13 @@ class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
         return np.repeat(diagonal, columns).reshape(shape)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         standardized = self.standardized(weights, shape, fan_in)
         squares = tf.reduce_sum(tf.square(standardized), axis=[-2, -1])
         return self.log_prob_of_squares(squares, shape, fan_in)
 
-    def log_prob_of_squares(
-        self, squares: Tensor, shape: tuple[int, ...], fan_in: int
-    ) -> Tensor:
+    def log_prob_of_squares(self, squares: Tensor, shape: Sizes, fan_in: int) -> Tensor:
         """Returns log p of weights whose standardised squares add up to `squares`."""
         rows, columns = self._sides(shape)
         _, half_log_determinant = self._inverse_root(rows)
@@ -152,7 +162,7 @@ class CorrelatedNormal(CorrelatedNormalPrior, ScaledPrior):
         normalizer += size * (math.log(self.scale_for(fan_in)) + HALF_LOG_2PI)
         return -0.5 * squares - normalizer
 
-    def _sides(self, shape: tuple[int, ...]) -> tuple[int, int]:
+    def _sides(self, shape: Sizes) -> tuple[int, int]:
         if self.covers_units(shape):
             return matrix_sides(shape)
         return math.prod(shape), 1

@@ -1,10 +1,11 @@
 """Distributions of TensorFlow Probability as JSON: by class and arguments."""
 
+from __future__ import annotations
+
 import inspect
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
+from tfbbb.base.lazy import np, tf
 
 
 def to_config(value: Any) -> Any:

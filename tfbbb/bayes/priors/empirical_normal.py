@@ -1,28 +1,40 @@
 """The normal prior whose moments follow the posterior (empirical Bayes)."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import Annotated
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.priors import EmpiricalNormalPrior
+from tfbbb.bayes.families.arguments import PositiveNumber
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.prior import (
     AddWeight,
     Parameters,
     Prior,
     WeightMoments,
+    register,
 )
 
 _MIN_GROUP = 10
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class EmpiricalNormal(EmpiricalNormalPrior, Prior):
+Hyperprior = Annotated[
+    tuple[PositiveNumber, PositiveNumber] | None,
+    Field(description="Shape and scale of an inverse-gamma prior of the variance."),
+]
+
+
+@register(
+    "empirical_normal",
+    "A normal fitted to the weights of its tensor, which must be at least ten.",
+)
+class EmpiricalNormal(Prior):
     """One normal for all weights of a tensor, at its optimum for the current q.
 
     `p(w) = prod_i N(w_i; m, s^2)`
@@ -59,7 +71,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         ValueError: When built for fewer than 10 weights without a hyperprior.
     """
 
-    def __init__(self, hyperprior: tuple[float, float] | None = None):
+    def __init__(self, hyperprior: Hyperprior = None):
         if hyperprior is not None:
             try:
                 shape, scale = (positive_number("", value) for value in hyperprior)
@@ -72,8 +84,13 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
             hyperprior = (shape, scale)
         self.hyperprior = hyperprior
 
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Without a hyperprior, the scale shrinks to 0 with the weights."""
+        return self.hyperprior is not None
+
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         size = math.prod(shape)
         if self.hyperprior is None and size < _MIN_GROUP:
@@ -102,17 +119,10 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
             total = weight.sum(tf.square(mean) + variance)
             center = tf.zeros_like(total)
             square = (total + 2.0 * scale) / (weight.size + 2.0 * shape + 2.0)
-        return {
-            "mean": tf.stop_gradient(center),
-            "variance": tf.stop_gradient(square),
-        }
+        return {"mean": tf.stop_gradient(center), "variance": tf.stop_gradient(square)}
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         deviations = weights - _with_axes(parameters["mean"], shape)
         squares = sum_over_weights(tf.square(deviations), shape)
@@ -123,7 +133,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         deviations = mean - _with_axes(parameters["mean"], shape)
@@ -131,7 +141,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         return self._log_prob_of_squares(parameters["variance"], squares, shape)
 
     def _log_prob_of_squares(
-        self, variance: Tensor, squares: Tensor, shape: tuple[int, ...]
+        self, variance: Tensor, squares: Tensor, shape: Sizes
     ) -> Tensor:
         log_variance = tf.math.log(variance)
         log_prob = -0.5 * squares / variance - math.prod(shape) * (
@@ -146,7 +156,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         return log_prob + log_hyperprior
 
 
-def _with_axes(values: ArrayLike, shape: tuple[int, ...]) -> Any:
+def _with_axes(values: ArrayLike, shape: Sizes) -> Tensor:
     """Appends an axis of length 1 to `values`, [...], for each axis of the weight."""
     for _ in shape:
         values = values[..., tf.newaxis]

@@ -1,29 +1,20 @@
 """The posterior of a trained model as the prior of a new model."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
-import keras
-import numpy as np
-
+from tfbbb.base.lazy import keras, np
 from tfbbb.base.private_apis import sublayers
-from tfbbb.base.types import (
-    DType,
-    Initializer,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.strategy import saved_as
+from tfbbb.base.types import Config, DType, Initializer, Shape, Tensor
 from tfbbb.bayes import posteriors
-from tfbbb.bayes.posteriors.posterior import Posterior
-from tfbbb.bayes.priors.prior import (
-    AddWeight,
-    Parameters,
-    Prior,
-    WeightMoments,
-)
+from tfbbb.bayes.posteriors.posterior import Posterior, Sizes
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, Prior, WeightMoments
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
+@saved_as("tfbbb.priors")
 class FromPosterior(Prior):
     """The posterior of a trained model: `p(w) = q_trained(w)`.
 
@@ -87,12 +78,12 @@ class FromPosterior(Prior):
             for path, weight in sources.items()
         }
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         families = {k: posteriors.serialize(v) for k, v in self._families.items()}
         return {"posteriors": families}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "FromPosterior":
+    def from_config(cls, config: Config) -> FromPosterior:
         """Makes the prior without its values, which come with the model's weights."""
         prior = cls.__new__(cls)
         families = config["posteriors"].items()
@@ -118,7 +109,7 @@ class FromPosterior(Prior):
         return f"FromPosterior({', '.join(self._families)})"
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         if path not in self._families:
             raise ValueError(
@@ -170,11 +161,7 @@ class FromPosterior(Prior):
         return self._families[path], own
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         family, own = self.posterior(parameters)
         return family.log_prob(own, weights, shape)
@@ -192,17 +179,17 @@ def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, Any]]:
             yield f"{layer.name}/{weight.name}", weight
 
 
-class _Held(keras.initializers.Initializer):
+class _Held:
     """Copies the values of one member, whose index is `seed`."""
 
     def __init__(self, values: np.ndarray, seed: int = 0):
         self.values = values
         self.seed = seed
 
-    def __call__(self, shape: Shape, dtype: DType = None) -> Any:
+    def __call__(self, shape: Shape, dtype: DType = None) -> Tensor:
         return keras.ops.convert_to_tensor(
             self.values[self.seed % len(self.values)], dtype
         )
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"values": self.values, "seed": self.seed}

@@ -1,19 +1,21 @@
 """The normal prior with a gamma-distributed precision."""
 
+from __future__ import annotations
+
 import math
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import GammaNormalPrior
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, Prior
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import Parameters, Prior, register
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class GammaNormal(GammaNormalPrior, Prior):
+@register(
+    "gamma_normal", "Normals with one unknown precision, gamma-distributed, per tensor."
+)
+class GammaNormal(Prior):
     """Normals with one unknown precision, shared by all the weights of a tensor.
 
     `p(w) = int prod_i N(w_i; 0, 1 / lam) Gamma(lam; shape, rate) d lam`
@@ -39,16 +41,12 @@ class GammaNormal(GammaNormalPrior, Prior):
         rate: Rate b of the Gamma distribution of the precision. Positive.
     """
 
-    def __init__(self, shape: float = 6.0, rate: float = 6.0):
+    def __init__(self, shape: PositiveNumber = 6.0, rate: PositiveNumber = 6.0):
         self.shape = positive_number("shape", shape)
         self.rate = positive_number("rate", rate)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(weights), shape)
 
@@ -57,12 +55,12 @@ class GammaNormal(GammaNormalPrior, Prior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(mean) + variance, shape)
 
-    def _log_prob_of_squares(self, squares: Tensor, shape: tuple[int, ...]) -> Tensor:
+    def _log_prob_of_squares(self, squares: Tensor, shape: Sizes) -> Tensor:
         half_size = 0.5 * math.prod(shape)
         constant = (
             math.lgamma(self.shape + half_size)

@@ -1,22 +1,21 @@
 """The horseshoe prior, a sparsity prior with Cauchy tails."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.priors import HorseshoePrior
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Horseshoe(HorseshoePrior, ScaledPrior):
+@register("horseshoe", "Normals with half-Cauchy scales, for sparse weights.")
+class Horseshoe(ScaledPrior):
     """Normals whose own scales are half-Cauchy (Carvalho et al. 2010).
 
     `p(w) = prod_i int N(w_i; 0, s^2 lam_i^2) HalfCauchy(lam_i; 1) d lam_i`
@@ -42,12 +41,10 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
             `1 / sqrt(fan_in)`.
     """
 
+    bounded = False
+
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(weights), shape, fan_in)
 
@@ -56,13 +53,13 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         return self._log_prob_of_squares(tf.square(mean) + variance, shape, fan_in)
 
     def _log_prob_of_squares(
-        self, squares: Tensor, shape: tuple[int, ...], fan_in: int
+        self, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         scale = self.scale_for(fan_in)
         densities = _log_scaled_exponential_integral(squares / (2.0 * scale**2))
@@ -80,28 +77,34 @@ _DENOMINATOR = (3.9584969228, 21.0996530827, 25.6329561486, 9.5733223454, 1.0)
 _SMALLEST = 1e-37
 
 
-@custom_gradient
-def _log_scaled_exponential_integral(z: Any) -> Any:
+def _log_scaled_exponential_integral(z: Tensor) -> Tensor:
     """Returns log(exp(z) E1(z)), [...]."""
-    z = tf.maximum(z, _SMALLEST)
-    near, far = tf.minimum(z, 1.0), tf.maximum(z, 1.0)
-    at_near = tf.math.log(_polynomial(_SERIES, near) - tf.math.log(near)) + near
-    inverse = 1.0 / far
-    ratio = _polynomial(_NUMERATOR, inverse) / _polynomial(_DENOMINATOR, inverse)
-    at_far = tf.math.log(ratio * inverse)
-    value = tf.where(z < 1.0, at_near, at_far)
 
-    def gradient(upstream: Any) -> Any:
-        # 1 - 1 / (z exp(z) E1(z)); far out 1 - 1/ratio, without cancellation.
-        slope_near = 1.0 - 1.0 / (near * tf.exp(at_near))
-        difference = [n - d for n, d in zip(_NUMERATOR, _DENOMINATOR, strict=True)]
-        slope_far = _polynomial(difference, inverse) / _polynomial(_NUMERATOR, inverse)
-        return upstream * tf.where(z < 1.0, slope_near, slope_far)
+    @custom_gradient
+    def integral(z: Tensor) -> Tensor:
+        z = tf.maximum(z, _SMALLEST)
+        near, far = tf.minimum(z, 1.0), tf.maximum(z, 1.0)
+        at_near = tf.math.log(_polynomial(_SERIES, near) - tf.math.log(near)) + near
+        inverse = 1.0 / far
+        ratio = _polynomial(_NUMERATOR, inverse) / _polynomial(_DENOMINATOR, inverse)
+        at_far = tf.math.log(ratio * inverse)
+        value = tf.where(z < 1.0, at_near, at_far)
 
-    return value, gradient
+        def gradient(upstream: Tensor) -> Tensor:
+            # 1 - 1 / (z exp(z) E1(z)); far out 1 - 1/ratio, without cancellation.
+            slope_near = 1.0 - 1.0 / (near * tf.exp(at_near))
+            difference = [n - d for n, d in zip(_NUMERATOR, _DENOMINATOR, strict=True)]
+            slope_far = _polynomial(difference, inverse) / _polynomial(
+                _NUMERATOR, inverse
+            )
+            return upstream * tf.where(z < 1.0, slope_near, slope_far)
+
+        return value, gradient
+
+    return integral(z)
 
 
-def _polynomial(coefficients: Iterable[float], x: ArrayLike) -> Any:
+def _polynomial(coefficients: Iterable[float], x: ArrayLike) -> Tensor:
     value: Any = 0.0
     for coefficient in coefficients:
         value = value * x + coefficient

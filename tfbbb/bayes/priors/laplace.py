@@ -1,20 +1,18 @@
 """The Laplace prior."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
-import keras
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import LaplacePrior
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import Parameters, register
 from tfbbb.bayes.priors.scaled_prior import ScaledPrior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Laplace(LaplacePrior, ScaledPrior):
+@register("laplace", "Independent Laplace distributions around zero.")
+class Laplace(ScaledPrior):
     """Independent Laplace distributions: `p(w) = prod_i exp(-|w_i| / s) / (2 s)`.
 
     With it, a point estimate is the lasso (Williams 1995). For normal weights, `|w|`
@@ -33,11 +31,7 @@ class Laplace(LaplacePrior, ScaledPrior):
     """
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         return self._log_prob_of_absolute(tf.abs(weights), shape, fan_in)
 
@@ -46,7 +40,7 @@ class Laplace(LaplacePrior, ScaledPrior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         ratio = mean * tf.math.rsqrt(2.0 * variance)
@@ -56,8 +50,8 @@ class Laplace(LaplacePrior, ScaledPrior):
         return self._log_prob_of_absolute(absolute, shape, fan_in)
 
     def _log_prob_of_absolute(
-        self, absolute: Any, shape: tuple[int, ...], fan_in: int
-    ) -> Any:
+        self, absolute: Tensor, shape: Sizes, fan_in: int
+    ) -> Tensor:
         scale = self.scale_for(fan_in)
         total = sum_over_weights(absolute, shape)
         return -total / scale - math.prod(shape) * math.log(2.0 * scale)

@@ -1,21 +1,27 @@
 """The Gaussian prior with mean zero."""
 
+from __future__ import annotations
+
 import math
-from typing import Literal
+from typing import Annotated
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import keras, tf
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import NormalPrior
+from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import AddWeight, Parameters
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, register
+from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
+
+Trainable = Annotated[
+    Flag, Field(description="Whether the scale is learned with the posterior.")
+]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Normal(NormalPrior, ScaledPrior):
+@register("normal", "Independent normals around zero: the default.")
+class Normal(ScaledPrior):
     """Independent normals with mean zero and one scale: `p(w) = prod_i N(w_i; 0, s^2)`.
 
     With `scale="fan_in"`, `s = 1 / sqrt(fan_in)`: a unit's pre-activation then has, a
@@ -33,9 +39,7 @@ class Normal(NormalPrior, ScaledPrior):
             likelihood), one for each weight tensor, from `scale` as its start.
     """
 
-    def __init__(
-        self, scale: float | Literal["fan_in"] = "fan_in", trainable: bool = False
-    ):
+    def __init__(self, scale: Scale = "fan_in", trainable: Trainable = False):
         super().__init__(scale)
         if not isinstance(trainable, bool):
             raise ValueError(
@@ -44,7 +48,7 @@ class Normal(NormalPrior, ScaledPrior):
         self.trainable = trainable
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         if not self.trainable:
             return {}
@@ -58,11 +62,7 @@ class Normal(NormalPrior, ScaledPrior):
         return math.log(self.scale_for(fan_in))
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         squares = sum_over_weights(tf.square(weights), shape)
         return self.log_prob_of_squares(parameters, squares, shape, fan_in)
@@ -72,7 +72,7 @@ class Normal(NormalPrior, ScaledPrior):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         squares = sum_over_weights(variance, shape) + sum_over_weights(
@@ -81,11 +81,7 @@ class Normal(NormalPrior, ScaledPrior):
         return self.log_prob_of_squares(parameters, squares, shape, fan_in)
 
     def log_prob_of_squares(
-        self,
-        parameters: Parameters,
-        squares: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, squares: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         """Returns log p of weights whose squares add up to `squares`, [...]."""
         log_scale = self.log_scale(parameters, fan_in)

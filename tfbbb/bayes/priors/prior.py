@@ -1,15 +1,16 @@
 """The base class of priors p(w)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-import keras
-
-from tfbbb.base.strategy import Strategy
+from tfbbb.base.lazy import keras
+from tfbbb.base.strategy import Registry, Strategy
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.priors import PriorFamily
+from tfbbb.bayes.posteriors.posterior import Sizes
 
-AddWeight = Callable[..., keras.Variable]
+AddWeight = Callable[..., Any]
 Parameters = Mapping[str, Any]
 
 
@@ -25,7 +26,7 @@ class WeightMoments(Protocol):
         prior_parameters: Values of the prior's own variables by name.
     """
 
-    shape: tuple[int, ...]
+    shape: Sizes
     size: int
     members: int
 
@@ -42,17 +43,26 @@ class WeightMoments(Protocol):
         """Returns `values` summed over the weights, [...]."""
 
 
-class Prior(PriorFamily, Strategy):
+class Prior(Strategy):
     """A prior p(w) over one weight tensor `w`.
 
     Like a posterior, a prior holds no variables: the layer holds the variables that
     `add_variables` creates, and passes their values to every method as `parameters`.
     Parameters and weights may have leading axes (members of an ensemble, samples),
     which broadcast.
+
+    A class with the decorator `tfbbb.priors.register` has a string name. Jobs may give
+    the arguments of its constructor that are annotated with a `pydantic.Field`.
+
+    Attributes:
+        bounded: Whether the density has an upper bound. If not, a point estimate has no
+            maximum to converge to.
     """
 
+    bounded = True
+
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         """Creates the prior's own variables, if it has any.
 
@@ -70,11 +80,7 @@ class Prior(PriorFamily, Strategy):
         return weight.prior_parameters
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         """Returns log p(weights), summed over the weights, [...], in nats.
 
@@ -91,7 +97,7 @@ class Prior(PriorFamily, Strategy):
         parameters: Parameters,
         mean: Tensor,
         variance: Tensor,
-        shape: tuple[int, ...],
+        shape: Sizes,
         fan_in: int,
     ) -> Tensor:
         """Returns E[log p(w)] of normal weights, summed, [...], in nats.
@@ -107,3 +113,7 @@ class Prior(PriorFamily, Strategy):
             fan_in: Number of inputs that one output unit sums over (1 for a bias).
         """
         raise NotImplementedError
+
+
+registry = Registry(Prior, package="tfbbb.priors")
+register = registry.register

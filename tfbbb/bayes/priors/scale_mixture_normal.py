@@ -1,22 +1,32 @@
 """The prior of Blundell et al. (2015), a mixture of a wide and a narrow normal."""
 
+from __future__ import annotations
+
 import math
 from numbers import Real
-from typing import Any
+from typing import Annotated
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import ScaleMixtureNormalPrior
+from tfbbb.bayes.families.arguments import Number, PositiveNumber
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters, Prior
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import Parameters, Prior, register
+
+Share = Annotated[Number, Field(gt=0, lt=1, description="Weight of the first normal.")]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
+_NARROW = math.exp(-6)
+
+
+@register(
+    "scale_mixture_normal",
+    "A wide and a narrow normal around zero (Blundell et al. 2015).",
+)
+class ScaleMixtureNormal(Prior):
     """Mixture of two zero-mean normals, weight by weight.
 
     `p(w) = prod_i (pi N(w_i; 0, scale1^2) + (1 - pi) N(w_i; 0, scale2^2))`
@@ -39,7 +49,10 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
     """
 
     def __init__(
-        self, pi: float = 0.5, scale1: float = 1.0, scale2: float = math.exp(-6)
+        self,
+        pi: Share = 0.5,
+        scale1: PositiveNumber = 1.0,
+        scale2: PositiveNumber = _NARROW,
     ):
         if not (isinstance(pi, Real) and 0 < pi < 1):
             raise ValueError(
@@ -50,11 +63,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
         self.scale2: float = positive_number("scale2", scale2)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         wide, narrow = self._log_components(tf.square(weights))
         larger = tf.maximum(wide, narrow)
@@ -62,7 +71,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
         return sum_over_weights(densities, shape)
 
     def estimated_expected_log_prob(
-        self, mean: Tensor, variance: Tensor, noise: Tensor, shape: tuple[int, ...]
+        self, mean: Tensor, variance: Tensor, noise: Tensor, shape: Sizes
     ) -> Tensor:
         """Returns an unbiased estimate of E[log p(w)] for normal weights.
 
@@ -111,7 +120,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
         expected = tf.where(is_narrow, narrow, wide) + remainder
         return sum_over_weights(expected, shape)
 
-    def _log_components(self, squares: Tensor) -> tuple[Any, Any]:
+    def _log_components(self, squares: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log densities of the wide and the narrow component."""
         return tuple(
             math.log(share / scale) - HALF_LOG_2PI - squares / (2.0 * scale**2)

@@ -1,21 +1,25 @@
 """The Student-t prior."""
 
+from __future__ import annotations
+
 import math
-from typing import Literal
+from typing import Annotated
 
-import keras
-import tensorflow as tf
+from pydantic import Field
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Tensor
-from tfbbb.bayes.families.priors import StudentTPrior
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
-from tfbbb.bayes.priors.prior import Parameters
-from tfbbb.bayes.priors.scaled_prior import ScaledPrior
+from tfbbb.bayes.families.arguments import PositiveNumber
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
+from tfbbb.bayes.priors.prior import Parameters, register
+from tfbbb.bayes.priors.scaled_prior import Scale, ScaledPrior
+
+Df = Annotated[PositiveNumber, Field(description="Degrees of freedom.")]
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
-class StudentT(StudentTPrior, ScaledPrior):
+@register("student_t", "Independent Student t distributions around zero.")
+class StudentT(ScaledPrior):
     """Independent Student-t distributions with mode zero.
 
     `p(w) = prod_i c (1 + (w_i / s)^2 / df)^(-(df + 1) / 2) / s`
@@ -34,16 +38,12 @@ class StudentT(StudentTPrior, ScaledPrior):
         scale: Scale `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
     """
 
-    def __init__(self, df: float = 4.0, scale: float | Literal["fan_in"] = "fan_in"):
+    def __init__(self, df: Df = 4.0, scale: Scale = "fan_in"):
         super().__init__(scale)
         self.df = positive_number("df", df)
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         scale, df = self.scale_for(fan_in), self.df
         constant = (

@@ -1,24 +1,20 @@
 """Any distribution of TensorFlow Probability as a prior."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-import keras
-import numpy as np
-import tensorflow as tf
-
-from tfbbb.base.types import Distribution, Tensor
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.base.lazy import keras, np, tf
+from tfbbb.base.strategy import saved_as
+from tfbbb.base.types import Config, Distribution, Tensor
+from tfbbb.bayes.posteriors.posterior import Sizes, sum_over_weights
 from tfbbb.bayes.priors.distribution_config import from_config, to_config
-from tfbbb.bayes.priors.prior import (
-    AddWeight,
-    Parameters,
-    Prior,
-)
+from tfbbb.bayes.priors.prior import AddWeight, Parameters, Prior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.priors")
+@saved_as("tfbbb.priors")
 class TFPDistribution(Prior):
     """A distribution of TensorFlow Probability: `p(w) = distribution`.
 
@@ -55,14 +51,14 @@ class TFPDistribution(Prior):
             _check_arguments(distribution)
         self._made_from: Any | Callable[..., Any] = distribution
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         if _is_distribution(self._made_from):
             return {"distribution": to_config(self._made_from)}
         function = keras.saving.serialize_keras_object(self._made_from)
         return {"distribution": {"function": function}}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "TFPDistribution":
+    def from_config(cls, config: Config) -> TFPDistribution:
         encoded = config["distribution"]
         if "function" in encoded:
             return cls(keras.saving.deserialize_keras_object(encoded["function"]))
@@ -71,7 +67,7 @@ class TFPDistribution(Prior):
     def __repr__(self) -> str:
         return f"TFPDistribution({self._made_from!r})"
 
-    def distribution(self, shape: tuple[int, ...], fan_in: int) -> Distribution:
+    def distribution(self, shape: Sizes, fan_in: int) -> Distribution:
         """Returns p(w) as the distribution of TFP."""
         if _is_distribution(self._made_from):
             return self._made_from
@@ -84,7 +80,7 @@ class TFPDistribution(Prior):
         return made
 
     def add_variables(
-        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+        self, add_weight: AddWeight, shape: Sizes, fan_in: int, path: str
     ) -> dict[str, keras.Variable]:
         distribution = self.distribution(shape, fan_in)
         event = tuple(distribution.event_shape)
@@ -111,11 +107,7 @@ class TFPDistribution(Prior):
         return {}
 
     def log_prob(
-        self,
-        parameters: Parameters,
-        weights: Tensor,
-        shape: tuple[int, ...],
-        fan_in: int,
+        self, parameters: Parameters, weights: Tensor, shape: Sizes, fan_in: int
     ) -> Tensor:
         distribution = self.distribution(shape, fan_in)
         batch_axes = shape[: len(shape) - len(distribution.event_shape)]
@@ -140,7 +132,7 @@ def _check_arguments(function: Callable[..., Any]) -> None:
         ) from None
 
 
-def _broadcasts_to(batch: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+def _broadcasts_to(batch: Sizes, shape: Sizes) -> bool:
     try:
         return np.broadcast_shapes(batch, shape) == shape
     except ValueError:

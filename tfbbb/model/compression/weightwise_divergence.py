@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.bayes.divergences import closed_form_of
-from tfbbb.bayes.divergences.normal_posteriors import entropy_of
+from tfbbb.bayes.divergences.closed_forms import entropy_of
 from tfbbb.bayes.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
 
 if TYPE_CHECKING:

@@ -1,7 +1,17 @@
 """The parts of a spec that name a family, with or without options."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, Union
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+)
 
 from pydantic import (
     BeforeValidator,
@@ -12,52 +22,107 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from tfbbb.base.strategy import Registry, options
 from tfbbb.base.task import Task
-from tfbbb.bayes.families.estimators import ESTIMATORS, EstimatorFamily
-from tfbbb.bayes.families.kl_schedules import KL_SCHEDULES, KLScheduleFamily
-from tfbbb.bayes.families.likelihoods import LIKELIHOODS, LikelihoodFamily
-from tfbbb.bayes.families.posteriors import POSTERIORS, PosteriorFamily
-from tfbbb.bayes.families.priors import PRIORS, PriorFamily
+from tfbbb.bayes import estimators as _estimators
+from tfbbb.bayes import kl_schedules as _kl_schedules
+from tfbbb.bayes import likelihoods as _likelihoods
+from tfbbb.bayes import posteriors as _posteriors
+from tfbbb.bayes import priors as _priors
 from tfbbb.bayes.families.recalibrations import RECALIBRATIONS, RecalibrationFamily
+from tfbbb.bayes.families.support import Support
+from tfbbb.bayes.likelihoods.likelihood import given_noise
 from tfbbb.training.spec.part import NamedPart
 
+T = TypeVar("T")
+Part = TypeVar("Part", bound="FamilyPart[Any]")
 
-class PosteriorPart(PosteriorFamily, NamedPart):
+
+class FamilyPart(NamedPart, Generic[T]):
+    """A family with its options.
+
+    Attributes:
+        family: The class with this name; None for the name `none`.
+    """
+
+    family: ClassVar[Any] = None
+
+    def make(self) -> T:
+        """Makes the object of the family with these options."""
+        return self.family(**self.options())
+
+
+class PosteriorPart(FamilyPart[_posteriors.Posterior]):
     """The family q(w) of some weights."""
 
 
-class PriorPart(PriorFamily, NamedPart):
+class PriorPart(FamilyPart[_priors.Prior]):
     """The prior p(w) of some weights."""
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the density has an upper bound."""
+        bounded = self.family.bounded
+        # A prior with a matrix is not made here, which would take long.
+        return bounded if isinstance(bounded, bool) else self.make().bounded
 
-class NoPrior(PriorFamily):
-    """None, for the posterior `point`: maximum likelihood."""
 
-
-class EstimatorPart(EstimatorFamily, NamedPart):
+class EstimatorPart(FamilyPart[_estimators.Estimator]):
     """The estimator of a layer."""
 
 
-class KLSchedulePart(KLScheduleFamily, NamedPart):
+class KLSchedulePart(FamilyPart[_kl_schedules.KLSchedule]):
     """The schedule of the divergence's weight."""
 
+    @property
+    def warmup_epochs(self) -> float:
+        """Number of epochs before the divergence has its full weight."""
+        return self.make().warmup_epochs
 
-class RecalibrationPart(RecalibrationFamily, NamedPart):
+    @property
+    def counts_rows_once(self) -> bool:
+        """Whether training ends at temperature 1, so that Bayes' rule holds."""
+        return self.make().counts_rows_once
+
+
+class RecalibrationPart(FamilyPart[RecalibrationFamily]):
     """The recalibration of a model."""
 
+    @property
+    def task(self) -> Task | None:
+        """The kind of prediction that it suits; None for both."""
+        return self.family.task if self.family else None
 
-class NoRecalibration(RecalibrationFamily):
-    """None: the predictions of the network as they are."""
 
-
-class LikelihoodPart(LikelihoodFamily, NamedPart):
+class LikelihoodPart(FamilyPart[_likelihoods.Likelihood]):
     """The likelihood of a model."""
+
+    @property
+    def task(self) -> Task:
+        """The kind of prediction."""
+        return self.family.task
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are exactly two classes."""
+        return self.family.binary
+
+    @property
+    def integer_classes(self) -> bool:
+        """Whether the classes must be whole numbers, whose order counts."""
+        return self.family.integer_classes
+
+    @property
+    def support(self) -> Support | None:
+        """The numbers that a target may be; None for classes."""
+        return self.family.support_of(**self.options())
 
     @model_validator(mode="after")
     def _check_noise(self) -> Self:
-        if self.given_noise and getattr(self, "heteroscedastic", False):
+        given = given_noise(self)
+        if given and getattr(self, "heteroscedastic", False):
             raise ValueError(
-                f"the noise is either given (`{self.given_noise}`) or an output of the "
+                f"the noise is either given (`{given}`) or an output of the "
                 "network (`heteroscedastic: true`); set only one of the two"
             )
         return self
@@ -75,36 +140,62 @@ class LikelihoodPart(LikelihoodFamily, NamedPart):
         return self
 
 
-class OneOf:
+class OneOf(Generic[Part]):
     """Validates a name, or a name with options, as the part of that family.
 
     Args:
         base: Base class of the parts.
-        families: The families by name. The annotations of a family are its options.
+        families: The classes by name.
+        descriptions: What each class is, by name.
+        none: What the name `none` stands for; None if there is no such name.
 
     Attributes:
         parts: The pydantic models of the families, by name.
     """
 
-    def __init__(self, base: type[NamedPart], families: Mapping[str, type]):
-        literal: Any = Literal
-        self.parts: dict[str, Any] = {
-            name: create_model(
-                family.__name__,
-                __base__=(family, base),
-                __doc__=family.__doc__,
-                __module__=__name__,
-                name=(literal[name], name),
-            )
-            for name, family in families.items()
+    def __init__(
+        self,
+        base: type[Part],
+        families: Mapping[str, type],
+        descriptions: Mapping[str, str],
+        none: str | None = None,
+    ):
+        self._base = base
+        # `KLSchedulePart` names its parts `ConstantSchedule`.
+        self._kind = base.__name__.removeprefix("KL").removesuffix("Part")
+        self.parts: dict[str, type[Part]] = {
+            name: self._part(name, family.__name__, descriptions[name], family)
+            for name, family in sorted(families.items())
         }
+        if none is not None:
+            self.parts["none"] = self._part("none", "No", none, None)
 
-    def make(self, name: str, **options: Any) -> Any:
+    def _part(
+        self, name: str, prefix: str, description: str, family: type | None
+    ) -> Any:
+        literal: Any = Literal
+        fields: dict[str, Any] = options(family) if family else {}
+        class_name = prefix if prefix.endswith(self._kind) else f"{prefix}{self._kind}"
+        part = cast(
+            Any,
+            create_model(
+                class_name,
+                __base__=self._base,
+                __doc__=description,
+                __module__=__name__,
+                **fields,
+                name=(literal[name], name),
+            ),
+        )
+        part.family = family
+        return part
+
+    def make(self, name: str, **options: Any) -> Part:
         """Creates the part of a family."""
         return self.parts[name](**options)
 
     def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
+        self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         literal: Any = Literal
         names = literal[tuple(sorted(self.parts))]
@@ -115,17 +206,30 @@ class OneOf:
         return handler.generate_schema(Annotated[part, given])
 
 
-def _from_name(given: Any) -> Any:
+def _from_name(given: object) -> object:
     """Returns `{"name": given}` for a name, and anything else as it is."""
     return {"name": given} if isinstance(given, str) else given
 
 
-posteriors = OneOf(PosteriorPart, POSTERIORS)
-priors = OneOf(PriorPart, {**PRIORS, "none": NoPrior})
-estimators = OneOf(EstimatorPart, ESTIMATORS)
-likelihoods = OneOf(LikelihoodPart, LIKELIHOODS)
-recalibrations = OneOf(RecalibrationPart, {**RECALIBRATIONS, "none": NoRecalibration})
-kl_schedules = OneOf(KLSchedulePart, KL_SCHEDULES)
+def _registered(
+    base: type[Part], registry: Registry[Any], none: str | None = None
+) -> OneOf[Part]:
+    return OneOf(base, registry.classes, registry.descriptions, none)
+
+
+posteriors = _registered(PosteriorPart, _posteriors.registry)
+priors = _registered(
+    PriorPart, _priors.registry, "None, for the posterior `point`: maximum likelihood."
+)
+estimators = _registered(EstimatorPart, _estimators.registry)
+likelihoods = _registered(LikelihoodPart, _likelihoods.registry)
+recalibrations = OneOf(
+    RecalibrationPart,
+    RECALIBRATIONS,
+    {name: family.__doc__ or "" for name, family in RECALIBRATIONS.items()},
+    "None: the predictions of the network as they are.",
+)
+kl_schedules = _registered(KLSchedulePart, _kl_schedules.registry)
 
 Posterior = Annotated[PosteriorPart, posteriors]
 Prior = Annotated[PriorPart, priors]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tfbbb.bayes.families.arguments import Integer
-from tfbbb.bayes.families.posteriors import MAX_COVARIANCE
+from tfbbb.bayes.posteriors.posterior import MAX_COVARIANCE
 from tfbbb.training.spec.families import (
     Estimator,
     Likelihood,
@@ -164,7 +164,7 @@ class ModelSpec(SpecPart):
         prior = layer.prior or self.prior
         # Some priors need many weights, and there are few biases.
         bias_posterior = layer.bias_posterior or posteriors.make(
-            "point" if posterior.deterministic else "mean_field_normal"
+            "point" if posterior.family.deterministic else "mean_field_normal"
         )
         bias_prior = layer.bias_prior or priors.make(
             "none" if prior.name == "none" else "normal"
@@ -193,13 +193,13 @@ class ModelSpec(SpecPart):
         for layer in (*self.hidden_layers(units), self.output_layer(num_outputs)):
             if not isinstance(layer, DenseLayer):
                 continue
-            posterior = layer.posterior
-            assert posterior is not None
+            assert layer.posterior is not None
+            name, posterior = layer.posterior.name, layer.posterior.make()
             kernel = (inputs, layer.units)
             size = posterior.covariance_size(kernel)
             if size > MAX_COVARIANCE:
                 raise ValueError(
-                    f"the posterior '{posterior.name}' would need a covariance of "
+                    f"the posterior '{name}' would need a covariance of "
                     f"{size} × {size}, more than {MAX_COVARIANCE} × {MAX_COVARIANCE}; "
                     "use fewer units or 'low_rank_normal'"
                 )
@@ -250,9 +250,10 @@ def _check_strategies(place: str, layer: DenseLayer) -> None:
             continue
         assert posterior is not None
         assert prior is not None
-        if not posterior.has_optimum(None if prior.name == "none" else prior):
+        family = posterior.make()
+        if not family.has_optimum(None if prior.name == "none" else prior):
             raise ValueError(f"{place}{_without_optimum(what, posterior, prior)}")
-        if not estimator.can_serve(posterior):
+        if not estimator.make().can_serve(family):
             raise ValueError(
                 f"{place}the estimator '{estimator.name}' cannot train the posterior "
                 f"'{posterior.name}' of the {what}; use another, or 'auto'"

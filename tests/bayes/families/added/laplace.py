@@ -2,20 +2,22 @@
 
 import math
 
-import keras
-import tensorflow as tf
-
-from tests.bayes.families.added.declarations import LaplacePosterior
-from tfbbb.bayes.posteriors import Posterior
-from tfbbb.bayes.posteriors.posterior import sum_over_weights
+from tfbbb.base.lazy import keras, tf
+from tfbbb.bayes.posteriors import Posterior, register
+from tfbbb.bayes.posteriors.posterior import InitialScale, sum_over_weights
 
 
-@keras.saving.register_keras_serializable(package="tests")
-class Laplace(LaplacePosterior, Posterior):
+@register("laplace", "Independent Laplace distributions.")
+class Laplace(Posterior):
     """`q(w) = prod_i exp(-|w_i - mean_i| / scale_i) / (2 scale_i)`."""
 
-    def __init__(self, initial_scale=0.1):
+    symmetric = True
+
+    def __init__(self, initial_scale: InitialScale = 0.1):
         self.initial_scale = initial_scale
+
+    def num_parameters(self, shape):
+        return 2 * math.prod(shape)
 
     def add_variables(self, add_weight, shape, fan_in, mean_initializer):
         log_scale = math.log(self.initial_scale / math.sqrt(2.0 * fan_in))

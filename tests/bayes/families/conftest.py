@@ -1,0 +1,2 @@
+# Collecting doctests would import these families, and other tests must not see them.
+collect_ignore = ["added"]

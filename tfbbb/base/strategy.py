@@ -7,13 +7,19 @@ from typing import Any, Self
 
 import keras
 
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.texts import snake_case
+from tfbbb.base.types import Config, Options
 
 
 class Strategy:
     """A small immutable object, equal to any other with the same class and config."""
 
-    def get_config(self) -> dict[str, Any]:
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        document_inherited_arguments(cls)
+
+    def get_config(self) -> Config:
         """Returns the keyword arguments that make an equal object.
 
         By default, the arguments of its declaration in `tfbbb.families`.
@@ -26,7 +32,7 @@ class Strategy:
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
+    def from_config(cls, config: Config) -> Self:
         """Makes the object that `config` (from `get_config`) describes."""
         return cls(**config)
 
@@ -115,18 +121,18 @@ class Registry:
             return self.make(identifier)
         raise ValueError(self._unknown(identifier))
 
-    def _unknown(self, identifier: Any) -> str:
+    def _unknown(self, identifier: object) -> str:
         names = ", ".join(f"'{name}'" for name in self.names())
         return (
             f"Unknown {self._kind}. Pass one of {names}, or an instance of "
             f"`{self._base.__name__}`. Received: {self._kind}={identifier!r}"
         )
 
-    def serialize(self, strategy: Any) -> dict[str, Any]:
+    def serialize(self, strategy: object) -> Options:
         """Returns a config, ready for JSON, from which `deserialize` makes an equal."""
         return keras.saving.serialize_keras_object(strategy)
 
-    def deserialize(self, config: dict[str, Any]) -> Any:
+    def deserialize(self, config: Config) -> Any:
         """Makes the object that `config` (from `serialize`) describes."""
         strategy = keras.saving.deserialize_keras_object(config)
         if not isinstance(strategy, self._base):

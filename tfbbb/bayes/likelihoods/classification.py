@@ -26,7 +26,6 @@ class Classification(ClassificationFamily, Likelihood):
     Args:
         ignore_class: Index of a void class, as in `keras.losses`: targets of this
             class, such as unlabelled pixels, do not count. Their log probability is 0.
-        **kwargs: As for `Likelihood`.
     """
 
     def __init__(self, *, ignore_class: int | None = None, **kwargs: Any):

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.likelihoods import LikelihoodFamily
 from tfbbb.bayes.target_shape import target_width
@@ -24,6 +25,10 @@ class Likelihood(LikelihoodFamily, keras.Layer):
     shapes of targets. All methods are pure TensorFlow. They compute
     in float64 for float64 outputs and in float32 otherwise.
 
+    Args:
+        members: Number of members whose parameters are learned; a model sets it.
+        **kwargs: Options of `keras.Layer`, and `members`, which a model sets.
+
     Attributes:
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
@@ -40,6 +45,10 @@ class Likelihood(LikelihoodFamily, keras.Layer):
     integrates_location: bool = False
     slow_quantiles: bool = False
     num_classes: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        document_inherited_arguments(cls)
 
     def __init__(self, *, members: int = 1, **kwargs: Any):
         super().__init__(**kwargs)

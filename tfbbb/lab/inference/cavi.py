@@ -1,15 +1,15 @@
 """Coordinate ascent variational inference for linear regression."""
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import keras
 import numpy as np
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Likelihood, Normal
-from tfbbb.inference.method import InferenceMethod
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
 from tfbbb.lab.inference.gamma import Gamma
 from tfbbb.lab.inference.linear_model import LinearModel
@@ -75,10 +75,10 @@ class CAVI(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 256,
         verbose: int = 0,
@@ -102,14 +102,10 @@ class CAVI(InferenceMethod):
             ValueError: The model has another architecture, likelihood or prior.
         """
         problem = LinearModel(
-            model,
-            x,
-            y,
+            as_bayesian_model(model, likelihood),
+            Batches(x, y, sample_weight, batch_size),
             "CAVI",
             self.covariance,
-            likelihood,
-            sample_weight,
-            batch_size,
             (Normal,),
             precisions=True,
         )

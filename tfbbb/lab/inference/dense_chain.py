@@ -1,12 +1,12 @@
 """The dense layers of a model in a row: what methods in closed form can serve."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import keras
 import numpy as np
 
 from tfbbb.base.private_apis import nodes_by_depth, producer
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
 from tfbbb.layers import DenseVariational
 from tfbbb.layers.sharing import calls_per_pass
@@ -140,7 +140,7 @@ def set_normals(
         variance: Var in the same places.
     """
     rows = layer.kernel.shape[0]
-    parts: Iterable[tuple[Any, slice]] = [(layer.kernel, slice(0, rows))]
+    parts: Iterable[tuple[VariationalWeight, slice]] = [(layer.kernel, slice(0, rows))]
     if layer.use_bias:
         parts = [*parts, (layer.bias, slice(rows, None))]
     for weight, place in parts:

@@ -1,24 +1,20 @@
 """Expectation propagation with a normal q."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
 
-from tfbbb.base.numbers import (
-    is_finite_number,
-    positive_integer,
-    positive_number,
-)
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.numbers import choice, fraction, positive_integer, positive_number
+from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import (
     Bernoulli,
     Likelihood,
     Normal,
 )
-from tfbbb.inference.method import InferenceMethod
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.lab.inference.damping import SMALLEST_STEP, has_stagnated
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.lab.inference.site_approximations import (
@@ -104,10 +100,7 @@ def expectation_propagation(
     Raises:
         ValueError: An argument is out of range, or the shapes do not fit.
     """
-    if not (is_finite_number(damping) and 0.0 <= damping < 1.0):
-        raise ValueError(
-            f"`damping` must be at least 0 and below 1. Received: damping={damping!r}"
-        )
+    fraction("damping", damping)
     positive_number("tolerance", tolerance)
     positive_integer("max_iterations", max_iterations)
     q = _approximation(sites, prior, covariance)
@@ -152,14 +145,9 @@ def _approximation(
             f"({size}, {size}) or variances of shape ({size},). "
             f"Received: shapes {mean.shape} and {spread.shape}"
         )
-    if covariance == "full":
+    if choice("covariance", covariance, ("full", "factorised")) == "full":
         full = spread if spread.ndim == 2 else np.diag(spread)
         return FullApproximation(mean, full, sites)
-    if covariance != "factorised":
-        raise ValueError(
-            "`covariance` must be 'full' or 'factorised'. "
-            f"Received: covariance={covariance!r}"
-        )
     if spread.ndim == 2:
         if np.any(spread != np.diag(np.diag(spread))):
             raise ValueError(
@@ -239,10 +227,10 @@ class ExpectationPropagation(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 256,
         verbose: int = 0,
@@ -264,14 +252,10 @@ class ExpectationPropagation(InferenceMethod):
             ValueError: The model has another architecture, likelihood or prior.
         """
         problem = LinearModel(
-            model,
-            x,
-            y,
+            as_bayesian_model(model, likelihood),
+            Batches(x, y, sample_weight, batch_size),
             "EP",
             self.covariance,
-            likelihood,
-            sample_weight,
-            batch_size,
             (Bernoulli, Normal),
         )
         sites: Sites

@@ -1,17 +1,17 @@
 """Logistic regression with a local variational bound."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
 from scipy import special
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Bernoulli, Likelihood
-from tfbbb.inference.method import InferenceMethod
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.model.bayesian_model import BayesianModel
 
@@ -181,10 +181,10 @@ class JaakkolaJordan(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 256,
         verbose: int = 0,
@@ -206,14 +206,10 @@ class JaakkolaJordan(InferenceMethod):
             ValueError: The model has another architecture, likelihood or prior.
         """
         problem = LinearModel(
-            model,
-            x,
-            y,
+            as_bayesian_model(model, likelihood),
+            Batches(x, y, sample_weight, batch_size),
             "JaakkolaJordan",
             self.covariance,
-            likelihood,
-            sample_weight,
-            batch_size,
             (Bernoulli,),
         )
         variances = problem.prior_variances

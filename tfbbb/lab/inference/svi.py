@@ -1,7 +1,6 @@
 """Stochastic variational inference for linear regression."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
@@ -11,9 +10,10 @@ from tfbbb.base.numbers import (
     positive_integer,
     positive_number,
 )
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Likelihood, Normal
-from tfbbb.inference.method import InferenceMethod
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.lab.inference.cavi import conjugate_model, conjugate_regression
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
 from tfbbb.lab.inference.linear_model import LinearModel
@@ -86,10 +86,10 @@ class SVI(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int = 1,
     ) -> BayesianModel:
@@ -107,14 +107,10 @@ class SVI(InferenceMethod):
             ValueError: As for `CAVI`.
         """
         problem = LinearModel(
-            model,
-            x,
-            y,
+            as_bayesian_model(model, likelihood),
+            Batches(x, y, sample_weight, self.batch_size),
             "SVI",
             self.covariance,
-            likelihood,
-            sample_weight,
-            self.batch_size,
             (Normal,),
             precisions=True,
         )

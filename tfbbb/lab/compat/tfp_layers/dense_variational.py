@@ -1,5 +1,6 @@
 """The dense layer whose weights have one joint posterior."""
 
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import keras
@@ -7,6 +8,9 @@ import tensorflow as tf
 
 from tfbbb.base.types import (
     Activation,
+    ArrayLike,
+    Config,
+    Distribution,
     Regularizer,
     Shape,
     Tensor,
@@ -77,9 +81,9 @@ class DenseVariational(keras.Layer):
     def __init__(
         self,
         units: int,
-        make_posterior_fn: Any,
-        make_prior_fn: Any,
-        kl_weight: Any = None,
+        make_posterior_fn: Callable[..., Callable[[Tensor], Distribution]],
+        make_prior_fn: Callable[..., Callable[[Tensor], Distribution]],
+        kl_weight: ArrayLike = None,
         kl_use_exact: bool = False,
         activation: Activation = None,
         use_bias: bool = True,
@@ -160,11 +164,11 @@ class DenseVariational(keras.Layer):
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
-    def load_own_variables(self, store: Any) -> None:
+    def load_own_variables(self, store: MutableMapping[str, Any]) -> None:
         if not load_without_adopted(self, store):
             super().load_own_variables(store)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "units": self.units,
@@ -178,7 +182,7 @@ class DenseVariational(keras.Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "DenseVariational":
+    def from_config(cls, config: Config) -> "DenseVariational":
         functions = {
             name: from_config(config[name])
             for name in ("make_posterior_fn", "make_prior_fn")

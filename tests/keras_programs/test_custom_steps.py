@@ -12,6 +12,7 @@ from tests.keras_programs.twins import (
     POINTS,
     assert_same_weights,
     copy_weights,
+    regression,
     squared_error,
     twins,
 )
@@ -19,11 +20,6 @@ from tests.keras_programs.twins import (
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(40, 1)).astype("float32")
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def plain(kl_weight=1 / 40, **options):

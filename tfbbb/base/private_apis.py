@@ -71,7 +71,7 @@ def index_of_output(tensor: keras.KerasTensor) -> int:
     return tensor._keras_history.tensor_index
 
 
-def input_structure(model: keras.Model) -> Structure:
+def input_structure(model: keras.Model) -> Any:
     """Returns the symbolic inputs of a functional model in their nested structure."""
     return model._inputs_struct
 

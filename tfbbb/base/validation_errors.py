@@ -122,5 +122,6 @@ def describe_rule(error: Mapping[str, Any]) -> str:
 
 
 def _as_text(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -101,7 +101,7 @@ class Batches:
         data = self._data
         if isinstance(data, keras.utils.PyDataset):
             return data.num_batches
-        return int(data.cardinality())
+        return int(tf.data.experimental.cardinality(data))
 
     def _batches(self) -> Iterator[Structure]:
         data = self._data

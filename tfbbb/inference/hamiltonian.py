@@ -167,7 +167,7 @@ class HamiltonianMethod(PosteriorSampler):
         warm, warm_processor = time.perf_counter(), time.process_time()
         draws, traces = chains.run(self.num_draws)
         end, end_processor = time.perf_counter(), time.process_time()
-        figures = {
+        figures: dict[str, float | None] = {
             "acceptance": float(np.exp(np.minimum(traces["log_acceptance"], 0)).mean()),
             "divergences": int(traces["diverged"].sum()),
             "step_size": chains.step_size,

@@ -218,7 +218,7 @@ class Laplace(InferenceMethod):
         self,
         model: BayesianModel,
         layers: Sequence[VariationalLayer],
-        validation_data: Structure,
+        validation_data: tuple[types.Structure, ArrayLike] | None,
     ) -> None:
         if len(model.members) > 1:
             raise ValueError(

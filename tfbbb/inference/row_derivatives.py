@@ -57,7 +57,7 @@ class RowDerivatives(NamedTuple):
         """Returns the derivatives by a weight of a layer, float64 [rows, Q, size]."""
         if id(weight) in self.jacobians:
             return np.asarray(self.jacobians[id(weight)], np.float64)
-        total: float | np.ndarray = 0.0
+        total = np.zeros(())
         for product in self.products[id(layer)]:
             inputs = np.asarray(product.inputs, np.float64)[:, np.newaxis]
             signals = np.asarray(product.signals, np.float64)

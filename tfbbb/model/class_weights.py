@@ -123,10 +123,12 @@ def _by_class(class_weight: Mapping[int, float], likelihood: Likelihood) -> np.n
 
 
 def _is_class(label: object, num_classes: int) -> bool:
-    is_number = isinstance(label, int | float | np.number)
-    return is_number and int(label) == label and 0 <= label < num_classes
+    if not isinstance(label, int | float | np.number):
+        return False
+    return bool(int(label) == label and 0 <= label < num_classes)
 
 
 def _is_weight(weight: object) -> bool:
-    is_number = isinstance(weight, int | float | np.number)
-    return is_number and math.isfinite(weight) and weight >= 0.0
+    if not isinstance(weight, int | float | np.number):
+        return False
+    return bool(math.isfinite(weight) and weight >= 0.0)

@@ -31,6 +31,6 @@ class InferenceResult:
         }
 
     @classmethod
-    def from_config(cls, config: Config) -> Self:
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
         """Makes the result that `config` (from `get_config`) describes."""
         return cls(**config)

@@ -15,7 +15,7 @@ posterior of a smaller ensemble, or of a single model, is taken several times.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -227,7 +227,9 @@ class ModelAverage(PredictiveModel):
         }
 
     @classmethod
-    def from_config(cls, config: Config, custom_objects: Options | None = None) -> Self:
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Options | None = None
+    ) -> Self:
         """Makes the average that `config` describes, with models of new weights."""
         models = [
             keras.saving.deserialize_keras_object(model, custom_objects)

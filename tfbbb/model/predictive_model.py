@@ -16,7 +16,7 @@ from tfbbb.base.clones import (
 )
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.private_apis import is_h5_of_whole_models, sublayers
-from tfbbb.base.types import ArrayLike, Identifier, Options, Structure
+from tfbbb.base.types import ArrayLike, Options, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
@@ -74,7 +74,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         return self._recalibration
 
     @recalibration.setter
-    def recalibration(self, given: Identifier | Recalibration | None) -> None:
+    def recalibration(self, given: Any) -> None:
         if given is not None:
             given = recalibrations.get(given)
             given.check(self.likelihood)

@@ -1,9 +1,11 @@
 """A callback that removes weights while a model trains."""
 
+from collections.abc import Callable
+
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import Constraint, Logs, Tensor
+from tfbbb.base.types import Logs, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.model.compression import ranking as rankings
 from tfbbb.model.compression.pruning import (
@@ -166,7 +168,9 @@ class _Keep(keras.constraints.Constraint):
         inner: The constraint on all weights, or None.
     """
 
-    def __init__(self, keep: tf.Variable, value: float, inner: Constraint) -> None:
+    def __init__(
+        self, keep: tf.Variable, value: float, inner: Callable[[Tensor], Tensor] | None
+    ) -> None:
         self._keep, self._value, self._inner = keep, value, inner
 
     def __call__(self, w: Tensor) -> Tensor:

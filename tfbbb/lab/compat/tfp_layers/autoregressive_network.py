@@ -119,7 +119,7 @@ class AutoregressiveNetwork(keras.Layer):
                 f"conditional_event_shape={conditional_event_shape}, conditional=False"
             )
         self._params = params
-        self._event_size: int | None = _size("event_shape", event_shape)
+        self._event_size: Any = _size("event_shape", event_shape)
         self._conditional = conditional
         self._condition_size = _size("conditional_event_shape", conditional_event_shape)
         self._conditioned = conditional_input_layers

@@ -1,6 +1,5 @@
 """Base of the layers that make a known distribution of a vector of parameters."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -9,7 +8,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
-from tfbbb.base.types import Config, Shape, Tensor
+from tfbbb.base.types import Config, Shape, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
 
 tfd = tfp.distributions
@@ -34,7 +33,7 @@ class Parametric(DistributionLambda):
         document_inherited_arguments(cls)
 
     def __init__(
-        self, convert_to_tensor_fn: Callable[..., Tensor], kwargs: Any, **options: Any
+        self, convert_to_tensor_fn: TensorFunction | str, kwargs: Any, **options: Any
     ):
         super().__init__(self._make, convert_to_tensor_fn, **kwargs)
         self._options = options

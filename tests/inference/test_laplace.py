@@ -53,21 +53,14 @@ def covariance_of(model):
     """Returns the covariance of all weights of a model with a `JointNormal`."""
     rows = [
         weight.posterior.factor(weight.parameters).numpy().astype(float)
-        for layer in model.variational_layers
-        for weight in layer.variational_weights
+        for weight in model.variational_weights
     ]
     factor = np.concatenate(rows)
     return factor @ factor.T
 
 
 def variances_of(model):
-    return np.concatenate(
-        [
-            np.ravel(weight.variance)
-            for layer in model.variational_layers
-            for weight in layer.variational_weights
-        ]
-    )
+    return np.concatenate([np.ravel(w.variance) for w in model.variational_weights])
 
 
 @pytest.fixture(scope="module")

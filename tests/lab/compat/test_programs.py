@@ -101,7 +101,7 @@ def aleatoric_and_epistemic_uncertainty(rows):
 REGRESSIONS = [
     pytest.param(no_uncertainty, "float32", marks=pytest.mark.slow),
     pytest.param(aleatoric_uncertainty, "float32", marks=pytest.mark.slow),
-    (epistemic_uncertainty, "float32"),
+    pytest.param(epistemic_uncertainty, "float32", marks=pytest.mark.slow),
     pytest.param(
         aleatoric_and_epistemic_uncertainty, "float32", marks=pytest.mark.slow
     ),
@@ -236,7 +236,9 @@ def decoder(encoded_size):
 
 
 @pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
-@pytest.mark.parametrize("jit_compile", ["auto", True])
+@pytest.mark.parametrize(
+    "jit_compile", ["auto", pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_variational_autoencoder_with_a_regularizer(jit_compile):
     encoded_size = 2
     prior = tfd.Independent(
@@ -253,7 +255,7 @@ def test_variational_autoencoder_with_a_regularizer(jit_compile):
         jit_compile=jit_compile,
     )
     x = images()
-    history = vae.fit(x, x, epochs=8, verbose=0).history["loss"]
+    history = vae.fit(x, x, epochs=4, verbose=0).history["loss"]
     assert history[-1] < history[0]
     xhat = vae(x[:3])
     assert isinstance(xhat, tfd.Distribution)
@@ -278,7 +280,7 @@ def test_variational_autoencoder_with_an_added_loss():
     vae = keras.Sequential([penalised, decoder(encoded_size)])
     vae.compile("adam", loss=lambda x, rv_x: -rv_x.log_prob(x))
     x = images()
-    history = vae.fit(x, x, epochs=8, batch_size=16, verbose=0).history["loss"]
+    history = vae.fit(x, x, epochs=3, batch_size=16, verbose=0).history["loss"]
     assert history[-1] < history[0]
     q = penalised(x[:4])
     (loss,) = penalised.losses
@@ -328,7 +330,7 @@ def test_bayesian_lenet(policy):
             loss="categorical_crossentropy",
             metrics=["accuracy"],
         )
-        history = model.fit(x, y, epochs=6, verbose=0).history["loss"]
+        history = model.fit(x, y, epochs=4, verbose=0).history["loss"]
         assert history[-1] < history[0]
         model(x)
         assert [loss.dtype for loss in model.losses] == [tf.float32] * 3
@@ -362,10 +364,10 @@ def test_a_training_loop_of_ones_own():
 
 def test_mixture_density_network():
     rng = np.random.default_rng(2)
-    t = rng.uniform(-np.pi, np.pi, size=(400, 1))
+    t = rng.uniform(-np.pi, np.pi, size=(200, 1))
     r = 2 * (1 - np.cos(t))
-    x = (r * np.sin(t) + rng.normal(size=(400, 1), scale=0.1)).astype("float32")
-    y = (r * np.cos(t) + rng.normal(size=(400, 1), scale=0.1)).astype("float32")
+    x = (r * np.sin(t) + rng.normal(size=(200, 1), scale=0.1)).astype("float32")
+    y = (r * np.cos(t) + rng.normal(size=(200, 1), scale=0.1)).astype("float32")
     event_shape = [1]
     num_components = 5
     params_size = tfpl.MixtureNormal.params_size(num_components, event_shape)
@@ -377,7 +379,7 @@ def test_mixture_density_network():
         ]
     )
     model.compile(keras.optimizers.Adam(0.02), loss=negloglik)
-    history = model.fit(x, y, batch_size=100, epochs=10, verbose=0).history["loss"]
+    history = model.fit(x, y, batch_size=25, epochs=6, verbose=0).history["loss"]
     assert history[-1] < history[0] - 0.5
 
 

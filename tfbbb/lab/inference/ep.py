@@ -3,19 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import keras
 import numpy as np
 
 from tfbbb.base.numbers import choice, fraction, positive_integer, positive_number
-from tfbbb.base.types import ArrayLike, Identifier, Structure
+from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import (
     Bernoulli,
-    Likelihood,
     Normal,
 )
-from tfbbb.inference.batches import Batches
-from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.lab.inference.damping import SMALLEST_STEP, has_stagnated
+from tfbbb.lab.inference.linear_method import LinearMethod
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.lab.inference.site_approximations import (
     FactorisedApproximation,
@@ -182,7 +179,7 @@ def _variances(covariance: np.ndarray) -> np.ndarray:
     return covariance if covariance.ndim == 1 else np.diag(covariance)
 
 
-class ExpectationPropagation(InferenceMethod):
+class ExpectationPropagation(LinearMethod):
     """Expectation propagation for linear and logistic regression (Minka 2001).
 
     A model of one dense layer, whose likelihood is `Bernoulli` or `Normal`, gets the
@@ -210,6 +207,9 @@ class ExpectationPropagation(InferenceMethod):
         tolerance: As for `expectation_propagation`.
     """
 
+    _name = "EP"
+    _likelihoods = (Bernoulli, Normal)
+
     def __init__(
         self,
         covariance: Literal["full", "factorised"] = "full",
@@ -224,40 +224,7 @@ class ExpectationPropagation(InferenceMethod):
         self.max_iterations = max_iterations
         self.tolerance = tolerance
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Structure,
-        y: ArrayLike = None,
-        *,
-        likelihood: Identifier | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        batch_size: int = 256,
-        verbose: int = 0,
-    ) -> BayesianModel:
-        """Returns a model with the normal posterior of its dense layer.
-
-        Args:
-            model: A model of one dense layer without activation and with one output,
-                with the likelihood `Bernoulli` or `Normal` and the prior `Normal`: a
-                `BayesianModel`, or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: Has no effect: there is no progress bar.
-
-        Raises:
-            ValueError: The model has another architecture, likelihood or prior.
-        """
-        problem = LinearModel(
-            as_bayesian_model(model, likelihood),
-            Batches(x, y, sample_weight, batch_size),
-            "EP",
-            self.covariance,
-            (Bernoulli, Normal),
-        )
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         sites: Sites
         if isinstance(problem.likelihood, Bernoulli):
             sites = LogisticSites(problem.design, problem.targets)

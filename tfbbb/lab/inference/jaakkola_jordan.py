@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import keras
 import numpy as np
 from scipy import special
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike, Identifier, Structure
-from tfbbb.bayes.likelihoods import Bernoulli, Likelihood
-from tfbbb.inference.batches import Batches
-from tfbbb.inference.method import InferenceMethod, as_bayesian_model
+from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Bernoulli
+from tfbbb.lab.inference.linear_method import LinearMethod
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.model.bayesian_model import BayesianModel
 
@@ -143,7 +141,7 @@ def local_bound(
         xi = np.sqrt(spread + (x @ mean) ** 2)
 
 
-class JaakkolaJordan(InferenceMethod):
+class JaakkolaJordan(LinearMethod):
     """The local variational bound of logistic regression (Jaakkola and Jordan 2000).
 
     A model of one dense layer and the likelihood `Bernoulli` gets the normal posterior
@@ -168,6 +166,9 @@ class JaakkolaJordan(InferenceMethod):
         tolerance: Growth of the bound in nats that counts as converged.
     """
 
+    _name = "JaakkolaJordan"
+    _likelihoods = (Bernoulli,)
+
     def __init__(
         self,
         covariance: Literal["full", "factorised"] = "full",
@@ -178,40 +179,7 @@ class JaakkolaJordan(InferenceMethod):
         self.max_iterations = positive_integer("max_iterations", max_iterations)
         self.tolerance = positive_number("tolerance", tolerance)
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Structure,
-        y: ArrayLike = None,
-        *,
-        likelihood: Identifier | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        batch_size: int = 256,
-        verbose: int = 0,
-    ) -> BayesianModel:
-        """Returns a model with the normal posterior of its dense layer.
-
-        Args:
-            model: A model of one dense layer without activation and with one output,
-                with the likelihood `Bernoulli` and the prior `Normal`: a
-                `BayesianModel`, or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Classes; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: Has no effect: there is no progress bar.
-
-        Raises:
-            ValueError: The model has another architecture, likelihood or prior.
-        """
-        problem = LinearModel(
-            as_bayesian_model(model, likelihood),
-            Batches(x, y, sample_weight, batch_size),
-            "JaakkolaJordan",
-            self.covariance,
-            (Bernoulli,),
-        )
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         variances = problem.prior_variances
         found = local_bound(
             problem.design,

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.base.types import Activation, ArrayLike, Config, Regularizer, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers import weight_posterior as base
+from tfbbb.lab.compat.tfp_layers.full_precision import last_size
 from tfbbb.lab.compat.tfp_layers.weight_estimators import (
     Flipout,
     LocalReparameterization,
@@ -55,13 +56,7 @@ class _Dense(base.WeightPosterior):
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
-        size = input_shape[-1]
-        if size is None:
-            raise ValueError(
-                f"The last dimension of the input of '{self.name}' must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
+        size = last_size(self, input_shape)
         self._add_distributions((size, self.units), (self.units,))
         self.built = True
 

@@ -23,6 +23,7 @@ from tfbbb.lab.compat.tfp_layers.adopted_variable import (
 )
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.lab.compat.tfp_layers.divergence import divergence
+from tfbbb.lab.compat.tfp_layers.full_precision import floating_dtype, last_size
 from tfbbb.lab.compat.tfp_layers.function_config import (
     activation_config,
     activity_regularizer_config,
@@ -102,19 +103,8 @@ class DenseVariational(keras.Layer):
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
-        dtype = tf.as_dtype(self.variable_dtype)
-        if not dtype.is_floating:
-            raise TypeError(
-                "The weights of a variational layer are floating-point numbers. "
-                f"Received: dtype={dtype.name!r}"
-            )
-        size = input_shape[-1]
-        if size is None:
-            raise ValueError(
-                f"The last dimension of the input of '{self.name}' must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
+        dtype = floating_dtype(self)
+        size = last_size(self, input_shape)
         sizes = size * self.units, self.units if self.use_bias else 0
         # What they create must outlive the graph that is traced when the layer is
         # first called.

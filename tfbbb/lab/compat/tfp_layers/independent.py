@@ -38,6 +38,11 @@ class _Independent(Parametric):
             validate_args=validate_args,
         )
 
+    @staticmethod
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
+        """Returns the number of parameters of one distribution."""
+        return event_size(event_shape)
+
 
 @_register
 class IndependentBernoulli(Parametric):
@@ -158,11 +163,6 @@ class IndependentPoisson(_Independent):
             log_rate=with_event_shape(params, event_shape), validate_args=validate_args
         )
         return _independent(poisson, event_shape, validate_args)
-
-    @staticmethod
-    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
-        """Returns the number of parameters of one distribution."""
-        return event_size(event_shape)
 
 
 def _independent(

@@ -32,6 +32,7 @@ from tfbbb.lab.compat.tfp_layers.default_distributions import (
     default_mean_field_normal_fn,
     default_multivariate_normal_fn,
 )
+from tfbbb.lab.compat.tfp_layers.full_precision import floating_dtype
 from tfbbb.lab.compat.tfp_layers.function_config import (
     activation_config,
     activity_regularizer_config,
@@ -202,12 +203,7 @@ class WeightPosterior(keras.Layer):
         return VariableReference(variable)
 
     def _add_distributions(self, kernel_shape: tuple, bias_shape: tuple) -> None:
-        dtype = tf.as_dtype(self.variable_dtype)
-        if not dtype.is_floating:
-            raise TypeError(
-                "The weights of a variational layer are floating-point numbers. "
-                f"Received: dtype={dtype.name!r}"
-            )
+        dtype = floating_dtype(self)
         for weight, shape in (("kernel", kernel_shape), ("bias", bias_shape)):
             for kind in ("posterior", "prior"):
                 make = getattr(self, f"{weight}_{kind}_fn")

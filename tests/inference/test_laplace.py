@@ -259,8 +259,8 @@ def test_the_given_model_stays_as_it_is(network):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("structure", ["kron", "layer", "diagonal", "full"])
-def test_models_are_saved_and_exported(network, structure, tmp_path):
+@pytest.mark.parametrize("structure", ["kron", "layer", "full", "diagonal"])
+def test_models_are_saved(network, structure, tmp_path):
     new = Laplace(structure, prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
     expected = new.predictive(X[:4], num_samples=64, seed=1).mean
     new.save(tmp_path / "model.keras")
@@ -269,15 +269,10 @@ def test_models_are_saved_and_exported(network, structure, tmp_path):
     np.testing.assert_allclose(again, expected, rtol=1e-5)
     assert loaded.log_evidence == new.log_evidence
     assert loaded.diagnostics == new.diagnostics
-    if structure == "kron":
-        new.export_predictive(tmp_path / "exported" / "1")
-        exported = tfbbb.load(tmp_path / "exported" / "1")
-        found = exported.predictive(X[:4], num_samples=64, seed=1).mean
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_an_exported_model_answers_linearised_and_sampled(network, tmp_path):
-    new = Laplace("full", prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
+    new = Laplace("kron", prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
     new.export_predictive(tmp_path / "1", method="linearised", num_samples=64)
     exported = tfbbb.load(tmp_path / "1")
     by = {}
@@ -323,8 +318,8 @@ def test_validation_rows_choose_the_precision(network):
     new = method.fit(
         network, X, CLASSES, validation_data=(held_out, classes), verbose=0
     )
-    # The three are on the grid of precisions.
-    for precision in (0.01, 1.0, 100.0):
+    # These are on the grid of precisions.
+    for precision in (0.01, 100.0):
         other = Laplace("diagonal", prior_precision=precision)
         assert score(new) >= score(other.fit(network, X, CLASSES, verbose=0)) - 1e-6
 

@@ -117,20 +117,17 @@ REGRESSIONS = [
 def test_probabilistic_layers_regression(layers, policy, line):
     x, y = line
     keras.config.set_dtype_policy(policy)
-    try:
-        model = keras.Sequential(layers(rows=x.shape[0]))
-        model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
-        history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
-        yhat = model(x[:5])
-        assert isinstance(yhat, tfd.Distribution)
-        assert yhat.mean().shape == yhat.stddev().shape == (5, 1)
-        assert yhat.log_prob(y[:5, None]).dtype == tf.float32
-        assert history[-1] < history[0]
-        assert model.evaluate(x, y, verbose=0) < history[0]
-        assert model.predict(x, verbose=0).shape == (150, 1)
-        assert np.isfinite(model.train_on_batch(x[:8], y[:8]))
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = keras.Sequential(layers(rows=x.shape[0]))
+    model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
+    history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
+    yhat = model(x[:5])
+    assert isinstance(yhat, tfd.Distribution)
+    assert yhat.mean().shape == yhat.stddev().shape == (5, 1)
+    assert yhat.log_prob(y[:5, None]).dtype == tf.float32
+    assert history[-1] < history[0]
+    assert model.evaluate(x, y, verbose=0) < history[0]
+    assert model.predict(x, verbose=0).shape == (150, 1)
+    assert np.isfinite(model.train_on_batch(x[:8], y[:8]))
 
 
 class RBFKernelFn(keras.layers.Layer):
@@ -164,44 +161,40 @@ def test_functional_uncertainty_by_a_variational_gaussian_process(dtype, line):
     x, y = x.astype(dtype), y.astype(dtype)
     keras.config.set_floatx(dtype)
     keras.config.set_dtype_policy(dtype)
-    try:
-        num_inducing_points = 10
-        inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
-        model = keras.Sequential(
-            [
-                keras.layers.InputLayer(shape=[1]),
-                keras.layers.Dense(1, kernel_initializer="ones", use_bias=False),
-                tfpl.VariationalGaussianProcess(
-                    num_inducing_points=num_inducing_points,
-                    kernel_provider=RBFKernelFn(),
-                    event_shape=[1],
-                    inducing_index_points_initializer=tf.constant_initializer(
-                        inducing[..., np.newaxis]
-                    ),
-                    unconstrained_observation_noise_variance_initializer=(
-                        tf.constant_initializer(np.array(0.54).astype(x.dtype))
-                    ),
-                    jitter=1e-4,
+    num_inducing_points = 10
+    inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
+    model = keras.Sequential(
+        [
+            keras.layers.InputLayer(shape=[1]),
+            keras.layers.Dense(1, kernel_initializer="ones", use_bias=False),
+            tfpl.VariationalGaussianProcess(
+                num_inducing_points=num_inducing_points,
+                kernel_provider=RBFKernelFn(),
+                event_shape=[1],
+                inducing_index_points_initializer=tf.constant_initializer(
+                    inducing[..., np.newaxis]
                 ),
-            ]
-        )
-        batch_size = 32
-        model.compile(
-            optimizer=keras.optimizers.Adam(0.03),
-            loss=lambda y, rv_y: rv_y.variational_loss(
-                y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
+                unconstrained_observation_noise_variance_initializer=(
+                    tf.constant_initializer(np.array(0.54).astype(x.dtype))
+                ),
+                jitter=1e-4,
             ),
-        )
-        history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
-            "loss"
         ]
-        assert history[-1] < history[0]
-        # Kernel, its amplitude and length scale, mean, noise, and three of the process.
-        assert len(model.trainable_variables) == 8
-        assert model(x[:7]).sample().shape == (7, 1)
-    finally:
-        keras.config.set_floatx("float32")
-        keras.config.set_dtype_policy("float32")
+    )
+    batch_size = 32
+    model.compile(
+        optimizer=keras.optimizers.Adam(0.03),
+        loss=lambda y, rv_y: rv_y.variational_loss(
+            y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
+        ),
+    )
+    history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
+        "loss"
+    ]
+    assert history[-1] < history[0]
+    # Kernel, its amplitude and length scale, mean, noise, and three of the process.
+    assert len(model.trainable_variables) == 8
+    assert model(x[:7]).sample().shape == (7, 1)
 
 
 def images(rows=64, side=8):
@@ -299,46 +292,41 @@ def test_bayesian_lenet(policy):
         return tfd.kl_divergence(q, p) / tf.cast(len(x), dtype=tf.float32)
 
     keras.config.set_dtype_policy(policy)
-    try:
-        model = keras.models.Sequential(
-            [
-                tfpl.Convolution2DFlipout(
-                    4,
-                    kernel_size=3,
-                    padding="SAME",
-                    kernel_divergence_fn=kl_divergence_function,
-                    activation=tf.nn.relu,
-                ),
-                keras.layers.MaxPooling2D(
-                    pool_size=[2, 2], strides=[2, 2], padding="same"
-                ),
-                keras.layers.Flatten(),
-                tfpl.DenseFlipout(
-                    8,
-                    kernel_divergence_fn=kl_divergence_function,
-                    activation=tf.nn.relu,
-                ),
-                tfpl.DenseFlipout(
-                    10,
-                    kernel_divergence_fn=kl_divergence_function,
-                    activation=tf.nn.softmax,
-                ),
-            ]
-        )
-        model.compile(
-            keras.optimizers.Adam(1e-2),
-            loss="categorical_crossentropy",
-            metrics=["accuracy"],
-        )
-        history = model.fit(x, y, epochs=4, verbose=0).history["loss"]
-        assert history[-1] < history[0]
-        model(x)
-        assert [loss.dtype for loss in model.losses] == [tf.float32] * 3
-        layer = model.layers[0]
-        assert layer.kernel_posterior.mean().shape == (3, 3, 1, 4)
-        assert layer.kernel_posterior.stddev().dtype == tf.float32
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = keras.models.Sequential(
+        [
+            tfpl.Convolution2DFlipout(
+                4,
+                kernel_size=3,
+                padding="SAME",
+                kernel_divergence_fn=kl_divergence_function,
+                activation=tf.nn.relu,
+            ),
+            keras.layers.MaxPooling2D(pool_size=[2, 2], strides=[2, 2], padding="same"),
+            keras.layers.Flatten(),
+            tfpl.DenseFlipout(
+                8,
+                kernel_divergence_fn=kl_divergence_function,
+                activation=tf.nn.relu,
+            ),
+            tfpl.DenseFlipout(
+                10,
+                kernel_divergence_fn=kl_divergence_function,
+                activation=tf.nn.softmax,
+            ),
+        ]
+    )
+    model.compile(
+        keras.optimizers.Adam(1e-2),
+        loss="categorical_crossentropy",
+        metrics=["accuracy"],
+    )
+    history = model.fit(x, y, epochs=4, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+    model(x)
+    assert [loss.dtype for loss in model.losses] == [tf.float32] * 3
+    layer = model.layers[0]
+    assert layer.kernel_posterior.mean().shape == (3, 3, 1, 4)
+    assert layer.kernel_posterior.stddev().dtype == tf.float32
 
 
 def test_a_training_loop_of_ones_own():

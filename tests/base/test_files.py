@@ -1,5 +1,4 @@
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import pytest
 
 from tfbbb.base import files
 from tfbbb.base.files import atomic_directory
-from tfbbb.export.versions import next_version
 
 
 def names(directory: Path) -> list[str]:
@@ -138,36 +136,6 @@ def test_directory_is_as_readable_as_others(tmp_path: Path) -> None:
         stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("1", "ordinary")
     ]
     assert modes[0] == modes[1]
-
-
-def test_killed_process_leaves_nothing_at_the_path(tmp_path: Path) -> None:
-    program = """
-import os, sys, time
-from tfbbb.base import files
-from tfbbb.base.files import atomic_directory
-def hang(descriptor):
-    print("flushing", flush=True)
-    time.sleep(600)
-os.fsync = hang
-with atomic_directory(sys.argv[1]) as staging:
-    (staging / "saved_model.pb").write_text("half")
-"""
-    path = tmp_path / "name" / "1"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, path], stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"flushing\n"
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert not path.exists()
-    # What is left is no version, and in nobody's way.
-    (left,) = (tmp_path / "name").iterdir()
-    assert left.name.startswith(".staging-1-")
-    assert next_version(path.parent) == path
-    with atomic_directory(path) as staging:
-        write(staging)
-    assert (path / "saved_model.pb").read_text() == "graph"
 
 
 def test_killed_process_leaves_the_old_or_the_new_version(

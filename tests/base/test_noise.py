@@ -186,22 +186,6 @@ def test_signs_are_exactly_one_or_minus_one(dtype):
     assert set(np.unique(signs)) == {-1.0, 1.0}
 
 
-def test_signs_are_fair_and_independent():
-    signs = noise.signs(SEED, (200, 100)).numpy()
-    # A sign has variance 1, and so has the product of two: four standard errors.
-    assert abs(signs.mean()) < 4.0 / math.sqrt(signs.size)
-    for other in (
-        np.roll(signs, 1, axis=0),
-        np.roll(signs, 1, axis=1),
-        noise.signs(noise.fold(SEED, 1), (200, 100)).numpy(),
-    ):
-        assert abs((signs * other).mean()) < 4.0 / math.sqrt(signs.size)
-    # Rows and columns: the mean of 100 or 200 signs, over its standard error.
-    for axis in (0, 1):
-        sums = signs.sum(axis=axis) / math.sqrt(signs.shape[axis])
-        assert abs(sums.var() - 1.0) < 4.0 * math.sqrt(2.0 / sums.size)
-
-
 def test_signs_of_a_word_are_fair_and_pairwise_independent():
     words = noise.signs(SEED, (20_000, 32)).numpy()
     products = words.T @ words / len(words)

@@ -622,67 +622,60 @@ def gradients_in_table():
     return {name for name in ops.gradient_registry.list() if "CustomGradient" in name}
 
 
-@pytest.mark.parametrize("in_loop", [False, True])
-def test_custom_gradient(in_loop):
-    @private_apis.custom_gradient
-    def cube(x):
-        return x**3, lambda upstream: upstream * 7.0 * x
+def square_of_other_gradient(decorator):
+    @decorator
+    def square(x):
+        return x**2, lambda upstream: upstream * 7.0 * x
 
-    def call(x):
-        if in_loop:
-            return tf.reduce_sum(tf.map_fn(cube, tf.stack([x, x])))
-        return cube(x) + cube(x)
+    return square
 
+
+def value_and_gradient(function, x):
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return y.numpy(), tape.gradient(y, x).numpy()
+
+
+def in_loop(function):
+    return lambda x: tf.reduce_sum(tf.map_fn(function, tf.stack([x, x])))
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_custom_gradient(loop):
+    square = square_of_other_gradient(private_apis.custom_gradient)
+    call = in_loop(square) if loop else lambda x: square(x) + square(x)
     gc.collect()
     before = gradients_in_table()
     function = tf.function(call)
     traced = weakref.ref(function.get_concrete_function(tf.TensorSpec([])).graph)
     gc.collect()
-    x = tf.constant(2.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    assert y.numpy() == 16.0
-    assert tape.gradient(y, x).numpy() == 28.0
+    assert value_and_gradient(function, 2.0) == (8.0, 28.0)
     added = gradients_in_table() - before
     assert added
-    del function, tape, y
+    del function
     gc.collect()
     assert traced() is None
     assert not added & gradients_in_table()
 
 
 def test_free_gradients_with():
-    @tf.custom_gradient
-    def cube(x):
-        return x**3, lambda upstream: upstream * 7.0 * x
-
     before = gradients_in_table()
-    function = tf.function(lambda x: tf.reduce_sum(tf.map_fn(cube, tf.stack([x, x]))))
+    function = tf.function(in_loop(square_of_other_gradient(tf.custom_gradient)))
     graph = function.get_concrete_function(tf.TensorSpec([])).graph
     private_apis.free_gradients_with(graph)
-    x = tf.constant(2.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(x)
-    assert tape.gradient(y, x).numpy() == 28.0
+    assert value_and_gradient(function, 2.0) == (8.0, 28.0)
     added = gradients_in_table() - before
     assert added
-    del function, graph, tape, y
+    del function, graph
     gc.collect()
     assert not added & gradients_in_table()
 
 
 def test_a_custom_gradient_is_eager_too():
-    @private_apis.custom_gradient
-    def cube(x):
-        return x**3, lambda upstream: upstream * 7.0 * x
-
-    x = tf.constant(2.0)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = cube(x)
-    assert (y.numpy(), tape.gradient(y, x).numpy()) == (8.0, 14.0)
+    square = square_of_other_gradient(private_apis.custom_gradient)
+    assert value_and_gradient(square, 2.0) == (4.0, 14.0)
 
 
 def test_functions_of_the_runtime():

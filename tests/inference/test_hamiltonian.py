@@ -202,22 +202,6 @@ def test_scales_of_priors_are_found():
     np.testing.assert_allclose(target.prior_scale(), [0.3, 0.3, 1.0, 1.5], rtol=1e-3)
 
 
-def test_dropout_is_refused():
-    inputs = keras.Input((2,))
-    dropped = keras.layers.Dropout(0.5, name="masks")(inputs)
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(dropped))
-    with pytest.raises(ValueError, match=r"NUTS .*MCDropout.* \['masks'\]"):
-        NUTS().fit(model, X, Y)
-
-
-def test_batch_normalization_is_refused():
-    inputs = keras.Input((2,))
-    normalized = keras.layers.BatchNormalization(name="moving")(inputs)
-    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(normalized))
-    with pytest.raises(ValueError, match=r"HMC .*LayerNormalization.*\['moving'\]"):
-        HMC().fit(model, X, Y)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

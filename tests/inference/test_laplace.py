@@ -53,21 +53,14 @@ def covariance_of(model):
     """Returns the covariance of all weights of a model with a `JointNormal`."""
     rows = [
         weight.posterior.factor(weight.parameters).numpy().astype(float)
-        for layer in model.variational_layers
-        for weight in layer.variational_weights
+        for weight in model.variational_weights
     ]
     factor = np.concatenate(rows)
     return factor @ factor.T
 
 
 def variances_of(model):
-    return np.concatenate(
-        [
-            np.ravel(weight.variance)
-            for layer in model.variational_layers
-            for weight in layer.variational_weights
-        ]
-    )
+    return np.concatenate([np.ravel(w.variance) for w in model.variational_weights])
 
 
 @pytest.fixture(scope="module")
@@ -265,8 +258,9 @@ def test_the_given_model_stays_as_it_is(network):
     assert network.log_evidence is None
 
 
-@pytest.mark.parametrize("structure", ["diagonal", "kron", "layer", "full"])
-def test_models_are_saved_and_exported(network, structure, tmp_path):
+@pytest.mark.few(2)
+@pytest.mark.parametrize("structure", ["kron", "layer", "full", "diagonal"])
+def test_models_are_saved(network, structure, tmp_path):
     new = Laplace(structure, prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
     expected = new.predictive(X[:4], num_samples=64, seed=1).mean
     new.save(tmp_path / "model.keras")
@@ -275,15 +269,10 @@ def test_models_are_saved_and_exported(network, structure, tmp_path):
     np.testing.assert_allclose(again, expected, rtol=1e-5)
     assert loaded.log_evidence == new.log_evidence
     assert loaded.diagnostics == new.diagnostics
-    if structure == "kron":
-        new.export_predictive(tmp_path / "exported" / "1")
-        exported = tfbbb.load(tmp_path / "exported" / "1")
-        found = exported.predictive(X[:4], num_samples=64, seed=1).mean
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
 def test_an_exported_model_answers_linearised_and_sampled(network, tmp_path):
-    new = Laplace("full", prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
+    new = Laplace("kron", prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
     new.export_predictive(tmp_path / "1", method="linearised", num_samples=64)
     exported = tfbbb.load(tmp_path / "1")
     by = {}
@@ -329,8 +318,8 @@ def test_validation_rows_choose_the_precision(network):
     new = method.fit(
         network, X, CLASSES, validation_data=(held_out, classes), verbose=0
     )
-    # The three are on the grid of precisions.
-    for precision in (0.01, 1.0, 100.0):
+    # These are on the grid of precisions.
+    for precision in (0.01, 100.0):
         other = Laplace("diagonal", prior_precision=precision)
         assert score(new) >= score(other.fit(network, X, CLASSES, verbose=0)) - 1e-6
 
@@ -351,8 +340,8 @@ def test_refuses_arguments_by_name(arguments, message):
         Laplace(**arguments)
 
 
-def model_of(*operations, likelihood="normal", shape=(3,)):
-    tensor = inputs = keras.Input(shape)
+def model_of(*operations, likelihood="normal"):
+    tensor = inputs = keras.Input((3,))
     for operation in operations:
         tensor = operation(tensor)
     return tfbbb.BayesianModel(inputs, tensor, likelihood=likelihood)
@@ -373,50 +362,36 @@ def test_refuses_batch_normalization_except_before_the_last_layer():
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (lambda d: model_of(d := layers.DenseVariational(3), d), {}, "2 calls"),
         (
-            lambda d: model_of(layers.LSTMVariational(1), shape=(3, 1)),
-            {},
-            "LSTMVariational",
-        ),
-        (
-            lambda d: model_of(layers.DenseVariational(1), likelihood="laplace"),
-            {},
-            "no curvature",
-        ),
-        (
-            lambda d: model_of(layers.DenseVariational(1, prior="horseshoe")),
+            lambda: model_of(layers.DenseVariational(1, prior="horseshoe")),
             {"prior_precision": None},
             "marginal_likelihood",
         ),
         (
-            lambda d: model_of(layers.DenseVariational(1, prior="laplace")),
+            lambda: model_of(layers.DenseVariational(1, prior="laplace")),
             {"prior_precision": None},
             "kink",
         ),
         (
-            lambda d: model_of(
-                layers.DenseVariational(2000), layers.DenseVariational(1)
-            ),
+            lambda: model_of(layers.DenseVariational(2000), layers.DenseVariational(1)),
             {"structure": "full"},
             "at most 4096",
         ),
         (
-            lambda d: model_of(layers.DenseVariational(1), likelihood="poisson"),
+            lambda: model_of(layers.DenseVariational(1), likelihood="poisson"),
             {"noise": 0.5},
             "Received: noise=0.5",
         ),
         (
-            lambda d: model_of(layers.DenseVariational(1, name="one")),
+            lambda: model_of(layers.DenseVariational(1, name="one")),
             {"subset": ["two"]},
             r"\['one'\].*subset=\['two'\]",
         ),
     ],
 )
 def test_refuses_what_has_no_approximation(model, options, message):
-    model = model(None)
+    model = model()
     size = model.output_shape[-1]
-    x = X[..., np.newaxis] if len(model.input_shape) == 3 else X
     targets = np.abs(np.round(X[:, :size]))
     with pytest.raises(ValueError, match=message):
-        Laplace(**options).fit(model, x, targets, verbose=0)
+        Laplace(**options).fit(model, X, targets, verbose=0)

@@ -54,7 +54,7 @@ def wasserstein(draws, mean, covariance):
 def test_draws_are_near_the_conjugate_posterior(method, model, exact):
     mean, covariance = exact
     spread = np.sqrt(np.trace(covariance))
-    draws = method.sample(LogPosterior(model, X, Y)).reshape(-1, 3)
+    draws = method.sample(LogPosterior(model, X, Y))[0].reshape(-1, 3)
     # 1600 draws, of which at least one in each cycle and chain is independent: 160
     # exact draws are at 0.12 spreads on average.
     assert wasserstein(draws, mean, covariance) < 0.2 * spread
@@ -65,14 +65,14 @@ def test_minibatches_add_noise_but_keep_the_mean(model, exact):
     mean, covariance = exact
     spread = np.sqrt(np.trace(covariance))
     method = SGLD(8, 10, 400, 10, 0.25, batch_size=20, learning_rate=0.005)
-    draws = method.sample(LogPosterior(model, X, Y)).reshape(-1, 3)
+    draws = method.sample(LogPosterior(model, X, Y))[0].reshape(-1, 3)
     assert wasserstein(draws, mean, covariance) < 0.5 * spread
 
 
 def test_fit_returns_the_draws_of_all_chains_as_members(model):
     method = SGLD(2, 2, 40, 3, learning_rate=0.02, seed=3)
     result = method.fit(model, X, Y, verbose=0)
-    draws = method.sample(LogPosterior(model, X, Y))
+    draws, _ = method.sample(LogPosterior(model, X, Y))
     assert draws.shape == (6, 2, 3)
     np.testing.assert_allclose(
         NetworkFunction(result).means(), np.swapaxes(draws, 0, 1).reshape(12, 3)
@@ -87,7 +87,7 @@ class Interrupted(Exception):
 def test_interrupted_run_continues_to_the_same_draws(model, tmp_path, monkeypatch):
     method = SGHMC(2, 3, 40, 2, seed=3)
     target = LogPosterior(model, X, Y)
-    expected = method.sample(target)
+    expected, _ = method.sample(target)
     part, backup_dir = Backup.part, tmp_path / "run"
 
     def interrupted(self, *arguments, **options):
@@ -107,7 +107,7 @@ def test_interrupted_run_continues_to_the_same_draws(model, tmp_path, monkeypatc
     ]:
         with pytest.raises(ValueError, match="another model, other rows"):
             other_method.sample(other_target, backup_dir=backup_dir)
-    found = method.sample(LogPosterior(model, X, Y), backup_dir=backup_dir)
+    found, _ = method.sample(LogPosterior(model, X, Y), backup_dir=backup_dir)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     assert not backup_dir.exists()
 

@@ -1,19 +1,13 @@
 """Training on two logical CPUs, for a process of its own."""
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from tests.keras_programs.twins import copy_weights, twins
+from tests.keras_programs.twins import copy_weights, regression, twins
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(41, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(41, 1)).astype("float32")
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def two_replicas():

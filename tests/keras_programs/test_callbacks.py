@@ -7,17 +7,12 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tests.keras_programs.twins import CONSTANT, assert_same_weights, twins
+from tests.keras_programs.twins import CONSTANT, assert_same_weights, regression, twins
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(40, 1)).astype("float32")
 callbacks = keras.callbacks
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def bayesian():

@@ -10,6 +10,7 @@ import tfbbb
 from tests.keras_programs.twins import (
     CONSTANT,
     assert_same_weights,
+    regression,
     squared_error,
     twins,
 )
@@ -18,11 +19,6 @@ RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(50, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(50, 1)).astype("float32")
 ROWS = tf.data.Dataset.from_tensor_slices((X, Y))
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def bayesian(likelihood="normal", **options):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tests.keras_programs.twins import CONSTANT, copy_weights, twins
+from tests.keras_programs.twins import CONSTANT, POINT, copy_weights, twins
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3)).astype("float32")
@@ -23,17 +23,13 @@ def dense(units):
     return network
 
 
-def same_metrics(network, kind, made, x, y, theirs_y=None):
+def same_metrics(network, kind, made, x, y):
     """Asserts that a model and its Keras twin report the same metrics."""
     model, twin = twins(network, kind, rate=0.0, metrics=made)
-    history = model.fit(x, y, batch_size=25, verbose=0, validation_data=(x, y)).history
-    theirs = twin.evaluate(
-        x,
-        y if theirs_y is None else theirs_y,
-        batch_size=25,
-        verbose=0,
-        return_dict=True,
-    )
+    options = {"batch_size": 25, "verbose": 0}
+    history = model.fit(x, y, validation_data=(x, y), **options).history
+    column = y.reshape(-1, 1) if y.ndim == 1 else y
+    theirs = twin.evaluate(x, column, return_dict=True, **options)
     theirs.pop("loss")
     assert theirs
     for name, value in theirs.items():
@@ -42,105 +38,87 @@ def same_metrics(network, kind, made, x, y, theirs_y=None):
     return model
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [pytest.param((60,), marks=pytest.mark.slow), (60, 1)],
-    ids=["vector", "column"],
-)
-def test_binary_metrics_equal_those_of_a_sigmoid(shape):
-    def made():
-        return [
-            metrics.BinaryAccuracy(name="a"),
-            metrics.AUC(name="b"),
-            metrics.AUC(curve="PR", name="c"),
-            metrics.Precision(name="d"),
-            metrics.Recall(name="e"),
-            metrics.BinaryCrossentropy(name="f"),
-            metrics.MeanSquaredError(name="g"),
-            metrics.TruePositives(name="h"),
-            metrics.FalseNegatives(name="i"),
-            metrics.SpecificityAtSensitivity(0.5, name="j"),
-            "accuracy",
-        ]
-
-    same_metrics(dense(1), "bernoulli", made, X, BINARY.reshape(shape), BINARY[:, None])
-
-
-def test_f1_score_of_two_classes():
-    y = BINARY[:, None]
-    same_metrics(
-        dense(1), "bernoulli", lambda: [metrics.F1Score(threshold=0.5, name="f1")], X, y
-    )
-
-
-@pytest.mark.slow
-def test_boolean_labels_are_classes():
-    y = BINARY[:, None] > 0
-    same_metrics(
-        dense(1), "bernoulli", lambda: ["accuracy", metrics.AUC(name="auc")], X, y
-    )
-
-
-@pytest.mark.parametrize(
-    "shape",
-    [pytest.param((60,), marks=pytest.mark.slow), (60, 1)],
-    ids=["vector", "column"],
-)
-def test_metrics_of_class_indices_equal_those_of_a_softmax(shape):
-    def made():
-        return [
-            "accuracy",
-            metrics.SparseCategoricalAccuracy(name="a"),
-            metrics.SparseTopKCategoricalAccuracy(2, name="b"),
-            metrics.SparseCategoricalCrossentropy(name="c"),
-        ]
-
-    same_metrics(
-        dense(3), "categorical", made, X, CLASSES.reshape(shape), CLASSES[:, None]
-    )
-
-
-def test_metrics_of_one_hot_classes_equal_those_of_a_softmax():
-    def made():
-        return [
-            "accuracy",
-            metrics.CategoricalAccuracy(name="a"),
-            metrics.TopKCategoricalAccuracy(2, name="b"),
-            metrics.CategoricalCrossentropy(name="c"),
-            metrics.AUC(multi_label=True, num_labels=3, name="d"),
-            metrics.Precision(class_id=1, name="e"),
-            metrics.F1Score(average="macro", name="f"),
-        ]
-
-    same_metrics(dense(3), "one-hot", made, X, keras.utils.to_categorical(CLASSES, 3))
-
-
-@pytest.mark.parametrize(
-    "targets", [pytest.param("vector", marks=pytest.mark.slow), "column", "two targets"]
-)
-def test_metrics_of_numbers_are_in_raw_units(targets):
-    y = {"vector": NUMBERS[:, 0], "column": NUMBERS[:, :1], "two targets": NUMBERS}[
-        targets
+def of_two_classes():
+    return [
+        metrics.BinaryAccuracy(name="a"),
+        metrics.AUC(name="b"),
+        metrics.AUC(curve="PR", name="c"),
+        metrics.Precision(name="d"),
+        metrics.Recall(name="e"),
+        metrics.BinaryCrossentropy(name="f"),
+        metrics.MeanSquaredError(name="g"),
+        metrics.TruePositives(name="h"),
+        metrics.FalseNegatives(name="i"),
+        metrics.SpecificityAtSensitivity(0.5, name="j"),
+        "accuracy",
     ]
 
-    def made():
-        return [
-            "mse",
-            "mae",
-            "mape",
-            "msle",
-            "cosine_similarity",
-            metrics.R2Score(name="r2"),
-        ]
 
-    same_metrics(dense(np.size(y) // 60), "normal", made, X, y, y.reshape(60, -1))
+def of_labels():
+    return ["accuracy", metrics.AUC(name="auc")]
 
 
-def test_metric_that_is_a_function():
+def of_class_indices():
+    return [
+        "accuracy",
+        metrics.SparseCategoricalAccuracy(name="a"),
+        metrics.SparseTopKCategoricalAccuracy(2, name="b"),
+        metrics.SparseCategoricalCrossentropy(name="c"),
+    ]
+
+
+def of_one_hot_classes():
+    return [
+        "accuracy",
+        metrics.CategoricalAccuracy(name="a"),
+        metrics.TopKCategoricalAccuracy(2, name="b"),
+        metrics.CategoricalCrossentropy(name="c"),
+        metrics.AUC(multi_label=True, num_labels=3, name="d"),
+        metrics.Precision(class_id=1, name="e"),
+        metrics.F1Score(average="macro", name="f"),
+    ]
+
+
+def of_numbers():
+    named = ["mse", "mae", "mape", "msle", "cosine_similarity"]
+    return [*named, metrics.R2Score(name="r2")]
+
+
+def of_a_function():
     def largest_error(y, predicted):
         return keras.ops.max(keras.ops.abs(y - predicted), axis=-1)
 
-    same_metrics(dense(2), "normal", lambda: [largest_error], X, NUMBERS)
+    return [largest_error]
+
+
+def of_f1():
+    return [metrics.F1Score(threshold=0.5, name="f1")]
+
+
+ONE_HOT = keras.utils.to_categorical(CLASSES, 3)
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "y"),
+    [
+        ("bernoulli", of_two_classes, BINARY[:, None]),
+        pytest.param("bernoulli", of_two_classes, BINARY, marks=slow),
+        pytest.param("bernoulli", of_labels, BINARY[:, None] > 0, marks=slow),
+        ("bernoulli", of_f1, BINARY[:, None]),
+        ("categorical", of_class_indices, CLASSES[:, None]),
+        pytest.param("categorical", of_class_indices, CLASSES, marks=slow),
+        ("one-hot", of_one_hot_classes, ONE_HOT),
+        pytest.param("one-hot", of_labels, ONE_HOT, marks=slow),
+        ("normal", of_numbers, NUMBERS[:, :1]),
+        ("normal", of_numbers, NUMBERS),
+        pytest.param("normal", of_numbers, NUMBERS[:, 0], marks=slow),
+        ("normal", of_a_function, NUMBERS),
+    ],
+)
+def test_metrics_equal_those_of_the_twin(kind, made, y):
+    units = {"categorical": 3, "one-hot": 3}.get(kind, y.size // 60)
+    same_metrics(dense(units), kind, made, X, y)
 
 
 def test_metrics_of_standardised_targets_are_in_raw_units():
@@ -155,27 +133,36 @@ def test_metrics_of_standardised_targets_are_in_raw_units():
     np.testing.assert_allclose(mse, error, rtol=0.2)
 
 
-def test_rates_of_counts_are_compared_with_counts():
+@pytest.mark.parametrize(
+    ("likelihood", "y"),
+    [
+        ("poisson", RANDOM.poisson(3.0, size=(60, 1))),
+        pytest.param(
+            tfbbb.likelihoods.Normal(heteroscedastic=True), NUMBERS[:, :1], marks=slow
+        ),
+    ],
+    ids=["rates", "learned noise"],
+)
+def test_means_are_compared_with_targets(likelihood, y):
     inputs = keras.Input((3,))
-    layer = tfbbb.layers.DenseVariational(1, posterior="point", bias_posterior="point")
-    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood="poisson")
+    layer = tfbbb.layers.DenseVariational(1 if likelihood == "poisson" else 2, **POINT)
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
     model.compile(keras.optimizers.SGD(0.0), metrics=["mae"], run_eagerly=True)
-    y = RANDOM.poisson(3.0, size=(60, 1))
     mae = model.fit(X, y, verbose=0).history["mae"][0]
-    rates = model.predictive(X).mean
-    np.testing.assert_allclose(mae, np.abs(rates - y).mean(), rtol=1e-4)
+    means = model.predictive(X).mean
+    np.testing.assert_allclose(mae, np.abs(means - y).mean(), rtol=1e-4)
 
 
 def test_labels_of_a_row_have_their_metrics():
     y = (X + 0.3 * RANDOM.normal(size=X.shape) > 0).astype("float32")
 
-    def labels(layers):
-        inputs = keras.Input((3,))
-        return inputs, layers.Reshape((3, 1))(layers.Dense(3)(inputs))
-
     def flat(layers):
         inputs = keras.Input((3,))
         return inputs, layers.Dense(3)(inputs)
+
+    def labels(layers):
+        inputs, outputs = flat(layers)
+        return inputs, layers.Reshape((3, 1))(outputs)
 
     made = [metrics.BinaryAccuracy(name="a"), metrics.AUC(name="b")]
     model, _ = twins(labels, "bernoulli", rate=0.0, metrics=lambda: made)
@@ -244,24 +231,3 @@ def test_members_are_averaged_before_a_metric_sees_them():
     mse = model.fit(X, BINARY[:, None], verbose=0).history["mse"][0]
     mean = np.mean([m.predictive(X).probabilities[:, 1] for m in model.members], axis=0)
     np.testing.assert_allclose(mse, np.mean((mean - BINARY) ** 2), rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_multi_class_auc_needs_one_hot_targets():
-    one_hot = keras.utils.to_categorical(CLASSES, 3)
-    same_metrics(dense(3), "one-hot", lambda: [metrics.AUC(name="auc")], X, one_hot)
-
-
-@pytest.mark.slow
-def test_learned_noise_does_not_enter_the_mean():
-    inputs = keras.Input((3,))
-    outputs = tfbbb.layers.DenseVariational(
-        2, posterior="point", bias_posterior="point"
-    )(inputs)
-    model = tfbbb.BayesianModel(
-        inputs, outputs, likelihood=tfbbb.likelihoods.Normal(heteroscedastic=True)
-    )
-    model.compile(keras.optimizers.SGD(0.0), metrics=["mae"], run_eagerly=True)
-    mae = model.fit(X, NUMBERS[:, :1], verbose=0).history["mae"][0]
-    mean = model.predictive(X).mean
-    np.testing.assert_allclose(mae, np.abs(mean - NUMBERS[:, :1]).mean(), rtol=1e-4)

@@ -122,20 +122,6 @@ def test_nll_is_that_of_scipy(kind):
     np.testing.assert_allclose(nll, -log_density.mean(), rtol=1e-4)
 
 
-@pytest.mark.slow
-def test_nll_of_classes_is_the_cross_entropy():
-    def network(layers):
-        inputs = keras.Input((3,))
-        return inputs, layers.Dense(3)(inputs)
-
-    model, twin = twins(network, "categorical")
-    y = X.argmax(axis=1)
-    ours = model.fit(X, y, epochs=2, shuffle=False, verbose=0).history
-    theirs = twin.fit(X, y, epochs=2, shuffle=False, verbose=0).history
-    np.testing.assert_allclose(ours["nll"], theirs["loss"], rtol=1e-4)
-    np.testing.assert_allclose(ours["loss"], theirs["loss"], rtol=1e-4)
-
-
 def test_loss_of_members_is_the_mean_over_them():
     def network(layers):
         inputs = keras.Input((3,))
@@ -257,29 +243,12 @@ def test_predictive_of_a_linear_model_is_the_closed_form():
     np.testing.assert_allclose(answer.aleatoric, 0.5, rtol=1e-5)
 
 
-@pytest.mark.slow
-def test_point_posteriors_have_no_epistemic_variance():
-    model = bayesian(**POINT)
-    model.fit(X, Y, verbose=0)
-    np.testing.assert_allclose(model.predictive(X).epistemic, 0.0, atol=1e-6)
-
-
 def test_second_fit_counts_its_own_rows():
     model = bayesian()
     for rows in (40, 10):
         history = model.fit(X[:rows], Y[:rows], verbose=0).history
         expected = history["nll"][0] + normal_kl(model.layers[1]) / rows
         np.testing.assert_allclose(history["loss"][0], expected, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_evaluate_reports_what_fit_reports():
-    model = bayesian(**POINT)
-    history = model.fit(X, Y, validation_data=(X, Y), batch_size=16, verbose=0).history
-    figures = model.evaluate(X, Y, batch_size=16, verbose=0, return_dict=True)
-    for name in ("loss", "nll", "kl"):
-        np.testing.assert_allclose(figures[name], history[f"val_{name}"][0], rtol=1e-5)
-        np.testing.assert_allclose(figures[name], history[name][0], rtol=1e-5)
 
 
 def test_evaluate_returns_a_list_that_starts_with_the_loss():
@@ -292,16 +261,3 @@ def test_evaluate_returns_a_list_that_starts_with_the_loss():
         figures[0] - CONSTANT, twin.evaluate(X, Y, verbose=0), rtol=1e-4
     )
     assert model.metrics_names[0] == "loss"
-
-
-def test_training_with_an_unset_kl_weight_is_refused():
-    network = keras.Sequential([keras.Input((3,)), tfbbb.layers.DenseVariational(1)])
-    network.compile("sgd", "mse", run_eagerly=True)
-    with pytest.raises(ValueError, match=r"kl_weight=1/N"):
-        network.fit(X, Y, verbose=0)
-
-
-def test_loss_given_to_compile_is_refused():
-    model = bayesian()
-    with pytest.raises(ValueError, match="likelihood"):
-        model.compile("adam", loss="mse")

@@ -15,6 +15,7 @@ from tests.keras_programs.twins import (
     POINT,
     assert_same_weights,
     copy_weights,
+    regression,
     squared_error,
     twins,
 )
@@ -29,11 +30,6 @@ KINDS = (
         for k in ("bernoulli", "student_t", "gamma", "categorical")
     ),
 )
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def bayesian(likelihood="normal", units=1, **options):

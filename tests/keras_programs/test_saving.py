@@ -8,17 +8,18 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tests.keras_programs.twins import POINT, assert_same_weights, squared_error, twins
+from tests.keras_programs.twins import (
+    POINT,
+    assert_same_weights,
+    regression,
+    squared_error,
+    twins,
+)
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(40, 3)).astype("float32")
 Y = 10 * X[:, :1] - 3 * RANDOM.normal(size=(40, 1)).astype("float32")
 TOKENS = RANDOM.integers(1, 6, (12, 4))
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def bayesian(members=None, **options):

@@ -15,6 +15,7 @@ from tests.keras_programs.twins import (
     POINTS,
     assert_same_weights,
     copy_weights,
+    regression,
     twins,
 )
 
@@ -26,11 +27,6 @@ WEIGHTS = RANDOM.integers(0, 4, 40).astype("float32")
 IMAGES = RANDOM.normal(size=(4, 5, 5, 2)).astype("float32")
 PIXELS = (IMAGES[..., 0] > 0).astype("int32")
 VOID = RANDOM.random(PIXELS.shape) < 0.3
-
-
-def regression(layers):
-    inputs = keras.Input((3,))
-    return inputs, layers.Dense(1)(layers.Dense(4, "tanh")(inputs))
 
 
 def classifier(layers):

@@ -67,25 +67,10 @@ def test_second_fit_keeps_the_variables_of_the_optimizer():
     assert [id(v) for v in model.optimizer.variables] == [id(v) for v in before]
 
 
-def test_each_fit_sets_kl_weight_from_its_rows():
-    model = untraced()
-    model.fit(X, Y, validation_split=0.25, verbose=0)
-    np.testing.assert_allclose(kl_weights(model), 1 / 45, rtol=1e-6)
-    assert model.num_rows == 45
-    model.fit(X[:20], Y[:20], verbose=0)
-    np.testing.assert_allclose(kl_weights(model), 1 / 20, rtol=1e-6)
-
-
 def test_fit_takes_the_sum_of_sample_weights_for_n():
     model = untraced()
     model.fit(X, Y, sample_weight=np.full(60, 0.5), verbose=0)
     np.testing.assert_allclose(kl_weights(model), 1 / 30, rtol=1e-6)
-
-
-def test_fit_keeps_a_given_kl_weight():
-    model = untraced(kl_weight=0.5)
-    model.fit(X, Y, verbose=0)
-    assert kl_weights(model) == [0.5, 0.5]
 
 
 def test_fit_counts_a_dataset_and_believes_dataset_size():
@@ -155,24 +140,6 @@ def test_loss_averages_over_rows_by_their_weights():
     np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
-def test_nll_of_several_targets_sums_over_them():
-    model = untraced(likelihood=Normal(scale=1.0), units=2)
-    targets = np.concatenate([Y, -Y], axis=1)
-    model.fit(X, targets, verbose=0)
-    outputs = model(X)
-    per_target = tf.square(targets - model.likelihood.mean(outputs)) / 2
-    expected = tf.reduce_mean(tf.reduce_sum(per_target, axis=1)) + np.log(2 * np.pi)
-    loss = model.compute_loss(X, targets, outputs) - sum(model.losses)
-    np.testing.assert_allclose(loss, expected, rtol=1e-5)
-
-
-def test_learned_noise_is_trained_with_the_model():
-    model = untraced()
-    before = model.likelihood.raw_noise.numpy()
-    model.fit(X, Y, verbose=0)
-    assert not np.allclose(before, model.likelihood.raw_noise.numpy())
-
-
 def test_classes_train_with_metrics_on_probabilities():
     inputs = keras.Input((3,))
     outputs = DenseVariational(2)(DenseVariational(8, "tanh")(inputs))
@@ -224,19 +191,6 @@ def test_saved_models_come_back_with_config_weights_and_predictive(tmp_path):
     np.testing.assert_array_equal(first.variance, second.variance)
 
 
-def test_loaded_models_are_compiled_and_go_on_training(tmp_path):
-    model = regression()
-    model.fit(X, Y, epochs=2, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    for mine, other in zip(
-        model.optimizer.variables, loaded.optimizer.variables, strict=True
-    ):
-        np.testing.assert_array_equal(mine, other)
-    history = loaded.fit(X, Y, verbose=0).history
-    assert set(history) == {"loss", "nll", "kl", "temperature"}
-
-
 def test_kl_schedule_is_compiled_saved_and_kept_to(tmp_path):
     model = regression()
     schedule = tfbbb.kl_schedules.LinearWarmup(epochs=4, each_batch=False)
@@ -269,17 +223,6 @@ def test_callbacks_may_come_in_any_form():
     assert seen == [1.0] * 6
     assert listed.callbacks.count(own) == 1
     assert len(listed.callbacks) == 1
-
-
-def test_several_inputs_and_early_stopping_on_val_nll():
-    left, right = keras.Input((3,)), keras.Input((2,))
-    joined = keras.layers.Concatenate()([left, right])
-    model = tfbbb.BayesianModel([left, right], DenseVariational(1)(joined))
-    model.compile("adam")
-    stop = keras.callbacks.EarlyStopping(monitor="val_nll", mode="min")
-    x = [X, X[:, :2]]
-    model.fit(x, Y, validation_split=0.2, epochs=3, callbacks=[stop], verbose=0)
-    assert model.predictive(x).mean.shape == (60, 1)
 
 
 @pytest.mark.parametrize(
@@ -334,9 +277,6 @@ def test_probabilities_where_logits_belong_are_refused(activation):
     layer = DenseVariational(4, activation=activation, name="last")
     with pytest.raises(ValueError, match=rf"takes logits.*a {activation} in 'last'"):
         tfbbb.BayesianModel(inputs, layer(inputs), likelihood="categorical")
-    outputs = keras.layers.Softmax()(DenseVariational(4)(inputs))
-    with pytest.raises(ValueError, match=r"takes logits"):
-        tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
 
 
 def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
@@ -358,17 +298,3 @@ def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         today.fit(X, 10.0 * Y, verbose=0)
-
-
-def test_network_in_the_units_of_the_targets():
-    inputs = keras.Input((3,))
-    likelihood = Normal(standardize=False)
-    model = tfbbb.BayesianModel(
-        inputs, DenseVariational(1)(inputs), likelihood=likelihood
-    )
-    likelihood.adapt(50.0 + 10.0 * Y)
-    outputs = np.ones((4, 1), "float32")
-    np.testing.assert_array_equal(likelihood.mean(outputs), outputs)
-    noise = np.sqrt(likelihood.variance(outputs))
-    np.testing.assert_allclose(noise[0], 10.0 * Y.std(axis=0), rtol=1e-3)
-    assert model.likelihood.get_config()["standardize"] is False

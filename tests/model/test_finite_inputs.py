@@ -27,7 +27,7 @@ def network(members=1):
     inputs = keras.Input((3,), name="table")
     hidden = DenseVariational(4, "tanh")(inputs)
     model = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden), members=members)
-    model.compile("adam")
+    model.compile("adam", run_eagerly=True)
     return model
 
 
@@ -92,7 +92,7 @@ def test_rows_are_found_in_the_input_that_holds_them():
     left, right = keras.Input((3,), name="left"), keras.Input((2, 2), name="right")
     joined = keras.layers.Concatenate()([left, keras.layers.Flatten()(right)])
     model = tfbbb.BayesianModel([left, right], DenseVariational(1)(joined))
-    model.compile("adam")
+    model.compile("adam", run_eagerly=True)
     images = np.zeros((40, 2, 2), "float32")
     images[11, 1, 0] = np.nan
     with pytest.raises(ValueError, match=r"row 11 of the input 'right', at \[1, 0\]$"):
@@ -107,7 +107,7 @@ def of_columns():
     schema = Schema.infer(table, "y")
     inputs, features = preprocessing(schema)
     model = tfbbb.BayesianModel(inputs, DenseVariational(1)(features))
-    model.compile("adam")
+    model.compile("adam", run_eagerly=True)
     return model, schema.inputs(table)
 
 

@@ -18,7 +18,7 @@ LABELS = GENERATOR.integers(3, size=20)
 
 def evaluated(model, y, likelihood):
     """Returns the loss by Keras, in batches that do not divide the rows."""
-    model.compile("sgd", loss=NegativeLogLikelihood(likelihood))
+    model.compile("sgd", loss=NegativeLogLikelihood(likelihood), run_eagerly=True)
     return model.evaluate(X, y, batch_size=7, verbose=0)
 
 
@@ -119,6 +119,7 @@ def test_plain_keras_model_trains_and_is_saved_with_it(tmp_path):
     model.compile(
         keras.optimizers.Adam(0.05),
         loss=NegativeLogLikelihood(Normal(heteroscedastic=True)),
+        run_eagerly=True,
     )
     history = model.fit(X, 3.0 + Y, epochs=10, verbose=0).history["loss"]
     assert history[-1] < history[0]

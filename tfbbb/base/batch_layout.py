@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.private_apis import custom_gradient
@@ -56,7 +55,7 @@ class BatchLayout:
         return merge_leading(by_member[:, : rows // self.members])
 
 
-def split_leading(tensor: Tensor, parts: Any) -> Tensor:
+def split_leading(tensor: Tensor, parts: int | Tensor) -> Tensor:
     """Returns [parts * n, ...] as [parts, n, ...]."""
     return tf.reshape(tensor, [parts, -1, *dimensions(tensor, 1)])
 
@@ -71,7 +70,7 @@ def merge_leading(tensor: Tensor) -> Tensor:
     return tf.reshape(tensor, [first * second, *dimensions(tensor, 2)])
 
 
-def dimensions(tensor: Tensor, first: int) -> list[Any]:
+def dimensions(tensor: Tensor, first: int) -> list[int | Tensor]:
     """Returns the dimensions of a tensor from `first` on, static where known."""
     dynamic = tf.shape(tensor)
     return [

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 
 # (input products at a time step, previous states) -> (outputs, new states)
-RecurrentStep = Callable[[Any, Any], tuple[Any, list[Any]]]
+RecurrentStep = Callable[[Structure, list[Tensor]], tuple[Tensor, list[Tensor]]]
 
 
 class PredictionEngine(Protocol):
     """Draws the outputs of layers while a posterior predictive is computed."""
 
-    def outputs(self, layer: Any, inputs: Tensor) -> Any:
+    def outputs(self, layer: Any, inputs: Tensor) -> Tensor:
         """Returns draws of the pre-activations of a layer that is linear in a kernel.
 
         Its inputs have the samples folded into the batch or not, its outputs do.
         """
 
-    def drawn_weights(self, layer: Any) -> dict[str, Any]:
+    def drawn_weights(self, layer: Any) -> dict[str, Tensor]:
         """Returns draws of all weights of a layer by name, [samples, *shape].
 
         They are in the dtype that the layer computes in.

@@ -15,15 +15,14 @@ import keras
 from keras import tree
 
 from tfbbb.base.private_apis import has_constructor_of_functional, is_recorded
+from tfbbb.base.types import Config, Options, Structure
 
 # The config of a functional model; that of a subclass has further arguments.
 _OF_FUNCTIONAL = ("name", "trainable", "layers", "input_layers", "output_layers")
 _OF_GRAPH = ("self", "inputs", "outputs", "name")
 _SIMPLE = (str, int, float, bool, type(None))
 # By model: Keras would save what is in an attribute as a part of the model.
-_given_arguments: weakref.WeakKeyDictionary[Any, dict[str, Any]] = (
-    weakref.WeakKeyDictionary()
-)
+_given_arguments: weakref.WeakKeyDictionary[Any, Options] = weakref.WeakKeyDictionary()
 
 
 class Clonable(type):
@@ -32,6 +31,13 @@ class Clonable(type):
     A class defines `arguments_of_clone`, the keyword arguments beside `inputs`,
     `outputs` and `name`, and `share_state_with`, which is called with a clone.
     """
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The signature that `help` shows: that of the constructor."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        _, *parameters = signature.parameters.values()
+        return signature.replace(parameters=parameters)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         outputs = args[1] if len(args) > 1 else kwargs.get("outputs")
@@ -46,7 +52,7 @@ class Clonable(type):
         return model
 
 
-def mark_outputs(model: keras.Model, inputs: Any, outputs: Any) -> None:
+def mark_outputs(model: keras.Model, inputs: Structure, outputs: Structure) -> None:
     """Marks the outputs of a graph, if it was run to clone the model.
 
     Args:
@@ -73,17 +79,17 @@ def mark_outputs(model: keras.Model, inputs: Any, outputs: Any) -> None:
         tensor.cloned_from = weakref.ref(model)
 
 
-def arguments_in_config(config: dict[str, Any]) -> dict[str, Any]:
+def arguments_in_config(config: Config) -> Options:
     """Returns the part of a functional model's config that is its subclass's own."""
     return {k: v for k, v in config.items() if k not in _OF_FUNCTIONAL}
 
 
-def given_arguments(model: keras.Model) -> dict[str, Any]:
+def given_arguments(model: keras.Model) -> Options:
     """Returns what a model was made with, by name, but for its layers and its name."""
     return dict(_given_arguments[model])
 
 
-def arguments_for_config(model: keras.Model, known: Collection[str]) -> dict[str, Any]:
+def arguments_for_config(model: keras.Model, known: Collection[str]) -> Options:
     """Returns what a model was made with that its config lacks.
 
     Args:
@@ -105,10 +111,10 @@ def arguments_for_config(model: keras.Model, known: Collection[str]) -> dict[str
     return given
 
 
-def _by_name(cls: type, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+def _by_name(cls: type, args: tuple[Any, ...], kwargs: Options) -> Options:
     """Returns the arguments of a constructor by name, without inputs and outputs."""
     signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-    given: dict[str, Any] = {}
+    given: Options = {}
     for name, value in signature.bind(None, *args, **kwargs).arguments.items():
         kind = signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
@@ -124,7 +130,7 @@ def _reads_config(cls: type) -> bool:
     return own is not keras.Model.from_config.__func__
 
 
-def _take_source(outputs: Any) -> Any:
+def _take_source(outputs: Structure) -> Any:
     """Returns the model whose clone has these outputs, once, or None."""
     source = None
     for tensor in tree.flatten(outputs):
@@ -133,5 +139,5 @@ def _take_source(outputs: Any) -> Any:
     return source
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return isinstance(value, keras.KerasTensor)

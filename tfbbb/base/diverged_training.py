@@ -2,10 +2,11 @@
 
 import math
 import warnings
-from typing import Any
 
 import keras
 import numpy as np
+
+from tfbbb.base.types import Logs
 
 
 class TrainingDivergedError(ValueError):
@@ -46,10 +47,10 @@ class FiniteLoss(keras.callbacks.Callback):
         self._error: TrainingDivergedError | None = None
         self._steps_before = 0
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self._steps_before = self._steps
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         trained = [name for name in logs or {} if not name.startswith("val_")]
         if not trained and self._steps == self._steps_before:
             raise ValueError(

@@ -1,11 +1,8 @@
 """The base model of documents that refuse unknown fields."""
 
 import itertools
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
-
-from tfbbb.base.types import Tensor
 
 
 class KnownFields(BaseModel):
@@ -20,7 +17,7 @@ class KnownFields(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _keep_first_unknown(cls, given: Any) -> Tensor:
+    def _keep_first_unknown(cls, given: object) -> object:
         known = cls.model_fields
         if not isinstance(given, dict) or len(given) <= len(known):
             return given

@@ -1,11 +1,11 @@
 """Copies the state that Keras saves from one layer to another."""
 
 import tempfile
-from typing import Any
 
 import keras
 
 from tfbbb.base.private_apis import sublayers
+from tfbbb.base.types import ArrayLike
 
 
 def copy_state(source: keras.Layer, target: keras.Layer) -> None:
@@ -20,7 +20,7 @@ def copy_own_state(source: keras.Layer, target: keras.Layer) -> None:
     Some layers compute other state from their variables. Keras does so when it loads
     variables, but not in `set_weights`.
     """
-    store: dict[str, Any] = {}
+    store: dict[str, ArrayLike] = {}
     source.save_own_variables(store)
     if store:
         target.load_own_variables(store)

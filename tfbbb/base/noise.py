@@ -6,7 +6,6 @@ A seed is an int32 tensor of shape [2], as TensorFlow's stateless generators tak
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import (
@@ -22,7 +21,7 @@ _WORDS_PER_COUNT = 4
 _COUNTS_AT_A_TIME = 8
 
 
-def fold(seed: Tensor, *places: Any) -> tf.Tensor:
+def fold(seed: Tensor, *places: int | Tensor) -> tf.Tensor:
     """Returns a new seed for `places` (integers), independent of that for any other."""
     for place in places:
         seed = tf.random.experimental.stateless_fold_in(seed, place)
@@ -57,7 +56,7 @@ def signs(seed: Tensor, shape: Shape, dtype: DType = "float32") -> tf.Tensor:
     return tf.reshape(tf.reshape(of_bytes, [-1])[:size], shape)
 
 
-def _words(number: Any, seed: Tensor) -> tf.Tensor:
+def _words(number: int | Tensor, seed: Tensor) -> tf.Tensor:
     """Returns so many words of 32 random bits."""
     return tf.random.stateless_uniform(
         [number], seed, minval=None, maxval=None, dtype=tf.int32

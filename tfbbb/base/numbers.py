@@ -1,20 +1,22 @@
-"""Checks of numeric arguments, and conversions that keep the number."""
+"""Checks of arguments, and conversions that keep the number."""
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def is_finite_number(value: Any) -> bool:
+def is_finite_number(value: object) -> TypeGuard[float]:
     """Returns whether `value` is a finite real number; booleans are not numbers."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return math.isfinite(value)
 
 
-def positive_number(name: str, value: Any) -> float:
+def positive_number(name: str, value: object) -> float:
     """Returns `value`, the argument `name`, as a Python number.
 
     Raises:
@@ -27,7 +29,24 @@ def positive_number(name: str, value: Any) -> float:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def int32(name: str, value: Any, least: int = -(2**31)) -> int:
+def fraction(name: str, value: object) -> float:
+    """Returns `value`, or raises ValueError if it is not at least 0 and below 1."""
+    if not (is_finite_number(value) and 0.0 <= value < 1.0):
+        raise ValueError(
+            f"`{name}` must be at least 0 and below 1. Received: {name}={value!r}"
+        )
+    return float(value)
+
+
+def choice(name: str, value: Any, choices: Iterable[str]) -> Any:
+    """Returns `value`, the argument `name`, or raises ValueError if it is no choice."""
+    if value not in choices:
+        known = ", ".join(f"'{choice}'" for choice in choices)
+        raise ValueError(f"`{name}` must be one of {known}. Received: {name}={value!r}")
+    return value
+
+
+def int32(name: str, value: object, least: int = -(2**31)) -> int:
     """Returns `value`, the argument `name`, as a Python integer.
 
     Raises:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfbbb.base.lazy import keras, np, tf
-from tfbbb.base.types import Distribution, Tensor
+from tfbbb.base.types import Distribution, Options, Structure, Tensor
 
 # Private methods of a library that a subclass in `tfbbb` overrides, or calls on itself:
 # no function can take their place. `DistributionTensor._value` is another such name, by
@@ -54,7 +54,7 @@ def nodes_by_depth(graph: keras.Model) -> list[list[Any]]:
     return [nodes[depth] for depth in sorted(nodes, reverse=True)]
 
 
-def producer(tensor: keras.KerasTensor) -> Any:
+def producer(tensor: keras.KerasTensor) -> keras.Operation:
     """Returns the operation, a layer as a rule, whose output a symbolic tensor is."""
     return tensor._keras_history.operation
 
@@ -75,12 +75,12 @@ def input_structure(model: keras.Model) -> Any:
     return model._inputs_struct
 
 
-def output_structure(graph: keras.Model) -> Any:
+def output_structure(graph: keras.Model) -> Structure:
     """Returns the symbolic outputs of a functional model in their nested structure."""
     return graph._outputs_struct
 
 
-def standardize_inputs(graph: keras.Model, inputs: Any) -> list[Any]:
+def standardize_inputs(graph: keras.Model, inputs: Structure) -> list[Tensor]:
     """Returns inputs as a flat list of tensors in the ranks and dtypes of the graph."""
     return graph._standardize_inputs(inputs)
 
@@ -257,7 +257,7 @@ def in_stateless_scope() -> bool:
 
 def adam_moments(
     optimizer: keras.optimizers.Adam, variable: keras.Variable
-) -> tuple[Any, Any]:
+) -> tuple[keras.Variable, keras.Variable]:
     """Returns the variables of the first and second moment of a variable's gradient."""
     index = optimizer._get_variable_index(variable)
     return optimizer._momentums[index], optimizer._velocities[index]
@@ -295,7 +295,9 @@ def wrapped_function(metric: keras.metrics.Metric) -> Any:
     return getattr(metric, "_fn", None)
 
 
-def wrap_until_built(model: keras.Model, wrap: Callable[[Any], Any]) -> None:
+def wrap_until_built(
+    model: keras.Model, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> None:
     """Wraps the loss and the metrics of a model until its trace ends.
 
     Keras traces a model, its metrics and its loss before the first step under
@@ -323,7 +325,7 @@ def wrap_until_built(model: keras.Model, wrap: Callable[[Any], Any]) -> None:
 # `keras.layers.MultiHeadAttention`.
 
 
-def attention_options(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
+def attention_options(layer: keras.layers.MultiHeadAttention) -> Options:
     """Returns the options that have no public name."""
     return {
         "use_gate": layer._use_gate,
@@ -332,7 +334,7 @@ def attention_options(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
     }
 
 
-def options_of_projections(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
+def options_of_projections(layer: keras.layers.MultiHeadAttention) -> Options:
     """Returns what the projections have in common: initializers, penalties, dtype."""
     return layer._get_common_kwargs_for_sublayer()
 
@@ -375,7 +377,7 @@ def variable_identity(variable: tf.Variable) -> str:
     return variable._unique_id
 
 
-def version_read(value: tf.Tensor) -> Any:
+def version_read(value: tf.Tensor) -> object:
     """Returns the version of a variable from a value that was read eagerly.
 
     If two values that are both still referenced have one version, the variable has not
@@ -472,7 +474,7 @@ def dispatch_by_type(cls: type) -> type:
     return register_dispatchable_type(cls)
 
 
-def searched_attributes(module: tf.Module) -> dict[str, Any]:
+def searched_attributes(module: tf.Module) -> Options:
     """Returns the attributes in which `tf.Module` looks for variables, by name."""
     ignored = module._TF_MODULE_IGNORED_PROPERTIES
     return {k: v for k, v in sorted(vars(module).items()) if k not in ignored}
@@ -487,6 +489,6 @@ def give_bernoulli_parameters(
     distribution.probs = bernoulli.probs_parameter()
 
 
-def set_mean(distribution: Distribution, mean: Callable[[], Any]) -> None:
+def set_mean(distribution: Distribution, mean: Callable[[], Tensor]) -> None:
     """Makes a distribution's method `mean` compute another function."""
     distribution._mean = mean

@@ -2,12 +2,12 @@
 
 import os
 import socket
-from typing import Any
+from types import ModuleType
 
 _SECONDS_TO_CONNECT = 5.0
 
 
-def connect(ray: Any, address: str) -> bool:
+def connect(ray: ModuleType, address: str) -> bool:
     """Connects to a cluster, or starts one of this machine, unless Ray is connected.
 
     Args:
@@ -44,7 +44,7 @@ def connect(ray: Any, address: str) -> bool:
     return True
 
 
-def losses(ray: Any) -> tuple[type[Exception], ...]:
+def losses(ray: ModuleType) -> tuple[type[Exception], ...]:
     """Returns the errors of a process or machine that died, or whose answer is lost."""
     exceptions = ray.exceptions
     return (

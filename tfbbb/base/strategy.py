@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, Self, TypeVar, get_origin, get_type_hints
 
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.lazy import keras, when_keras_is_loaded
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config
@@ -14,6 +15,10 @@ _UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 class Strategy:
     """A small immutable object, equal to any other with the same class and config."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        document_inherited_arguments(cls)
 
     def get_config(self) -> Config:
         """Returns the keyword arguments that make an equal object.

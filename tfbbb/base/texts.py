@@ -5,7 +5,6 @@ import math
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 _WIDTH = 100
 
@@ -19,7 +18,7 @@ class _Abbreviation(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxset = self.maxdict = _WIDTH // 2
         self.maxstring = self.maxother = self.maxlong = 2 * _WIDTH
 
-    def repr_dict(self, x: Mapping[Any, Any], level: int) -> str:
+    def repr_dict(self, x: Mapping[object, object], level: int) -> str:
         # `Repr` sorts the keys, all of them.
         if level <= 0 and x:
             return "{...}"
@@ -33,7 +32,7 @@ class _Abbreviation(reprlib.Repr):
         return f"{{{', '.join(items())}}}"
 
 
-def abbreviate(value: Any) -> str:
+def abbreviate(value: object) -> str:
     """Writes a value as `repr` does, up to 100 characters, for messages of errors.
 
     Takes no time for a large value, which `repr` would write to its end.

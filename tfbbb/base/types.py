@@ -28,7 +28,7 @@ Shape: TypeAlias = Union[Sequence[int | None], "tf.TensorShape", "tf.Tensor"]
 DType: TypeAlias = Union[str, "tf.DType", None]
 """A dtype or its name."""
 
-Distribution: TypeAlias = "tfp.distributions.Distribution"
+Distribution: TypeAlias = Union["tfp.distributions.Distribution"]
 """A distribution of TensorFlow Probability."""
 
 Activation: TypeAlias = str | Callable[[Tensor], Tensor] | None
@@ -63,3 +63,29 @@ Json: TypeAlias = (
     bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 )
 """A value that `json.dumps` writes."""
+
+Options: TypeAlias = dict[str, Any]
+"""Keyword arguments by name."""
+
+Identifier: TypeAlias = str | Mapping[str, Any]
+"""A strategy, such as a likelihood, by its name or its config."""
+
+Logs: TypeAlias = dict[str, float] | None
+"""The figures of an epoch by name, as callbacks of Keras get them."""
+
+LearningRate: TypeAlias = Union[
+    float, "keras.optimizers.schedules.LearningRateSchedule", Tensor
+]
+"""A learning rate, or its schedule."""
+
+TensorFunction: TypeAlias = Callable[[Distribution], Tensor]
+"""Converts a distribution to a tensor, such as a draw."""
+
+KernelResults: TypeAlias = "tfp.mcmc.MetropolisHastingsKernelResults"
+"""The state of a transition kernel of `tfp.mcmc`, a named tuple."""
+
+TransitionKernel: TypeAlias = "tfp.mcmc.TransitionKernel"
+"""A kernel of `tfp.mcmc`, which moves the states of chains."""
+
+LogDensity: TypeAlias = Callable[[Tensor], Tensor]
+"""Returns the log density of states, [chains], of states [chains, D]."""

@@ -121,6 +121,7 @@ def describe_rule(error: Mapping[str, Any]) -> str:
     return f"is wrong: {error['msg'].removeprefix('Value error, ')}"
 
 
-def _as_text(value: Any) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
+def _as_text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

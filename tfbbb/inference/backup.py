@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 
 _RUN = "run.npz"
 _UNFINISHED = ".unfinished"
@@ -37,7 +37,7 @@ class Backup:
     def __init__(
         self,
         directory: str | os.PathLike[str] | None,
-        identity: Iterable[Any],
+        identity: Iterable[str | Structure],
         log_density: ArrayLike,
     ):
         self._directory = None if directory is None else Path(directory)
@@ -67,7 +67,7 @@ class Backup:
             )
         _write(path, digest=digest, log_density=np.asarray(log_density))
 
-    def part(self, compute: Callable[[], Any], like: Any) -> Any:
+    def part(self, compute: Callable[[], Structure], like: Structure) -> Any:
         """Returns the result of the next part, computed unless it is kept.
 
         Args:
@@ -93,7 +93,7 @@ class Backup:
             shutil.rmtree(self._directory)
 
 
-def _digest(identity: Iterable[Any]) -> str:
+def _digest(identity: Iterable[str | Structure]) -> str:
     found = hashlib.sha256()
     for thing in identity:
         for value in tf.nest.flatten(thing):
@@ -102,7 +102,7 @@ def _digest(identity: Iterable[Any]) -> str:
     return found.hexdigest()
 
 
-def _write(path: Path, **arrays: Any) -> None:
+def _write(path: Path, **arrays: ArrayLike) -> None:
     unfinished = path.with_suffix(_UNFINISHED)
     with unfinished.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.model.finite_inputs import FiniteInputs
 from tfbbb.model.training_rows import training_rows
 from tfbbb.prediction.output_mask import OutputMask
@@ -40,7 +39,7 @@ class Batches:
 
     def __init__(
         self,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 256,
@@ -69,7 +68,7 @@ class Batches:
         self.targets = rows.targets
         self.size = rows.size
         self._data = x
-        self._arrays: tuple[Any, ...] | None = None
+        self._arrays: tuple[Structure, ...] | None = None
         if y is not None:
             self._arrays = (tree.map_structure(np.asarray, x), np.asarray(y))
             if sample_weight is not None:
@@ -77,7 +76,7 @@ class Batches:
             _check_lengths(*self._arrays)
         self._batch_size = batch_size
 
-    def __iter__(self) -> Iterator[tuple[Any, tf.Tensor, tf.Tensor]]:
+    def __iter__(self) -> Iterator[tuple[Structure, tf.Tensor, tf.Tensor]]:
         """Yields (inputs, targets, weights) tensors of one batch after the other."""
         for batch in self._batches():
             inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(
@@ -89,6 +88,12 @@ class Batches:
                 weights = tf.ones(tf.shape(targets)[:1])
             yield inputs, targets, _of_rows(weights, len(targets))
 
+    def together(self) -> tuple[Structure, tf.Tensor, tf.Tensor]:
+        """Returns inputs, targets and weights of all rows."""
+        inputs, targets, weights = zip(*self, strict=True)
+        joined = tree.map_structure(lambda *parts: tf.concat(parts, axis=0), *inputs)
+        return joined, tf.concat(targets, axis=0), tf.concat(weights, axis=0)
+
     def __len__(self) -> int:
         """Returns the number of batches."""
         if self._arrays is not None:
@@ -96,9 +101,9 @@ class Batches:
         data = self._data
         if isinstance(data, keras.utils.PyDataset):
             return data.num_batches
-        return int(data.cardinality())
+        return int(tf.data.experimental.cardinality(data))
 
-    def _batches(self) -> Iterator[Any]:
+    def _batches(self) -> Iterator[Structure]:
         data = self._data
         if self._arrays is not None:
             for first in range(0, len(self.targets), self._batch_size):
@@ -110,7 +115,7 @@ class Batches:
             yield from data
 
 
-def _of_rows(weights: Any, num_rows: int) -> tf.Tensor:
+def _of_rows(weights: ArrayLike, num_rows: int) -> tf.Tensor:
     """Returns weights as [rows]."""
     if np.size(weights) != num_rows:
         raise ValueError(
@@ -120,7 +125,7 @@ def _of_rows(weights: Any, num_rows: int) -> tf.Tensor:
     return tf.reshape(tf.cast(weights, tf.float32), [-1])
 
 
-def _check_lengths(x: Any, *others: np.ndarray) -> None:
+def _check_lengths(x: Structure, *others: np.ndarray) -> None:
     inputs = [len(array) if array.ndim else 0 for array in tree.flatten(x)]
     if len({*inputs, *map(len, others)}) > 1:
         names = ("targets", "weights")

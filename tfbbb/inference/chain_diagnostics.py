@@ -1,13 +1,13 @@
 """Whether Markov chains agree, and how many independent draws they are worth."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from keras import tree
 from scipy import special, stats
 
+from tfbbb.base.types import ArrayLike
 from tfbbb.inference.log_posterior import LogPosterior
 
 # Rows whose outputs are compared between chains.
@@ -51,7 +51,9 @@ def function_values(target: LogPosterior, draws: np.ndarray) -> np.ndarray:
     return np.concatenate([values, draws[..., target.network.size :]], axis=-1)
 
 
-def in_blocks(function: Callable[[tf.Tensor], tf.Tensor], states: Any) -> np.ndarray:
+def in_blocks(
+    function: Callable[[tf.Tensor], tf.Tensor], states: ArrayLike
+) -> np.ndarray:
     """Returns a function of states [K, D + L], of a bounded number of them at a time.
 
     Args:
@@ -66,7 +68,7 @@ def in_blocks(function: Callable[[tf.Tensor], tf.Tensor], states: Any) -> np.nda
     return np.concatenate(parts)
 
 
-def _figure(reduce: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
+def _figure(reduce: Callable[[np.ndarray], float], values: np.ndarray) -> float | None:
     """Returns one figure of all quantities that vary; None if none does."""
     return None if np.isnan(values).all() else float(reduce(values))
 

@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base import types
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -21,7 +23,7 @@ from tfbbb.inference.curvature_blocks import (
 from tfbbb.inference.curvature_sums import Structure, curvature_sums, weights_of
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.output_curvature import curvature_roots, gradient
-from tfbbb.inference.row_derivatives import RowPass
+from tfbbb.inference.row_derivatives import RowDerivatives, RowPass
 from tfbbb.prediction import structure as prediction_structure
 
 Kind = Literal["ggn", "empirical_fisher", "hessian"]
@@ -94,7 +96,7 @@ def curvature(
         step = _HessianStep(network, layers)
     else:
         step = _RowStep.of(network, layers, kind)
-    sums: list[Any] | None = None
+    sums: list[np.ndarray] | None = None
     for number, (x, y, weights) in enumerate(batches, 1):
         parts = step(x, y, weights, structure)
         if sums is None:
@@ -149,7 +151,7 @@ class _RowStep:
         self._kind = kind
         self._likelihood = network.model.likelihood
         self._num_batches = 0
-        self._traced: dict[str, Any] = {}
+        self._traced: dict[str, Callable[..., Any]] = {}
 
     @classmethod
     def of(
@@ -166,7 +168,9 @@ class _RowStep:
             model_structure.row_steps.keep(key, step)
         return step
 
-    def __call__(self, x: Any, y: Any, weights: Any, structure: Structure) -> list[Any]:
+    def __call__(
+        self, x: types.Structure, y: Tensor, weights: Tensor, structure: Structure
+    ) -> list[ArrayLike]:
         """Returns log likelihood, squares, their number, clipped, and the matrices."""
         if np.any(np.asarray(weights) < 0):
             raise ValueError(
@@ -187,7 +191,7 @@ class _RowStep:
         )
         return [*sums, *matrices]
 
-    def _trace(self, arguments: Any) -> Callable[..., Any]:
+    def _trace(self, arguments: tuple[types.Structure, ...]) -> Callable[..., Any]:
         """Returns `_differentiate` compiled for any number of rows."""
         values, *rows = arguments
         signature = (
@@ -201,7 +205,9 @@ class _RowStep:
             )
         return self._traced[key]
 
-    def _differentiate(self, values: Any, x: Any, y: Any, weights: Any) -> Any:
+    def _differentiate(
+        self, values: list[Tensor], x: types.Structure, y: Tensor, weights: Tensor
+    ) -> tuple[tuple[Tensor, ...], RowDerivatives]:
         """Returns the sums over the rows, and derivatives S of each row.
 
         The curvature of a row is `sum_q S_q S_q^T`: S_q are the derivatives of the
@@ -212,7 +218,7 @@ class _RowStep:
         rows = RowPass(self._network, values, self._layers, x)
         outputs = tf.cast(tf.stop_gradient(rows.outputs), tf.float64)
         weights = tf.cast(weights, tf.float64)
-        clipped: Any = 0
+        clipped: int | Tensor = 0
         if self._kind == "ggn":
             log_prob, directions, clipped = curvature_roots(likelihood, y, outputs)
         else:
@@ -277,7 +283,7 @@ def _blocks_of_matrix(
 
 
 def _residuals(
-    likelihood: Likelihood, y: Any, outputs: tf.Tensor, weights: tf.Tensor
+    likelihood: Likelihood, y: ArrayLike, outputs: tf.Tensor, weights: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the sum of squares in units of the noise and the number of values."""
     zero = tf.constant(0.0, tf.float64)
@@ -307,7 +313,9 @@ class _HessianStep:
         self._size = sum(network.sizes[i] for i in self._chosen)
         self._rows = tf.function(self._hessian_rows, reduce_retracing=True)
 
-    def __call__(self, x: Any, y: Any, weights: Any, structure: Structure) -> list[Any]:
+    def __call__(
+        self, x: types.Structure, y: Tensor, weights: Tensor, structure: Structure
+    ) -> list[ArrayLike]:
         likelihood = self._network.model.likelihood
         outputs = self._network.outputs([v[tf.newaxis] for v in self._values], x)[0]
         outputs = tf.cast(outputs, tf.float64)
@@ -323,7 +331,7 @@ class _HessianStep:
             self._matrix(x, y, tf.cast(weights, tf.float32)),
         ]
 
-    def _matrix(self, x: Any, y: Any, weights: Any) -> np.ndarray:
+    def _matrix(self, x: types.Structure, y: Tensor, weights: Tensor) -> np.ndarray:
         """Returns the Hessian of one batch, [D, D], float64."""
         parts = []
         for first in range(0, self._size, _HESSIAN_ROWS):
@@ -333,7 +341,9 @@ class _HessianStep:
         matrix = np.concatenate(parts).astype(np.float64)
         return 0.5 * (matrix + matrix.T)
 
-    def _hessian_rows(self, x: Any, y: Any, weights: Any, rows: Any) -> tf.Tensor:
+    def _hessian_rows(
+        self, x: types.Structure, y: Tensor, weights: Tensor, rows: Tensor
+    ) -> tf.Tensor:
         """Returns some rows of the Hessian, [rows, D]: one copy of the weights each."""
         network, likelihood = self._network, self._network.model.likelihood
         values = [tf.repeat(v[tf.newaxis], _HESSIAN_ROWS, 0) for v in self._values]

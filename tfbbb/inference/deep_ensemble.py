@@ -1,20 +1,9 @@
 """Deep ensembles."""
 
-import os
-from collections.abc import Mapping
-from typing import Any
-
-import keras
-
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.method import as_bayesian_model
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
-from tfbbb.model.optimizers import Adam
 
 
 class DeepEnsemble(GradientTraining):
@@ -40,8 +29,6 @@ class DeepEnsemble(GradientTraining):
     Args:
         members: Number K of networks.
         prior: Whether the priors of the model count (maximum a posteriori).
-        epochs: Number of passes over the rows.
-        batch_size: Rows of a step; a dataset has its own batches.
         learning_rate: The learning rate of Adam at the start; it decays to 0.
     """
 
@@ -57,25 +44,8 @@ class DeepEnsemble(GradientTraining):
         self.members = positive_integer("members", members)
         self.prior = bool(prior)
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
-    ) -> BayesianModel:
-        model = as_bayesian_model(model, likelihood)
+    def _start(self, model: BayesianModel) -> BayesianModel:
         without = {} if self.prior else {"prior": None, "bias_prior": None}
-        ensemble = with_posterior(
+        return with_posterior(
             model, "point", members=self.members, same_start=False, **without
         )
-        optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
-        figures = self.train(
-            ensemble, optimizer, x, y, sample_weight, verbose, backup_dir
-        )
-        ensemble.inference = self.result(**figures)
-        return ensemble

@@ -1,25 +1,26 @@
 """The base class of methods that train by stochastic gradients."""
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, LearningRate, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
-from tfbbb.inference.method import InferenceMethod
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion import with_posterior
+from tfbbb.model.optimizers import Adam
 
 
 class GradientTraining(InferenceMethod):
     """Trains by minibatches with Keras' `fit`, at a learning rate that decays to 0.
 
     The rate follows half a cosine over all steps, so that the result does not depend on
-    the last batch.
+    the last batch. A subclass says what is trained, how, and what becomes of it.
 
     Args:
         epochs: Number of passes over the rows.
@@ -40,19 +41,15 @@ class GradientTraining(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         """Returns the trained model.
-
-        Methods whose state is the trained model alone also take `backup_dir`: a
-        directory that keeps the weights after each epoch until the end
-        (`keras.callbacks.BackupAndRestore`), so that the same call continues an
-        interrupted training.
 
         Args:
             model: A `BayesianModel` with one member, or a Keras model; training starts
@@ -62,10 +59,35 @@ class GradientTraining(InferenceMethod):
             likelihood: The likelihood of a Keras model.
             sample_weight: The number of rows that each row counts as.
             verbose: As for `keras.Model.fit`.
+            backup_dir: A directory that keeps the weights after each epoch until the
+                end (`keras.callbacks.BackupAndRestore`), so that the same call
+                continues an interrupted training.
         """
-        raise NotImplementedError
+        model = as_bayesian_model(model, likelihood)
+        points = self._start(model)
+        batches = Batches(x, y, sample_weight, self.batch_size)
+        optimizer = self._optimizer(batches)
+        figures = self.train(
+            points, optimizer, x, y, sample_weight, verbose, backup_dir
+        )
+        result = self._posterior(points, optimizer)
+        result.inference = self.result(**figures)
+        return result
 
-    def decay(self, batches: Batches) -> Any:
+    def _start(self, model: BayesianModel) -> BayesianModel:
+        """Returns a new model with the posteriors that are trained."""
+        return with_posterior(model, "point")
+
+    def _optimizer(self, batches: Batches) -> keras.optimizers.Optimizer:
+        return Adam(self.decay(batches))
+
+    def _posterior(
+        self, points: BayesianModel, optimizer: keras.optimizers.Optimizer
+    ) -> BayesianModel:
+        """Returns the model with the posterior, from the trained model."""
+        return points
+
+    def decay(self, batches: Batches) -> LearningRate:
         """Returns the schedule of the learning rate."""
         steps = max(1, self.epochs * len(batches))
         return keras.optimizers.schedules.CosineDecay(self.learning_rate, steps)
@@ -74,7 +96,7 @@ class GradientTraining(InferenceMethod):
         self,
         model: BayesianModel,
         optimizer: keras.optimizers.Optimizer,
-        x: Any,
+        x: Structure,
         y: ArrayLike,
         sample_weight: ArrayLike,
         verbose: int | str,

@@ -3,9 +3,7 @@
 import functools
 import os
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
@@ -17,18 +15,10 @@ from tfbbb.base.numbers import (
     positive_integer,
     positive_number,
 )
-from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.base.types import KernelResults, LogDensity, Tensor, TransitionKernel
 from tfbbb.inference.backup import Backup
-from tfbbb.inference.chain_diagnostics import compared_chains
 from tfbbb.inference.log_posterior import LogPosterior
-from tfbbb.inference.method import InferenceMethod, as_bayesian_model
-from tfbbb.inference.requirements import (
-    refuse_batch_normalization,
-    refuse_dropout,
-    require_priors,
-)
-from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.inference.posterior_sampler import PosteriorSampler
 from tfbbb.model.optimizers import Adam
 
 # Steps after which the adaptation of the step size would end by itself.
@@ -47,7 +37,7 @@ _DRAWS_OF_KNOWN_SCALE = 50
 
 
 @dataclass(eq=False, repr=False)
-class HamiltonianMethod(InferenceMethod):
+class HamiltonianMethod(PosteriorSampler):
     """Samples all weights and the learned noise by Hamiltonian dynamics.
 
     The result has `point` posteriors with `members=K`: K draws, evenly spaced over all
@@ -127,14 +117,14 @@ class HamiltonianMethod(InferenceMethod):
         self.jit_compile = bool(self.jit_compile)
         self.seed = int32("seed", self.seed, least=0)
 
-    def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
+    def kernel(self, log_density: LogDensity) -> TransitionKernel:
         """Returns the kernel of `tfp.mcmc` for a log density of states [chains, D].
 
         The step size is 0.1 at the start; it is adapted.
         """
         raise NotImplementedError
 
-    def adapted(self, target: LogPosterior, scale: tf.Tensor) -> Any:
+    def adapted(self, target: LogPosterior, scale: tf.Tensor) -> TransitionKernel:
         """Returns the kernel of `z = state / scale`, which adapts its step size."""
         import tensorflow_probability as tfp
 
@@ -144,77 +134,31 @@ class HamiltonianMethod(InferenceMethod):
             target_accept_prob=self.target_acceptance,
         )
 
-    def vary(self, results: Any, seed: tf.Tensor) -> Any:
+    def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
         """Returns the results of `adapted`, with the next transition's random length.
 
         By default the kernel finds the length by itself.
         """
         return results
 
-    def trace(self, results: Any) -> dict[str, tf.Tensor]:
+    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
         """Returns the figures [chains] of one transition by name.
 
         `log_acceptance`, `gradients` and `diverged`.
         """
         raise NotImplementedError
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
-    ) -> BayesianModel:
-        """Returns the model with K draws from its posterior as members.
-
-        Args:
-            model: A `BayesianModel` with one member, or a Keras model; its weights are
-                the start of the first chain.
-            x: Inputs or a dataset, which is held in memory.
-            y: Targets in raw units.
-            likelihood: The likelihood of a Keras model.
-            sample_weight: The number of rows that each row counts as.
-            verbose: 0 for no progress bar.
-            backup_dir: A directory that keeps the draws until the end, so that the same
-                call continues an interrupted run.
-
-        Raises:
-            ValueError: The model has dropout, batch normalisation, or a weight without
-                a fixed prior; or `backup_dir` has other files.
-        """
-        model = as_bayesian_model(model, likelihood)
-        refuse_dropout(self, model)
-        refuse_batch_normalization(self, model)
-        require_priors(self, model)
-        target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
-        draws, figures = self.sample(target, verbose, backup_dir)
-        chosen = np.linspace(0, self.num_draws * self.num_chains - 1, self.members)
-        # Chain by chain, so that each chain gives as many members as any other.
-        by_chain = np.swapaxes(draws, 0, 1).reshape(-1, target.size)
-        result = target.as_model(by_chain[chosen.round().astype(int)])
-        result.inference = self.result(**figures, **compared_chains(target, draws))
-        return result
+    def _members(self, draws: np.ndarray) -> np.ndarray:
+        chosen = np.linspace(0, len(draws) - 1, self.members)
+        return draws[chosen.round().astype(int)]
 
     def sample(
         self,
         target: LogPosterior,
         verbose: int | str = 0,
         backup_dir: str | os.PathLike[str] | None = None,
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Draws states from a log posterior; the arguments are those of `fit`.
-
-        Returns:
-            The draws, [draws, chains, D + L], and figures of the run by name.
-        """
-        progress = keras.utils.Progbar(
-            self.num_warmup + self.num_draws,
-            verbose=1 if verbose == "auto" else verbose,
-            unit_name="draw",
-        )
+    ) -> tuple[np.ndarray, dict[str, float | None]]:
+        progress = self._progress(self.num_warmup + self.num_draws, verbose, "draw")
         begin = time.perf_counter()
         starts = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
         backup = target.backup(backup_dir, repr(self), starts)
@@ -223,7 +167,7 @@ class HamiltonianMethod(InferenceMethod):
         warm, warm_processor = time.perf_counter(), time.process_time()
         draws, traces = chains.run(self.num_draws)
         end, end_processor = time.perf_counter(), time.process_time()
-        figures = {
+        figures: dict[str, float | None] = {
             "acceptance": float(np.exp(np.minimum(traces["log_acceptance"], 0)).mean()),
             "divergences": int(traces["diverged"].sum()),
             "step_size": chains.step_size,
@@ -269,20 +213,26 @@ class _Chains:
             self._states = _ascended(target, starts, method.map_steps)
 
         @tf.function(autograph=False)
-        def start(states: tf.Tensor, scale: tf.Tensor) -> Any:
+        def start(states: tf.Tensor, scale: tf.Tensor) -> KernelResults:
             return method.adapted(target, scale).bootstrap_results(states / scale)
 
         @tf.function(autograph=False, jit_compile=method.jit_compile)
         def block(
             states: tf.Tensor,
-            results: Any,
+            results: KernelResults,
             scale: tf.Tensor,
             count: tf.Tensor,
             seed: tf.Tensor,
-        ) -> Any:
+        ) -> tuple[Tensor, KernelResults, Tensor, dict[str, Tensor]]:
             moving = method.adapted(target, scale)
 
-            def move(i: Any, z: Any, results: Any, kept: Any, traces: Any) -> Any:
+            def move(
+                i: Tensor,
+                z: Tensor,
+                results: KernelResults,
+                kept: tf.TensorArray,
+                traces: dict[str, tf.TensorArray],
+            ) -> tuple[Tensor, ...]:
                 results = method.vary(results, fold(seed, i, 0))
                 z, results = moving.one_step(z, results, seed=fold(seed, i, 1))
                 traced = method.trace(results.inner_results)

@@ -1,13 +1,11 @@
 """Hamiltonian Monte Carlo."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import KernelResults, LogDensity, TransitionKernel
 from tfbbb.inference.hamiltonian import DIVERGED, HamiltonianMethod
 
 
@@ -32,8 +30,7 @@ class HMC(HamiltonianMethod):
     >>> len(hmc.fit(model, x, 3.0 * x, verbose=0).members)
     8
 
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the other arguments and the
-    diagnostics.
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
 
     Args:
         num_leapfrog_steps: Largest number of steps of a trajectory.
@@ -48,7 +45,7 @@ class HMC(HamiltonianMethod):
         super().__post_init__()
         positive_integer("num_leapfrog_steps", self.num_leapfrog_steps)
 
-    def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
+    def kernel(self, log_density: LogDensity) -> TransitionKernel:
         import tensorflow_probability as tfp
 
         return tfp.mcmc.HamiltonianMonteCarlo(
@@ -57,11 +54,11 @@ class HMC(HamiltonianMethod):
             num_leapfrog_steps=self.num_leapfrog_steps,
         )
 
-    def vary(self, results: Any, seed: tf.Tensor) -> Any:
+    def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
         inner = with_random_length(results.inner_results, self.num_leapfrog_steps, seed)
         return results._replace(inner_results=inner)
 
-    def trace(self, results: Any) -> dict[str, tf.Tensor]:
+    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
         log_acceptance = results.log_accept_ratio
         steps = results.accepted_results.num_leapfrog_steps
         return {
@@ -71,7 +68,9 @@ class HMC(HamiltonianMethod):
         }
 
 
-def with_random_length(results: Any, most: int, seed: tf.Tensor) -> Any:
+def with_random_length(
+    results: KernelResults, most: int, seed: tf.Tensor
+) -> KernelResults:
     """Returns results of a Hamiltonian kernel with a random number of leapfrog steps.
 
     Args:

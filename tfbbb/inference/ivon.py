@@ -1,19 +1,10 @@
 """Variational inference by the improved variational online Newton method."""
 
-import os
-from collections.abc import Mapping
-from typing import Any
-
-import keras
 import tensorflow as tf
 
 from tfbbb.base.numbers import int32, positive_number
-from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.method import as_bayesian_model
-from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.requirements import refuse_batch_normalization
 from tfbbb.model import optimizers
 from tfbbb.model.bayesian_model import BayesianModel
@@ -42,8 +33,6 @@ class IVON(GradientTraining):
     'MeanFieldNormal'
 
     Args:
-        epochs: Number of passes over the rows.
-        batch_size: Rows of a step; a dataset has its own batches.
         learning_rate: Share of Newton's step at the start; it decays to 0.
         initial_hessian: The curvature at the start, in units of the loss of a row.
         beta_1: Decay of the mean gradient.
@@ -71,25 +60,15 @@ class IVON(GradientTraining):
         self.clip_radius = clip_radius
         self.seed = int32("seed", seed)
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
-    ) -> BayesianModel:
-        model = as_bayesian_model(model, likelihood)
+    def _start(self, model: BayesianModel) -> BayesianModel:
         refuse_batch_normalization(self, model)
-        points = with_posterior(model, "point")
-        batches = Batches(x, y, sample_weight, self.batch_size)
+        return super()._start(model)
+
+    def _optimizer(self, batches: Batches) -> optimizers.IVON:
         beta_2 = self.beta_2
         if beta_2 is None:
             beta_2 = max(0.9, 1.0 - 10.0 / (self.epochs * len(batches)))
-        optimizer = optimizers.IVON(
+        return optimizers.IVON(
             self.decay(batches),
             num_rows=batches.size,
             initial_hessian=self.initial_hessian,
@@ -98,16 +77,14 @@ class IVON(GradientTraining):
             clip_radius=self.clip_radius,
             seed=self.seed,
         )
-        figures = self.train(
-            points, optimizer, x, y, sample_weight, verbose, backup_dir
-        )
+
+    def _posterior(
+        self, points: BayesianModel, optimizer: optimizers.IVON
+    ) -> BayesianModel:
         result = with_posterior(points, "mean_field_normal")
         for trained, weight in zip(
-            NetworkFunction(points).weights,
-            NetworkFunction(result).weights,
-            strict=True,
+            points.variational_weights, result.variational_weights, strict=True
         ):
             scale = optimizer.posterior_scale(trained.variables["mean"])
             weight.variables["log_scale"].assign(tf.math.log(scale))
-        result.inference = self.result(**figures)
         return result

@@ -1,24 +1,23 @@
 """The Laplace approximation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import keras
 import numpy as np
 from scipy import linalg
 
-from tfbbb.base.numbers import positive_number
+from tfbbb.base import types
+from tfbbb.base.numbers import choice, positive_number
 from tfbbb.base.private_apis import (
     graph_of,
     mask_of,
     producer,
     sublayers,
 )
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Options
 from tfbbb.bayes import likelihoods, posteriors
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.bayes.likelihoods.regression import SMALLEST_NOISE
-from tfbbb.bayes.posteriors.cholesky_factor import number_of_correlations
 from tfbbb.bayes.posteriors.posterior import MAX_COVARIANCE, matrix_sides
 from tfbbb.bayes.priors import Normal
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -34,8 +33,10 @@ from tfbbb.inference.curvature_sums import Structure
 from tfbbb.inference.hyperparameters import Evidence
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
+from tfbbb.inference.normal_noise import noise_of, set_noise
 from tfbbb.inference.prior_curvature import log_prior, prior_curvature
 from tfbbb.inference.row_derivatives import is_product
+from tfbbb.inference.scale_tril import set_scale_tril
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.model.bayesian_model import BayesianModel
@@ -112,22 +113,20 @@ class Laplace(InferenceMethod):
         prior_per: Literal["model", "layer", "weight"] = "layer",
         noise: float | str | None = _BY_EVIDENCE,
     ):
-        self.structure = _checked_choice("structure", structure, _STRUCTURES)
+        self.structure = choice("structure", structure, _STRUCTURES)
         if isinstance(subset, str):
-            _checked_choice("subset", subset, ("all", "last_layer"))
+            choice("subset", subset, ("all", "last_layer"))
         self.subset = subset if isinstance(subset, str) else list(subset)
-        self.curvature = _checked_choice("curvature", curvature, _KINDS)
+        self.curvature = choice("curvature", curvature, _KINDS)
         self.prior_precision = prior_precision
         if isinstance(prior_precision, str):
-            _checked_choice(
-                "prior_precision", prior_precision, (_BY_EVIDENCE, _BY_ROWS)
-            )
+            choice("prior_precision", prior_precision, (_BY_EVIDENCE, _BY_ROWS))
         elif prior_precision is not None:
             self.prior_precision = positive_number("prior_precision", prior_precision)
-        self.prior_per = _checked_choice("prior_per", prior_per, _PER)
+        self.prior_per = choice("prior_per", prior_per, _PER)
         self.noise = noise
         if isinstance(noise, str):
-            _checked_choice("noise", noise, (_BY_EVIDENCE,))
+            choice("noise", noise, (_BY_EVIDENCE,))
         elif noise is not None:
             self.noise = positive_number("noise", noise)
         if structure == "kron" and curvature == "hessian":
@@ -140,13 +139,13 @@ class Laplace(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: types.Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 512,
-        validation_data: tuple[Any, Any] | None = None,
+        validation_data: tuple[types.Structure, ArrayLike] | None = None,
         verbose: int = 1,
     ) -> BayesianModel:
         """Returns a new `BayesianModel` with the normal posterior.
@@ -219,7 +218,7 @@ class Laplace(InferenceMethod):
         self,
         model: BayesianModel,
         layers: Sequence[VariationalLayer],
-        validation_data: Any,
+        validation_data: tuple[types.Structure, ArrayLike] | None,
     ) -> None:
         if len(model.members) > 1:
             raise ValueError(
@@ -268,7 +267,9 @@ class _Approximation:
         self._found = found
         self._num_negative = found.num_clipped
 
-    def posterior(self, validation_data: tuple[Any, Any] | None) -> BayesianModel:
+    def posterior(
+        self, validation_data: tuple[types.Structure, ArrayLike] | None
+    ) -> BayesianModel:
         """Returns the new model, with its inference."""
         method = self._method
         tunes = _BY_EVIDENCE in (method.prior_precision, self._noise_choice())
@@ -298,7 +299,7 @@ class _Approximation:
         method, factor = self._method, 1.0
         noise = self._noise_choice()
         if isinstance(noise, int | float):
-            (scale,) = _noise_of(self._model.likelihood)
+            (scale,) = _raw_noise(self._model.likelihood)
             factor = (scale / noise) ** 2
         if method.prior_precision is None:
             prior = [
@@ -343,7 +344,9 @@ class _Approximation:
             kept.append(block)
         self._found.blocks = kept
 
-    def _best_on_rows(self, validation_data: tuple[Any, Any]) -> BayesianModel:
+    def _best_on_rows(
+        self, validation_data: tuple[types.Structure, ArrayLike]
+    ) -> BayesianModel:
         """Returns the model whose precision predicts validation rows best."""
         x, y = validation_data
         evidence = Evidence(self._found, self._means)
@@ -400,7 +403,7 @@ class _Approximation:
                 for name, each in zip(self._names(), prior, strict=True)
             }
         if learns_scale(new.likelihood):
-            diagnostics["noise"] = _noise_of(new.likelihood)
+            diagnostics["noise"] = _raw_noise(new.likelihood).tolist()
         new.inference = self._method.result(log_evidence, **diagnostics)
         return new
 
@@ -432,10 +435,10 @@ class _Approximation:
         elif self._method.structure == "full":
             family = posteriors.JointNormal(sum(len(mean) for mean in self._means))
 
-        def options(layer: VariationalLayer) -> dict[str, Any]:
+        def options(layer: VariationalLayer) -> Options:
             if id(layer) not in wanted:
                 return {}
-            changed: dict[str, Any] = {"posterior": family, "bias_posterior": family}
+            changed: Options = {"posterior": family, "bias_posterior": family}
             if self._method.prior_precision is None:
                 return changed
             for weight in layer.variational_weights:
@@ -459,8 +462,8 @@ class _Approximation:
             own = [prior[i] for i in block.tensors]
             _set_posterior(block, [weights[i] for i in block.tensors], own, factor)
         if factor != 1.0:
-            scale = np.asarray(_noise_of(self._model.likelihood, standard=True))
-            _set_noise(new.likelihood, scale * factor**-0.5)
+            noise = noise_of(self._model.likelihood) * factor**-0.5
+            set_noise(new.likelihood, noise)
 
 
 def _set_posterior(
@@ -480,49 +483,12 @@ def _set_posterior(
         variables["row_basis"].assign(row_vectors)
         variables["column_basis"].assign(column_vectors)
     elif isinstance(block, DenseBlock):
-        factorised = block.scale_tril(prior, factor)
-        if len(weights) == 1 and "correlations" in variables:
-            diagonal = np.diagonal(factorised)
-            variables["log_scale"].assign(np.log(diagonal))
-            below = (factorised / diagonal[:, np.newaxis])[1:, :-1]
-            variables["correlations"].assign(_triangle_entries(below))
-            return
-        first = 0
-        for weight in weights:
-            rows = factorised[first : first + weight.size]
-            weight.variables["factor"].assign(rows)
-            weight.variables["first"].assign(float(first))
-            first += weight.size
+        set_scale_tril(weights, block.scale_tril(prior, factor))
 
 
-def _triangle_entries(lower: np.ndarray) -> np.ndarray:
-    """Returns the entries of a triangle in the order of `tfp.math.fill_triangular`."""
-    import tensorflow_probability as tfp
-
-    size = lower.shape[0]
-    if not size:
-        return np.zeros(number_of_correlations(1))
-    return tfp.math.fill_triangular_inverse(np.tril(lower)).numpy()
-
-
-def _noise_of(likelihood: Likelihood, standard: bool = False) -> list[float]:
-    """Returns the learned noise of a normal likelihood, in the units of the targets.
-
-    With `standard`, in units of the targets' scale.
-    """
-    assert isinstance(likelihood, likelihoods.Normal)
-    raw = likelihood.raw_noise.numpy().astype(np.float64)
-    noise = np.logaddexp(0.0, raw) + SMALLEST_NOISE
-    scale = 1.0 if standard else likelihood.target_scale.numpy().astype(np.float64)
-    return (noise * scale).tolist()
-
-
-def _set_noise(likelihood: Likelihood, noise: np.ndarray) -> None:
-    """Sets the learned noise, in units of the targets' scale."""
-    assert isinstance(likelihood, likelihoods.Normal)
-    above = np.maximum(noise - SMALLEST_NOISE, 1e-12)
-    # The inverse of softplus, without overflow.
-    likelihood.raw_noise.assign(above + np.log(-np.expm1(-above)))
+def _raw_noise(likelihood: Likelihood) -> np.ndarray:
+    """Returns the noise of a normal likelihood in the units of the targets, [k]."""
+    return noise_of(likelihood) * likelihood.target_scale.numpy().astype(np.float64)
 
 
 def _is_positive(block: Block, prior: Sequence[np.ndarray], factor: float) -> bool:
@@ -591,10 +557,3 @@ def _check_sizes(structure: str, layers: Sequence[VariationalLayer]) -> None:
             '`structure="kron"` or "diagonal", or `subset="last_layer"`. '
             f"Received: structure={structure!r} with a matrix of {largest} weights"
         )
-
-
-def _checked_choice(name: str, value: Any, choices: Sequence[str]) -> Any:
-    if value not in choices:
-        known = ", ".join(f"'{choice}'" for choice in choices)
-        raise ValueError(f"`{name}` must be one of {known}. Received: {name}={value!r}")
-    return value

@@ -1,13 +1,11 @@
 """The log posterior density that samplers work on."""
 
 import os
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from keras import tree
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.inference.backup import Backup
 from tfbbb.inference.batches import Batches
@@ -46,7 +44,7 @@ class LogPosterior:
     def __init__(
         self,
         model: BayesianModel,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         sample_weight: ArrayLike = None,
         learned_scale: float = 2.0,
@@ -55,7 +53,7 @@ class LogPosterior:
         batches = Batches(x, y, sample_weight, batch_size=2**30, model=self.model)
         with self.model.training_on(batches.rows):
             pass
-        self.rows = _together(batches)
+        self.rows = batches.together()
         self.num_rows = int(self.rows[2].shape[0])
         self.network = NetworkFunction(self.model)
         likelihood = self.model.likelihood
@@ -68,7 +66,9 @@ class LogPosterior:
         self.size = self.network.size + len(self._learned_start)
 
     def log_likelihood(
-        self, states: tf.Tensor, rows: tuple[Any, tf.Tensor, tf.Tensor] | None = None
+        self,
+        states: tf.Tensor,
+        rows: tuple[Structure, tf.Tensor, tf.Tensor] | None = None,
     ) -> tf.Tensor:
         """Returns `sum_i c_i log p(y_i | x_i, state)`, [K], of all or some rows."""
         x, y, weights = self.rows if rows is None else rows
@@ -91,7 +91,7 @@ class LogPosterior:
         """Returns the log density of states [K, D + L], [K]."""
         return self.log_likelihood(states) + self.log_prior(states)
 
-    def outputs(self, states: tf.Tensor, x: Any) -> tf.Tensor:
+    def outputs(self, states: tf.Tensor, x: Structure) -> tf.Tensor:
         """Returns the network's outputs, [K, rows, ..., P]."""
         return self.network.outputs(self._split(states)[0], x)
 
@@ -156,12 +156,3 @@ class LogPosterior:
             return values, []
         learned = states[:, self.network.size :]
         return values, tf.split(learned, self.learned_sizes, axis=-1)
-
-
-def _together(batches: Batches) -> tuple[Any, tf.Tensor, tf.Tensor]:
-    parts = list(batches)
-    if len(parts) == 1:
-        return parts[0]
-    inputs, targets, weights = zip(*parts, strict=True)
-    together = tree.map_structure(lambda *parts: tf.concat(parts, axis=0), *inputs)
-    return together, tf.concat(targets, axis=0), tf.concat(weights, axis=0)

@@ -1,12 +1,9 @@
 """Maximum a posteriori."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from tfbbb.inference.maximum_likelihood import MaximumLikelihood
+from tfbbb.inference.gradient_training import GradientTraining
 
 
-class MAP(MaximumLikelihood):
+class MAP(GradientTraining):
     """The mode of the posterior: `argmax_w log p(D | w) + log p(w)`.
 
     Returns `point` posteriors with the priors of the model. On a linear network with
@@ -23,11 +20,4 @@ class MAP(MaximumLikelihood):
     >>> model = method.fit(network, x, 3.0 * x, likelihood="normal", verbose=0)
     >>> model.variational_layers[0].posterior
     Point()
-
-    Args:
-        epochs: Number of passes over the rows.
-        batch_size: Rows of a step; a dataset has its own batches.
-        learning_rate: The learning rate of Adam at the start; it decays to 0.
     """
-
-    _priors: Mapping[str, Any] = {}

@@ -1,19 +1,8 @@
 """Maximum likelihood."""
 
-import os
-from collections.abc import Mapping
-from typing import Any
-
-import keras
-
-from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.method import as_bayesian_model
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
-from tfbbb.model.optimizers import Adam
 
 
 class MaximumLikelihood(GradientTraining):
@@ -33,29 +22,8 @@ class MaximumLikelihood(GradientTraining):
     3.0
 
     Args:
-        epochs: Number of passes over the rows.
-        batch_size: Rows of a step; a dataset has its own batches.
         learning_rate: The learning rate of Adam at the start; it decays to 0.
     """
 
-    _priors: Mapping[str, Any] = {"prior": None, "bias_prior": None}
-
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
-    ) -> BayesianModel:
-        model = as_bayesian_model(model, likelihood)
-        points = with_posterior(model, "point", **self._priors)
-        optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
-        figures = self.train(
-            points, optimizer, x, y, sample_weight, verbose, backup_dir
-        )
-        points.inference = self.result(**figures)
-        return points
+    def _start(self, model: BayesianModel) -> BayesianModel:
+        return with_posterior(model, "point", prior=None, bias_prior=None)

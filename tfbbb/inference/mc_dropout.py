@@ -1,21 +1,9 @@
 """Monte Carlo dropout as a posterior."""
 
-import os
-from collections.abc import Mapping
-from typing import Any
-
-import keras
-
 from tfbbb.base.private_apis import sublayers
-from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
-from tfbbb.inference.method import as_bayesian_model
 from tfbbb.inference.requirements import dropping_layers
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.conversion import with_posterior
-from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.dropout import check_dropout
 
 
@@ -46,23 +34,10 @@ class MCDropout(GradientTraining):
     True
 
     Args:
-        epochs: Number of passes over the rows.
-        batch_size: Rows of a step; a dataset has its own batches.
         learning_rate: The learning rate of Adam at the start; it decays to 0.
     """
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
-    ) -> BayesianModel:
-        model = as_bayesian_model(model, likelihood)
+    def _start(self, model: BayesianModel) -> BayesianModel:
         if not dropping_layers(model):
             raise ValueError(
                 "MCDropout needs dropout layers, whose masks are its posterior. Put "
@@ -70,10 +45,4 @@ class MCDropout(GradientTraining):
                 f"Received: layers {[layer.name for layer in model.layers]}"
             )
         check_dropout(model, sublayers(model))
-        points = with_posterior(model, "point")
-        optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
-        figures = self.train(
-            points, optimizer, x, y, sample_weight, verbose, backup_dir
-        )
-        points.inference = self.result(**figures)
-        return points
+        return super()._start(model)

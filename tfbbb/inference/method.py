@@ -1,11 +1,12 @@
 """The base class of inference methods."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import keras
 
 from tfbbb.base.strategy import Strategy
+from tfbbb.base.types import Config, Identifier
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import convert
@@ -30,7 +31,7 @@ class InferenceMethod(Strategy):
 
     fit: Callable[..., BayesianModel]
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return dict(vars(self))
 
     def result(
@@ -42,7 +43,7 @@ class InferenceMethod(Strategy):
 
 def as_bayesian_model(
     model: keras.Model,
-    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    likelihood: Identifier | Likelihood | None = None,
     **options: Any,
 ) -> BayesianModel:
     """Returns the model, or the Bayesian twin of a Keras model, with point posteriors.

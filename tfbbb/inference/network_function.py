@@ -1,11 +1,11 @@
 """A Bayesian model as a function of its weights: what inference methods work on."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base import types
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
@@ -40,11 +40,7 @@ class NetworkFunction:
 
     def __init__(self, model: BayesianModel):
         self.model = model
-        self.weights: list[VariationalWeight] = [
-            weight
-            for layer in model.variational_layers
-            for weight in layer.variational_weights
-        ]
+        self.weights: list[VariationalWeight] = model.variational_weights
         if not self.weights:
             raise ValueError(
                 "The model has no weights with a posterior; use layers of "
@@ -78,7 +74,7 @@ class NetworkFunction:
         """Returns the posterior means as weight vectors, [members, D] or [1, D]."""
         return self.join([weight.mean for weight in self.weights]).numpy()
 
-    def outputs(self, values: Sequence[Tensor], x: Any) -> tf.Tensor:
+    def outputs(self, values: Sequence[Tensor], x: types.Structure) -> tf.Tensor:
         """Returns the outputs f(x, w) of each row for each weight vector.
 
         Args:
@@ -89,7 +85,7 @@ class NetworkFunction:
             [K, rows, ..., P].
         """
         given = dict(zip(map(id, self.weights), values, strict=True))
-        draws: dict[str, dict[str, Any]] = {
+        draws: dict[str, dict[str, Tensor]] = {
             info.key: {
                 weight.name: tf.cast(given[id(weight)], info.layer.compute_dtype)
                 for weight in info.layer.variational_weights
@@ -106,7 +102,7 @@ class NetworkFunction:
     def log_likelihood(
         self,
         values: Sequence[Tensor],
-        x: Any,
+        x: types.Structure,
         y: ArrayLike,
         learned: Sequence[Tensor] | None = None,
     ) -> tf.Tensor:

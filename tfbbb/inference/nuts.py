@@ -1,13 +1,11 @@
 """The No-U-Turn sampler."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import KernelResults, LogDensity, TransitionKernel
 from tfbbb.inference.hamiltonian import HamiltonianMethod
 
 
@@ -39,8 +37,7 @@ class NUTS(HamiltonianMethod):
     >>> sampled.predictive(x).mean.shape
     (20, 1)
 
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the other arguments and the
-    diagnostics.
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
 
     Args:
         max_tree_depth: Largest number of doublings of a trajectory.
@@ -56,14 +53,14 @@ class NUTS(HamiltonianMethod):
         super().__post_init__()
         positive_integer("max_tree_depth", self.max_tree_depth)
 
-    def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
+    def kernel(self, log_density: LogDensity) -> TransitionKernel:
         import tensorflow_probability as tfp
 
         return tfp.mcmc.NoUTurnSampler(
             log_density, step_size=0.1, max_tree_depth=self.max_tree_depth
         )
 
-    def trace(self, results: Any) -> dict[str, tf.Tensor]:
+    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
         return {
             "log_acceptance": results.log_accept_ratio,
             "gradients": results.leapfrogs_taken,

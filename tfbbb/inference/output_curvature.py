@@ -1,16 +1,15 @@
 """Roots of the second derivatives of a log likelihood in the network's outputs."""
 
-from typing import Any
-
 import tensorflow as tf
 
+from tfbbb.base.types import ArrayLike
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 
 
 def curvature_roots(
-    likelihood: Likelihood, y: Any, outputs: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, Any]:
+    likelihood: Likelihood, y: ArrayLike, outputs: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, int | tf.Tensor]:
     """Returns roots of the second derivatives of -log p in the outputs.
 
     Negative eigenvalues count as 0.
@@ -32,7 +31,7 @@ def curvature_roots(
         roots = tf.transpose(vectors * scales[:, tf.newaxis], [0, 2, 1])
     # Rounding gives the zeros of a singular matrix either sign.
     largest = tf.reduce_max(tf.abs(seconds), axis=[1, 2])[:, tf.newaxis]
-    clipped: Any = 0
+    clipped: int | tf.Tensor = 0
     if not _is_log_concave(likelihood):
         clipped = tf.math.count_nonzero(eigenvalues < -1e-10 * largest, dtype=tf.int32)
     shape = tf.concat([tf.shape(roots)[:2], tf.shape(outputs)[1:]], 0)
@@ -62,7 +61,7 @@ def _known_roots(likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor | None
 
 
 def _second_derivatives(
-    likelihood: Likelihood, y: Any, outputs: tf.Tensor
+    likelihood: Likelihood, y: ArrayLike, outputs: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns log p [rows] and `-d^2 log p / df^2`, [rows, Q, Q], of Q outputs."""
     with tf.GradientTape(persistent=True) as tape:
@@ -81,7 +80,7 @@ def _second_derivatives(
 
 
 def gradient(
-    likelihood: Likelihood, y: Any, outputs: tf.Tensor
+    likelihood: Likelihood, y: ArrayLike, outputs: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns log p [rows] and its gradient in the outputs, [rows, ..., P]."""
     with tf.GradientTape() as tape:

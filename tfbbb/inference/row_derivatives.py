@@ -1,18 +1,24 @@
 """The derivatives of the outputs of each row with respect to weights."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base import types
 from tfbbb.base.call_context import call_with
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.network_function import NetworkFunction
-from tfbbb.layers import Conv1DVariational, Conv2DVariational, DenseVariational
+from tfbbb.layers import (
+    Conv1DVariational,
+    Conv2DVariational,
+    DenseVariational,
+    VariationalLayer,
+)
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.folding import IN_ROWS
@@ -51,7 +57,7 @@ class RowDerivatives(NamedTuple):
         """Returns the derivatives by a weight of a layer, float64 [rows, Q, size]."""
         if id(weight) in self.jacobians:
             return np.asarray(self.jacobians[id(weight)], np.float64)
-        total: Any = 0.0
+        total = np.zeros(())
         for product in self.products[id(layer)]:
             inputs = np.asarray(product.inputs, np.float64)[:, np.newaxis]
             signals = np.asarray(product.signals, np.float64)
@@ -84,7 +90,7 @@ class RowPass:
         network: NetworkFunction,
         values: Sequence[Tensor],
         layers: Sequence[keras.Layer],
-        x: Any,
+        x: types.Structure,
     ):
         self._layers = layers
         self._tape = tf.GradientTape(persistent=True)
@@ -103,7 +109,7 @@ class RowPass:
         calls = [(key, *call) for key, each in products.items() for call in each]
         own = self._engine.own
         sources = [call[2] for call in calls], list(own.values())
-        found: list[list[Any]] = []
+        found: list[list[Tensor]] = []
         for q in range(directions.shape[1]):
             signals, gradients = self._tape.gradient(
                 self.outputs,
@@ -142,7 +148,7 @@ class _RowEngine(Engine):
         network: NetworkFunction,
         values: Sequence[Tensor],
         layers: Sequence[keras.Layer],
-        x: Any,
+        x: types.Structure,
         tape: tf.GradientTape,
     ):
         structure = Structure.of(network.model)
@@ -159,7 +165,7 @@ class _RowEngine(Engine):
         # Weights [rows, *shape] of each row, by weight.
         self.own: dict[int, tf.Tensor] = {}
 
-    def row_outputs(self, x: Any) -> tf.Tensor:
+    def row_outputs(self, x: types.Structure) -> tf.Tensor:
         """Returns the outputs, [rows, ..., P]."""
         with call_with(engine=self):
             tree.map_structure(lambda tensor: self._mark(tensor, IN_ROWS), x)
@@ -184,7 +190,7 @@ class _RowEngine(Engine):
             self.products.setdefault(id(layer), []).append((factors, outputs))
         return outputs
 
-    def drawn_weights(self, layer: Any) -> dict[str, tf.Tensor]:
+    def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
         drawn = {}
         for weight in layer.variational_weights:
             if id(weight) not in self.own:

@@ -31,9 +31,6 @@ class SGHMC(StochasticGradientMCMC):
     >>> len(sghmc.fit(model, x, 3.0 * x, verbose=0).members)
     20
 
-    See `tfbbb.inference.stochastic_gradient_mcmc.StochasticGradientMCMC` for the other
-    arguments.
-
     Args:
         friction: Share of the velocity that a step takes away, at most 1.
 

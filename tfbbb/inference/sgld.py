@@ -23,9 +23,6 @@ class SGLD(StochasticGradientMCMC):
     >>> sgld = tfbbb.inference.SGLD(num_chains=2, num_cycles=2, steps_per_cycle=50)
     >>> len(sgld.fit(model, x, 3.0 * x, verbose=0).members)
     20
-
-    See `tfbbb.inference.stochastic_gradient_mcmc.StochasticGradientMCMC` for the
-    arguments.
     """
 
     def step(

@@ -3,37 +3,21 @@
 import functools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.noise import fold, normal
-from tfbbb.base.numbers import (
-    int32,
-    is_finite_number,
-    positive_integer,
-    positive_number,
-)
-from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.inference.chain_diagnostics import compared_chains
+from tfbbb.base.numbers import fraction, int32, positive_integer, positive_number
 from tfbbb.inference.log_posterior import LogPosterior
-from tfbbb.inference.method import InferenceMethod, as_bayesian_model
-from tfbbb.inference.requirements import (
-    refuse_batch_normalization,
-    refuse_dropout,
-    require_priors,
-)
-from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.inference.posterior_sampler import PosteriorSampler
 
 
 @dataclass(eq=False, repr=False)
-class StochasticGradientMCMC(InferenceMethod):
+class StochasticGradientMCMC(PosteriorSampler):
     """Langevin dynamics on minibatches, with cyclical steps (Zhang et al. 2020).
 
     At step k of a cycle of M steps, the step size is
@@ -86,12 +70,7 @@ class StochasticGradientMCMC(InferenceMethod):
             "batch_size",
         ):
             positive_integer(name, getattr(self, name))
-        if not (is_finite_number(self.exploration) and 0.0 <= self.exploration < 1.0):
-            raise ValueError(
-                "`exploration` must be at least 0 and below 1. "
-                f"Received: exploration={self.exploration!r}"
-            )
-        self.exploration = float(self.exploration)
+        self.exploration = fraction("exploration", self.exploration)
         sampling = self.steps_per_cycle * (1.0 - self.exploration)
         if self.draws_per_cycle > sampling:
             raise ValueError(
@@ -121,65 +100,16 @@ class StochasticGradientMCMC(InferenceMethod):
         """
         raise NotImplementedError
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int | str = "auto",
-        backup_dir: str | os.PathLike[str] | None = None,
-    ) -> BayesianModel:
-        """Returns the model with the draws as members.
-
-        Args:
-            model: A `BayesianModel` with one member, or a Keras model; its weights are
-                the start of the first chain.
-            x: Inputs or a dataset, which is held in memory.
-            y: Targets in raw units.
-            likelihood: The likelihood of a Keras model.
-            sample_weight: The number of rows that each row counts as.
-            verbose: 0 for no progress bar.
-            backup_dir: A directory that keeps the finished parts of cycles until the
-                end, so that the same call continues an interrupted run.
-
-        Raises:
-            ValueError: The model has dropout, batch normalisation, or a weight without
-                a fixed prior; or `backup_dir` has other files.
-            FloatingPointError: The steps are too large, and the weights diverged.
-        """
-        model = as_bayesian_model(model, likelihood)
-        refuse_dropout(self, model)
-        refuse_batch_normalization(self, model)
-        require_priors(self, model)
-        target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
-        draws = self.sample(target, verbose, backup_dir)
-        result = target.as_model(np.swapaxes(draws, 0, 1).reshape(-1, target.size))
-        figures = compared_chains(target, draws) if len(draws) >= 4 else {}
-        result.inference = self.result(**figures)
-        return result
-
     def sample(
         self,
         target: LogPosterior,
         verbose: int | str = 0,
         backup_dir: str | os.PathLike[str] | None = None,
-    ) -> np.ndarray:
-        """Draws states from a log posterior; the arguments are those of `fit`.
-
-        Returns:
-            [num_cycles * draws_per_cycle, chains, D + L].
-        """
+    ) -> tuple[np.ndarray, dict[str, float | None]]:
         steps = self.steps_per_cycle
         first = math.floor(self.exploration * steps)
         ends = np.linspace(first, steps, self.draws_per_cycle + 1).round().astype(int)
-        progress = keras.utils.Progbar(
-            self.num_cycles * steps,
-            verbose=1 if verbose == "auto" else verbose,
-            unit_name="step",
-        )
+        progress = self._progress(self.num_cycles * steps, verbose, "step")
         advance = self._advance(target)
         states = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
         backup = target.backup(backup_dir, repr(self), states)
@@ -204,15 +134,17 @@ class StochasticGradientMCMC(InferenceMethod):
                     f"Received: learning_rate={self.learning_rate}"
                 )
         backup.finish()
-        return np.stack(draws)
+        return np.stack(draws), {}
 
-    def _advance(self, target: LogPosterior) -> Any:
+    def _advance(
+        self, target: LogPosterior
+    ) -> Callable[..., tuple[tf.Tensor, tf.Tensor]]:
         """Returns the compiled function that takes the steps of a part of a cycle."""
         num_rows, steps = target.num_rows, self.steps_per_cycle
         batch_size = min(self.batch_size, num_rows)
         x, y, weights = target.rows
 
-        def gradient(states: tf.Tensor, seed: tf.Tensor) -> Any:
+        def gradient(states: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
             rows = tf.random.stateless_uniform(
                 [batch_size], fold(seed, 0), 0, num_rows, tf.int32
             )
@@ -247,7 +179,7 @@ class StochasticGradientMCMC(InferenceMethod):
             begin: tf.Tensor,
             end: tf.Tensor,
             seed: tf.Tensor,
-        ) -> Any:
+        ) -> tuple[tf.Tensor, tf.Tensor]:
             _, states, velocity, _ = tf.while_loop(
                 lambda k, *_: k < end, move, (begin, states, velocity, seed)
             )

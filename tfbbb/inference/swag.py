@@ -1,14 +1,12 @@
 """Stochastic weight averaging, Gaussian (SWAG)."""
 
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
 
 import keras
 import numpy as np
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Logs, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.posteriors import LowRankNormal
 from tfbbb.inference.batches import Batches
@@ -51,7 +49,6 @@ class SWAG(GradientTraining):
     Args:
         rank: Number of columns of D, at least 2.
         epochs: Number of passes over the rows, at least `rank`.
-        batch_size: Rows of a step; a dataset has its own batches.
         learning_rate: The constant learning rate.
         momentum: The momentum of the steps.
 
@@ -76,17 +73,20 @@ class SWAG(GradientTraining):
             )
         self.momentum = momentum and positive_number("momentum", momentum)
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
     ) -> BayesianModel:
-        """Returns the model with the normal; see the base class for the arguments."""
+        """Returns the model with the normal; see the base class for the arguments.
+
+        There is no `backup_dir`: a training that continues lacks the iterates before.
+        """
         model = as_bayesian_model(model, likelihood)
         refuse_batch_normalization(self, model)
         # For its checks: all methods refuse the same rows.
@@ -136,7 +136,7 @@ class _Moments(keras.callbacks.Callback):
         """The variance of each weight over the epochs, [D]."""
         return np.maximum(self._squares / self._count, _SMALLEST_VARIANCE)
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         vector = self._network.means()[0].astype(np.float64)
         self._count += 1
         # Welford 1962: a difference of squares would lose the digits.

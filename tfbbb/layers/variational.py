@@ -104,6 +104,7 @@ class VariationalLayer(keras.Layer):
             it, and training with it unset is an error.
         members: Number K of posteriors that the layer holds, a positive integer.
         seed: Integer that fixes the noise of training.
+        **kwargs: Options of `keras.Layer`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -27,9 +27,18 @@ from tfbbb.base.private_apis import (
     is_validation_of_fit,
     mask_of,
 )
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import (
+    ArrayLike,
+    Config,
+    DType,
+    Identifier,
+    Options,
+    Structure,
+    Tensor,
+)
 from tfbbb.bayes import kl_schedules, likelihoods
 from tfbbb.bayes.estimators.score_function import score_function_term, scores_of
+from tfbbb.bayes.kl_schedules import KLSchedule
 from tfbbb.bayes.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.bayes.likelihoods import Likelihood
@@ -52,6 +61,7 @@ from tfbbb.model.training_rows import (
     training_rows,
 )
 from tfbbb.prediction.output_mask import OutputMask
+from tfbbb.prediction.recalibration import Recalibration
 from tfbbb.prediction.structure import num_members
 from tfbbb.scores.metrics.compiled import Comparison, update_compiled_metrics
 from tfbbb.scores.metrics.step_prediction import StepPrediction
@@ -110,6 +120,7 @@ class BayesianModel(PredictiveModel):
             or None.
         inference: How the posterior was found, or its config; None for a model that is
             not the result of `tfbbb.inference`. `fit` removes it.
+        **kwargs: `trainable` and `dtype`, as for `keras.Model`.
 
     Raises:
         ValueError: There are several outputs, the outputs do not fit the likelihood
@@ -121,13 +132,13 @@ class BayesianModel(PredictiveModel):
 
     def __init__(
         self,
-        inputs: Any,
-        outputs: Any = None,
+        inputs: Structure | keras.Model,
+        outputs: Tensor | None = None,
         name: str | None = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = "normal",
+        likelihood: Identifier | Likelihood | None = "normal",
         members: int | None = None,
-        recalibration: Any = None,
+        recalibration: Recalibration | None = None,
         inference: InferenceResult | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
@@ -172,7 +183,7 @@ class BayesianModel(PredictiveModel):
             inference = InferenceResult.from_config(inference)
         self.inference = inference
         self.kl_schedule = kl_schedules.get("constant")
-        self._mean_weights: Any = None
+        self._mean_weights: np.ndarray | None = None
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
@@ -187,7 +198,7 @@ class BayesianModel(PredictiveModel):
         return None if self.inference is None else self.inference.log_evidence
 
     @property
-    def diagnostics(self) -> dict[str, Any]:
+    def diagnostics(self) -> Options:
         """The figures of the method of `tfbbb.inference` by name; empty without one."""
         return {} if self.inference is None else dict(self.inference.diagnostics)
 
@@ -207,9 +218,9 @@ class BayesianModel(PredictiveModel):
 
     def compile(
         self,
-        optimizer: Any = "adam",
+        optimizer: str | keras.optimizers.Optimizer = "adam",
         *args: Any,
-        kl_schedule: Any = "constant",
+        kl_schedule: Identifier | KLSchedule = "constant",
         **kwargs: Any,
     ) -> None:
         """Configures training, as `keras.Model.compile`, without a loss.
@@ -250,14 +261,14 @@ class BayesianModel(PredictiveModel):
         self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
 
-    def get_compile_config(self) -> dict[str, Any]:
+    def get_compile_config(self) -> Config:
         """Returns the arguments of `compile`, for `compile_from_config`."""
         config = super().get_compile_config()
         if config:
             config["kl_schedule"] = kl_schedules.serialize(self.kl_schedule)
         return config
 
-    def compile_from_config(self, config: dict[str, Any]) -> None:
+    def compile_from_config(self, config: Config) -> None:
         """Compiles a loaded model with the arguments that it was saved with."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
@@ -358,7 +369,7 @@ class BayesianModel(PredictiveModel):
         finite_loss.check()
         return history
 
-    def train_step(self, data: Any) -> Any:
+    def train_step(self, data: Structure) -> Any:
         """Trains on one batch, as `keras.Model.train_step`."""
         # Without this order, TensorFlow counts a step for the end of the data too.
         batch = [leaf for leaf in tree.flatten(data) if tf.is_tensor(leaf)]
@@ -369,7 +380,7 @@ class BayesianModel(PredictiveModel):
         self,
         class_weight: Mapping[int, float],
         rows: TrainingRows,
-        arguments: dict[str, Any],
+        arguments: Options,
     ) -> TrainingRows:
         """Puts the weights of classes into the arguments of `keras.Model.fit`."""
         weights = relative_class_weights(class_weight, self.likelihood, rows)
@@ -454,11 +465,7 @@ class BayesianModel(PredictiveModel):
         return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
 
     def _warn_about_other_units(self) -> None:
-        priors = [
-            weight.prior
-            for layer in self.variational_layers
-            for weight in layer.variational_weights
-        ]
+        priors = [weight.prior for weight in self.variational_weights]
         standardizes = getattr(self.likelihood, "standardize", False)
         if (
             standardizes
@@ -479,7 +486,7 @@ class BayesianModel(PredictiveModel):
         optimizer = getattr(self, "optimizer", None)
         return 0 if optimizer is None else int(optimizer.iterations.numpy())
 
-    def _state(self) -> list[tuple[keras.Variable, Any]]:
+    def _state(self) -> list[tuple[keras.Variable, np.ndarray]]:
         return [(v, v.numpy()) for v in self.non_trainable_variables]
 
     def _check_arrays(
@@ -532,7 +539,7 @@ class BayesianModel(PredictiveModel):
         return figures
 
     def call(
-        self, inputs: Tensor, training: bool | None = None, mask: Any = None
+        self, inputs: Tensor, training: bool | None = None, mask: Structure = None
     ) -> Tensor:
         if current_call().samples_in_batch is not None:
             # This model is part of another, which has repeated the rows already.
@@ -615,7 +622,11 @@ class BayesianModel(PredictiveModel):
         return loss
 
     def _weights_by_draw(
-        self, sample_weight: Any, num_rows: int | Tensor, copies: int, dtype: Any
+        self,
+        sample_weight: ArrayLike,
+        num_rows: int | Tensor,
+        copies: int,
+        dtype: DType,
     ) -> tf.Tensor:
         """Returns weights of rows, [rows] or [rows, members], as [1 | copies, rows]."""
         if sample_weight is None:
@@ -625,7 +636,7 @@ class BayesianModel(PredictiveModel):
             return tf.reshape(weights, [1, num_rows])
         return tf.repeat(tf.transpose(weights), copies // self._num_members, axis=0)
 
-    def with_learned_parameters(self, outputs: Tensor) -> Any:
+    def with_learned_parameters(self, outputs: Tensor) -> Tensor:
         """Returns outputs of a call in the form that the likelihood takes.
 
         They then include the parameters that the likelihood has learned for the member
@@ -644,7 +655,7 @@ class BayesianModel(PredictiveModel):
         y: ArrayLike,
         y_pred: Tensor,
         sample_weight: ArrayLike = None,
-    ) -> dict[str, Any]:
+    ) -> Options:
         targets = tree.flatten(y)[0]
         num_rows = tf.shape(targets)[0]
         # Each draw has a copy of the mask.
@@ -658,7 +669,7 @@ class BayesianModel(PredictiveModel):
             update_compiled_metrics(self, comparison, weights)
         return self.get_metrics_result()
 
-    def predict_step(self, data: Any) -> Tensor:
+    def predict_step(self, data: Structure) -> Tensor:
         """Returns the likelihood's point prediction for one draw of the weights.
 
         That is the mean of numbers in raw units, or the probabilities of classes: see
@@ -676,7 +687,7 @@ class BayesianModel(PredictiveModel):
             return means
         return tf.reduce_mean(self._by_row(means, num_rows), axis=1)
 
-    def _by_row(self, of_batch: Any, num_rows: int | Tensor) -> tf.Tensor:
+    def _by_row(self, of_batch: Tensor, num_rows: int | Tensor) -> tf.Tensor:
         """Returns [draws * rows, ...], draw by draw, as [rows, draws, ...]."""
         of_batch = tf.convert_to_tensor(of_batch)
         if self._num_members * self._num_samples == 1:
@@ -686,7 +697,7 @@ class BayesianModel(PredictiveModel):
         by_draw = tf.reshape(of_batch, [copies, num_rows, *dimensions(of_batch, 1)])
         return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         self.check_format_of_config()
         config = super().get_config()
         own = {
@@ -704,7 +715,7 @@ class BayesianModel(PredictiveModel):
         return config
 
 
-def _graph_of_network(network: keras.Model) -> tuple[Any, Any]:
+def _graph_of_network(network: keras.Model) -> tuple[Structure, Tensor]:
     """Returns inputs and outputs of a model that is passed as a network."""
     if isinstance(network, PredictiveModel):
         raise ValueError(
@@ -734,7 +745,7 @@ def _num_samples(layers: list[VariationalLayer]) -> int:
     return numbers.pop() if numbers else 1
 
 
-def _metric_weights(sample_weight: Any, rank: int) -> tf.Tensor | None:
+def _metric_weights(sample_weight: ArrayLike, rank: int) -> tf.Tensor | None:
     """Returns weights of a step as [rows] or [rows, places...], of `rank` axes.
 
     Args:
@@ -751,7 +762,7 @@ def _metric_weights(sample_weight: Any, rank: int) -> tf.Tensor | None:
     return tf.squeeze(weights, -1) if has_last_axis else weights
 
 
-def _over_replicas(value: Any) -> tuple[Any, int]:
+def _over_replicas(value: Tensor) -> tuple[Tensor, int]:
     """Returns the sum of a value over the replicas of a strategy, and their number."""
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:

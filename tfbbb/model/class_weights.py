@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.training_rows import TrainingRows
 
@@ -56,12 +55,12 @@ def relative_class_weights(
 
 
 def with_weights_of_places(
-    x: Any,
+    x: Structure,
     y: ArrayLike,
     sample_weight: ArrayLike,
     weights: Mapping[int, float],
     likelihood: Likelihood,
-) -> tuple[Any, ArrayLike]:
+) -> tuple[Structure, ArrayLike]:
     """Returns the data of `fit` and sample weights by the classes of all places.
 
     Keras weighs classes itself where a row has one class.
@@ -78,7 +77,7 @@ def with_weights_of_places(
     """
     table = tf.constant([weights[label] for label in range(len(weights))], tf.float32)
 
-    def weighted(targets: Any, given: Any) -> tf.Tensor:
+    def weighted(targets: ArrayLike, given: ArrayLike) -> tf.Tensor:
         labels = likelihood.labels(targets)
         known = (labels >= 0) & (labels < len(weights))
         by_class = tf.where(known, tf.gather(table, tf.where(known, labels, 0)), 1.0)
@@ -93,7 +92,7 @@ def with_weights_of_places(
         return x, weighted(np.asarray(y), sample_weight).numpy()
     if isinstance(x, tf.data.Dataset):
 
-        def with_weights(*batch: Any) -> tuple[Any, ...]:
+        def with_weights(*batch: Structure) -> tuple[Structure, ...]:
             inputs, targets, given = keras.utils.unpack_x_y_sample_weight(batch)
             return inputs, targets, weighted(targets, given)
 
@@ -123,11 +122,13 @@ def _by_class(class_weight: Mapping[int, float], likelihood: Likelihood) -> np.n
     return weights
 
 
-def _is_class(label: Any, num_classes: int) -> bool:
-    is_number = isinstance(label, int | float | np.number)
-    return is_number and int(label) == label and 0 <= label < num_classes
+def _is_class(label: object, num_classes: int) -> bool:
+    if not isinstance(label, int | float | np.number):
+        return False
+    return bool(int(label) == label and 0 <= label < num_classes)
 
 
-def _is_weight(weight: Any) -> bool:
-    is_number = isinstance(weight, int | float | np.number)
-    return is_number and math.isfinite(weight) and weight >= 0.0
+def _is_weight(weight: object) -> bool:
+    if not isinstance(weight, int | float | np.number):
+        return False
+    return bool(math.isfinite(weight) and weight >= 0.0)

@@ -17,10 +17,10 @@ from tfbbb.base.private_apis import (
     run_through_graph,
     sublayers,
 )
-from tfbbb.base.types import Initializer, Shape
+from tfbbb.base.types import Identifier, Initializer, Options, Shape
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.bayes.posteriors import MeanFieldNormal
+from tfbbb.bayes.posteriors import MeanFieldNormal, Posterior
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import without_probabilities
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -61,7 +61,7 @@ def convert(
     model: keras.Model,
     *,
     layers: Sequence[str] | None = None,
-    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    likelihood: Identifier | Likelihood | None = None,
     moped: bool = False,
     delta: float | None = None,
     prior_scale: float | None = None,
@@ -217,8 +217,8 @@ def to_deterministic(model: keras.Model) -> keras.Model:
 
 def with_posterior(
     model: BayesianModel,
-    posterior: Any,
-    bias_posterior: Any = None,
+    posterior: Identifier | Posterior,
+    bias_posterior: Identifier | Posterior | None = None,
     *,
     members: int | None = None,
     same_start: bool = True,
@@ -326,10 +326,10 @@ def _copy_trained_state(
 def _moped(
     model: keras.Model,
     layers: Sequence[str] | None,
-    likelihood: str | Mapping[str, Any] | Likelihood | None,
+    likelihood: Identifier | Likelihood | None,
     delta: float,
     prior_scale: float,
-    options: dict[str, Any],
+    options: Options,
 ) -> keras.Model:
     taken = {"posterior", "bias_posterior", "prior", "bias_prior"} & set(options)
     if taken:
@@ -366,7 +366,7 @@ def _moped(
     return twin
 
 
-def _of_a_trained_network(likelihood: likelihoods.Likelihood) -> Any:
+def _of_a_trained_network(likelihood: likelihoods.Likelihood) -> Likelihood:
     """Returns the likelihood for outputs in the units of the targets."""
     if likelihood.built or not getattr(likelihood, "standardize", False):
         return likelihood
@@ -383,7 +383,7 @@ def _check_model(model: keras.Model) -> None:
         )
 
 
-def _check_options(options: dict[str, Any]) -> None:
+def _check_options(options: Options) -> None:
     for name in options:
         if name not in _OPTIONS:
             raise ValueError(
@@ -448,7 +448,7 @@ def _copy_of(
     return type(layer).from_config(config)
 
 
-def _shared_config(layer: keras.Layer) -> dict[str, Any]:
+def _shared_config(layer: keras.Layer) -> Options:
     """Returns the part of a layer's config that its counterpart takes, too."""
     deterministic = _TO_DETERMINISTIC.get(type(layer), type(layer))
     shared = {
@@ -541,7 +541,7 @@ def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
         )
 
 
-def _posteriors(layer: keras.Layer) -> tuple[Any, Any] | None:
+def _posteriors(layer: keras.Layer) -> tuple[Posterior, Posterior] | None:
     if isinstance(layer, VariationalLayer):
         return layer.posterior, layer.bias_posterior
     return None

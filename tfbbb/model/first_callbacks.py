@@ -2,16 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import keras
 from keras import tree
+
+from tfbbb.base.types import Options
 
 
 @contextlib.contextmanager
 def first_callbacks(
     model: keras.Model,
-    arguments: dict[str, Any],
+    arguments: Options,
     callbacks: Sequence[keras.callbacks.Callback],
 ) -> Iterator[None]:
     """Runs callbacks before the others in one `fit`.

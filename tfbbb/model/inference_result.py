@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from tfbbb.base.types import Config
+
 
 @dataclass(frozen=True)
 class InferenceResult:
@@ -20,7 +22,7 @@ class InferenceResult:
     log_evidence: float | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         """Returns the arguments that make an equal result, as JSON has them."""
         return {
             "method": self.method,

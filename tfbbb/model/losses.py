@@ -1,13 +1,12 @@
 """Losses that are a row's negative log likelihood."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfbbb.base.private_apis import mask_of
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Identifier, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.place_weights import split_weights
@@ -34,6 +33,8 @@ class NegativeLogLikelihood(keras.losses.Loss):
     Args:
         likelihood: `"categorical"` or a `tfbbb.likelihoods.Likelihood` that learns
             nothing itself.
+        name: Name of the loss.
+        **kwargs: Options of `keras.losses.Loss`, such as `reduction`.
 
     Raises:
         ValueError: For `Normal()`, whose noise is learned: a loss has no trainable
@@ -42,7 +43,7 @@ class NegativeLogLikelihood(keras.losses.Loss):
 
     def __init__(
         self,
-        likelihood: str | Mapping[str, Any] | Likelihood | None,
+        likelihood: Identifier | Likelihood | None,
         name: str = "negative_log_likelihood",
         **kwargs: Any,
     ):
@@ -82,7 +83,7 @@ class NegativeLogLikelihood(keras.losses.Loss):
             self.likelihood.build(y_pred.shape)
         return self.likelihood.negative_log_likelihood(y_true, y_pred, weights)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "likelihood": likelihoods.serialize(self.likelihood),

@@ -24,13 +24,14 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.batch_layout import split_leading
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Options, Structure, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.predictive_model import PredictiveModel
 from tfbbb.model.stacking import stacking_weights
 from tfbbb.prediction.draw_weights import average_over_draws
+from tfbbb.prediction.recalibration import Recalibration
 
 # Models with less weight than rounding in double precision are left out.
 _LEAST_WEIGHT = 1e-15
@@ -38,7 +39,7 @@ _LEAST_WEIGHT = 1e-15
 
 def average(
     models: Sequence[BayesianModel],
-    weights: Any = "uniform",
+    weights: str | ArrayLike = "uniform",
     x: ArrayLike = None,
     y: ArrayLike = None,
     *,
@@ -172,7 +173,7 @@ class ModelAverage(PredictiveModel):
         mixture_weights: Sequence[float],
         name: str | None = None,
         *,
-        recalibration: Any = None,
+        recalibration: Recalibration | None = None,
     ):
         _check_same("inputs", [_input_form(model) for model in models])
         _check_same("number of members", [len(model.members) for model in models])
@@ -207,7 +208,7 @@ class ModelAverage(PredictiveModel):
             f"average them again. Received: model={self.name!r}"
         )
 
-    def predict_step(self, data: Any) -> Tensor:
+    def predict_step(self, data: Structure) -> Tensor:
         """Returns the mixture's mean for one draw of each model, in raw units."""
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         by_model = tf.concat(tree.flatten(self(x, training=False)), axis=0)
@@ -218,7 +219,7 @@ class ModelAverage(PredictiveModel):
         means = self.likelihood.mean(self.likelihood.of_members(outputs, member))
         return average_over_draws(self.likelihood, means, axis=0)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             "models": [keras.saving.serialize_keras_object(m) for m in self._models],
             "mixture_weights": self.mixture_weights.tolist(),
@@ -226,7 +227,9 @@ class ModelAverage(PredictiveModel):
         }
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], custom_objects: Any = None) -> Self:
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Options | None = None
+    ) -> Self:
         """Makes the average that `config` describes, with models of new weights."""
         models = [
             keras.saving.deserialize_keras_object(model, custom_objects)
@@ -257,7 +260,7 @@ def _named_weights(name: str, models: list[BayesianModel]) -> np.ndarray:
     return np.asarray(shares / shares.sum())
 
 
-def _given_weights(given: Any, number: int) -> np.ndarray:
+def _given_weights(given: ArrayLike, number: int) -> np.ndarray:
     shares = np.asarray(given, np.float64)
     valid = shares.shape == (number,) and np.isfinite(shares).all()
     if not valid or (shares < 0.0).any() or not shares.sum() > 0.0:
@@ -279,11 +282,11 @@ def _give_names(models: list[BayesianModel]) -> None:
         taken.add(model.name)
 
 
-def _input_form(model: BayesianModel) -> Any:
+def _input_form(model: BayesianModel) -> Structure:
     return tree.map_structure(lambda x: f"{x.dtype} {list(x.shape[1:])}", model.input)
 
 
-def _check_same(what: str, found: Sequence[Any]) -> None:
+def _check_same(what: str, found: Sequence[object]) -> None:
     for other in found:
         if other != found[0]:
             raise ValueError(

@@ -1,15 +1,13 @@
 """Weights of the rows of a minibatch, and of their places, such as time steps."""
 
-from typing import Any
-
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 
 
 def split_weights(
-    sample_weight: Any, mask: Any, num_places: int, copies: int = 1
-) -> tuple[Any, tf.Tensor | None]:
+    sample_weight: ArrayLike, mask: Tensor | None, num_places: int, copies: int = 1
+) -> tuple[ArrayLike, tf.Tensor | None]:
     """Returns the weights of rows, and those of places, [copies * rows, places...].
 
     The weight of a place is its sample weight, 0 where the mask leaves it out. That of
@@ -52,7 +50,7 @@ def split_weights(
     return sample_weight, of_places
 
 
-def _rows_that_count(sample_weight: Any, copies: int) -> tf.Tensor | None:
+def _rows_that_count(sample_weight: ArrayLike, copies: int) -> tf.Tensor | None:
     """Returns which rows have a weight, [copies * rows]; None without weights of rows.
 
     Members with weights of their own give every row a target.
@@ -65,7 +63,7 @@ def _rows_that_count(sample_weight: Any, copies: int) -> tf.Tensor | None:
     return repeated(tf.reshape(given, [-1]) != 0, copies)
 
 
-def repeated(tensor: Tensor, copies: Any) -> tf.Tensor:
+def repeated(tensor: Tensor, copies: int | Tensor) -> tf.Tensor:
     """Returns [rows, ...] as [copies * rows, ...], copy by copy."""
     tensor = tf.convert_to_tensor(tensor)
     if isinstance(copies, int) and copies == 1:

@@ -16,8 +16,9 @@ from tfbbb.base.clones import (
 )
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.private_apis import is_h5_of_whole_models, sublayers
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Options, Structure
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
@@ -55,6 +56,12 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         return [
             layer for layer in sublayers(self) if isinstance(layer, VariationalLayer)
         ]
+
+    @property
+    def variational_weights(self) -> list[VariationalWeight]:
+        """The weight tensors of these layers, in their order."""
+        layers = self.variational_layers
+        return [weight for layer in layers for weight in layer.variational_weights]
 
     @property
     def recalibration(self) -> Recalibration | None:
@@ -169,7 +176,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         filepath: str | os.PathLike[str],
         format: str = "tf_saved_model",
         verbose: bool | None = None,
-        input_signature: Any = None,
+        input_signature: Structure = None,
         **options: Any,
     ) -> None:
         """Exports the posterior predictive, as `export_predictive` does.
@@ -200,7 +207,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             )
         self.export_predictive(filepath, format=_FORMATS_OF_KERAS[format], **options)
 
-    def set_weights(self, weights: Sequence[Any]) -> None:
+    def set_weights(self, weights: Sequence[ArrayLike]) -> None:
         """Sets the values of all variables, as `keras.Model.set_weights`.
 
         Discards any recalibration, with a warning: it was fitted to the old weights.
@@ -273,7 +280,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         if is_h5_of_whole_models():
             raise ValueError(f"{_NO_H5} Received: model={self.name!r}")
 
-    def arguments_of_clone(self) -> dict[str, Any]:
+    def arguments_of_clone(self) -> Options:
         """Returns the arguments that a clone by Keras gets beside its layers."""
         arguments = arguments_in_config(self.get_config())
         # Not built, as the outputs may have another shape.

@@ -5,14 +5,13 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.model.dataset_rows import (
     distinct_elements,
     distinct_rows,
@@ -79,8 +78,8 @@ def training_rows(
     num_places: int = 0,
     needs_size: bool = True,
     needs_targets: bool = True,
-    mask: Callable[[Any], np.ndarray | None] = lambda inputs: None,
-    observe: Callable[[Any], object] = lambda inputs: None,
+    mask: Callable[[Structure], np.ndarray | None] = lambda inputs: None,
+    observe: Callable[[Structure], object] = lambda inputs: None,
 ) -> TrainingRows:
     """Counts the rows that `fit(x, y, ...)` trains on, and reads their targets.
 
@@ -192,8 +191,8 @@ class _Reader:
     def __init__(
         self,
         num_places: int,
-        mask: Callable[[Any], np.ndarray | None],
-        observe: Callable[[Any], object],
+        mask: Callable[[Structure], np.ndarray | None],
+        observe: Callable[[Structure], object],
     ):
         self.num_rows = 0
         self._num_places = num_places
@@ -204,7 +203,7 @@ class _Reader:
         self._total = 0.0
         self._rows_have_weights = False
 
-    def read(self, batches: Iterable[Any], at_most: float | None = None) -> None:
+    def read(self, batches: Iterable[Structure], at_most: float | None = None) -> None:
         """Reads batches until the rows are `at_most` or more."""
         for batch in batches:
             inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(
@@ -262,8 +261,8 @@ class _Reader:
 
 
 def rows_of_generator(
-    generator: Iterator[Any], steps_per_epoch: int | None
-) -> tuple[Any, float]:
+    generator: Iterator[Structure], steps_per_epoch: int | None
+) -> tuple[Iterator[Structure], float]:
     """Returns the generator and N: `steps_per_epoch` times the rows of its first batch.
 
     Raises:
@@ -278,7 +277,7 @@ def rows_of_generator(
         )
     _warn_of_steps(steps_per_epoch)
 
-    def again() -> Iterator[Any]:
+    def again() -> Iterator[Structure]:
         yield first
         yield from generator
 
@@ -429,13 +428,13 @@ def _check_can_be_read_again(dataset: tf.data.Dataset) -> None:
         )
 
 
-def _parts(dataset: tf.data.Dataset) -> tuple[Any, ...]:
+def _parts(dataset: tf.data.Dataset) -> tuple[Structure, ...]:
     """Returns the parts of an element: inputs, targets and weights, if there are."""
     spec = dataset.element_spec
     return spec if isinstance(spec, tuple) else (spec,)
 
 
-def _check_arrays(x: Any) -> None:
+def _check_arrays(x: Structure) -> None:
     """Raises ValueError for lists of numbers, which Keras takes for many inputs."""
     plain = [leaf for leaf in tree.flatten(x) if isinstance(leaf, int | float | str)]
     if plain:
@@ -449,7 +448,7 @@ def _check_arrays(x: Any) -> None:
 
 def _arrays(
     y: ArrayLike, sample_weight: ArrayLike, validation_split: float
-) -> tuple[Any, ...]:
+) -> tuple[np.ndarray, np.ndarray | None]:
     targets = np.asarray(y)
     # As Keras splits: the last rows are for validation, before any shuffling.
     kept = math.floor(len(targets) * (1.0 - validation_split))

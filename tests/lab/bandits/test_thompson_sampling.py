@@ -12,7 +12,7 @@ from tfbbb.lab.bandits import ThompsonSampling
 NOISE = 2.0
 MEANS = np.array([0.0, 0.5, 1.0])
 SCALES = np.array([1.0, 0.2, 0.6])
-CHOICES = 3000
+CHOICES = 1500
 
 
 def linear_agent(size, *, members=1, posterior="mean_field_normal", **options):

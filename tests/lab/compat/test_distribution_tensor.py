@@ -249,27 +249,22 @@ def test_a_layer_may_take_a_distribution_from_the_layer_before():
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 def test_distributions_stay_in_full_precision(policy):
     keras.config.set_dtype_policy(policy)
-    try:
-        model = keras.Sequential(
-            [
-                tfpl.DenseFlipout(8, activation="relu"),
-                tfpl.DenseLocalReparameterization(8, activation="relu"),
-                tfpl.DenseReparameterization(tfpl.MixtureNormal.params_size(2, 1)),
-                tfpl.MixtureNormal(2, 1),
-                tfpl.KLDivergenceAddLoss(
-                    tfd.Independent(tfd.Normal(tf.zeros(1), 1.0), 1)
-                ),
-            ]
-        )
-        d = model(X)
-        assert d.dtype == d.mean().dtype == d.log_prob(X[:, :1]).dtype == tf.float32
-        assert [loss.dtype for loss in model.losses] == [tf.float32] * 4
-        half = tf.as_dtype(policy.removeprefix("mixed_"))
-        assert model.layers[0](X).dtype == half
-        assert {w.dtype for w in model.weights} == {"float32"}
-        assert all(np.all(np.isfinite(w)) for w in model.losses)
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = keras.Sequential(
+        [
+            tfpl.DenseFlipout(8, activation="relu"),
+            tfpl.DenseLocalReparameterization(8, activation="relu"),
+            tfpl.DenseReparameterization(tfpl.MixtureNormal.params_size(2, 1)),
+            tfpl.MixtureNormal(2, 1),
+            tfpl.KLDivergenceAddLoss(tfd.Independent(tfd.Normal(tf.zeros(1), 1.0), 1)),
+        ]
+    )
+    d = model(X)
+    assert d.dtype == d.mean().dtype == d.log_prob(X[:, :1]).dtype == tf.float32
+    assert [loss.dtype for loss in model.losses] == [tf.float32] * 4
+    half = tf.as_dtype(policy.removeprefix("mixed_"))
+    assert model.layers[0](X).dtype == half
+    assert {w.dtype for w in model.weights} == {"float32"}
+    assert all(np.all(np.isfinite(w)) for w in model.losses)
 
 
 def test_trainable_parameters_of_a_distribution_are_trained_with_the_model():

@@ -101,7 +101,7 @@ def aleatoric_and_epistemic_uncertainty(rows):
 REGRESSIONS = [
     pytest.param(no_uncertainty, "float32", marks=pytest.mark.slow),
     pytest.param(aleatoric_uncertainty, "float32", marks=pytest.mark.slow),
-    (epistemic_uncertainty, "float32"),
+    pytest.param(epistemic_uncertainty, "float32", marks=pytest.mark.slow),
     pytest.param(
         aleatoric_and_epistemic_uncertainty, "float32", marks=pytest.mark.slow
     ),
@@ -117,20 +117,17 @@ REGRESSIONS = [
 def test_probabilistic_layers_regression(layers, policy, line):
     x, y = line
     keras.config.set_dtype_policy(policy)
-    try:
-        model = keras.Sequential(layers(rows=x.shape[0]))
-        model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
-        history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
-        yhat = model(x[:5])
-        assert isinstance(yhat, tfd.Distribution)
-        assert yhat.mean().shape == yhat.stddev().shape == (5, 1)
-        assert yhat.log_prob(y[:5, None]).dtype == tf.float32
-        assert history[-1] < history[0]
-        assert model.evaluate(x, y, verbose=0) < history[0]
-        assert model.predict(x, verbose=0).shape == (150, 1)
-        assert np.isfinite(model.train_on_batch(x[:8], y[:8]))
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = keras.Sequential(layers(rows=x.shape[0]))
+    model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
+    history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
+    yhat = model(x[:5])
+    assert isinstance(yhat, tfd.Distribution)
+    assert yhat.mean().shape == yhat.stddev().shape == (5, 1)
+    assert yhat.log_prob(y[:5, None]).dtype == tf.float32
+    assert history[-1] < history[0]
+    assert model.evaluate(x, y, verbose=0) < history[0]
+    assert model.predict(x, verbose=0).shape == (150, 1)
+    assert np.isfinite(model.train_on_batch(x[:8], y[:8]))
 
 
 class RBFKernelFn(keras.layers.Layer):
@@ -164,44 +161,40 @@ def test_functional_uncertainty_by_a_variational_gaussian_process(dtype, line):
     x, y = x.astype(dtype), y.astype(dtype)
     keras.config.set_floatx(dtype)
     keras.config.set_dtype_policy(dtype)
-    try:
-        num_inducing_points = 10
-        inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
-        model = keras.Sequential(
-            [
-                keras.layers.InputLayer(shape=[1]),
-                keras.layers.Dense(1, kernel_initializer="ones", use_bias=False),
-                tfpl.VariationalGaussianProcess(
-                    num_inducing_points=num_inducing_points,
-                    kernel_provider=RBFKernelFn(),
-                    event_shape=[1],
-                    inducing_index_points_initializer=tf.constant_initializer(
-                        inducing[..., np.newaxis]
-                    ),
-                    unconstrained_observation_noise_variance_initializer=(
-                        tf.constant_initializer(np.array(0.54).astype(x.dtype))
-                    ),
-                    jitter=1e-4,
+    num_inducing_points = 10
+    inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
+    model = keras.Sequential(
+        [
+            keras.layers.InputLayer(shape=[1]),
+            keras.layers.Dense(1, kernel_initializer="ones", use_bias=False),
+            tfpl.VariationalGaussianProcess(
+                num_inducing_points=num_inducing_points,
+                kernel_provider=RBFKernelFn(),
+                event_shape=[1],
+                inducing_index_points_initializer=tf.constant_initializer(
+                    inducing[..., np.newaxis]
                 ),
-            ]
-        )
-        batch_size = 32
-        model.compile(
-            optimizer=keras.optimizers.Adam(0.03),
-            loss=lambda y, rv_y: rv_y.variational_loss(
-                y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
+                unconstrained_observation_noise_variance_initializer=(
+                    tf.constant_initializer(np.array(0.54).astype(x.dtype))
+                ),
+                jitter=1e-4,
             ),
-        )
-        history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
-            "loss"
         ]
-        assert history[-1] < history[0]
-        # Kernel, its amplitude and length scale, mean, noise, and three of the process.
-        assert len(model.trainable_variables) == 8
-        assert model(x[:7]).sample().shape == (7, 1)
-    finally:
-        keras.config.set_floatx("float32")
-        keras.config.set_dtype_policy("float32")
+    )
+    batch_size = 32
+    model.compile(
+        optimizer=keras.optimizers.Adam(0.03),
+        loss=lambda y, rv_y: rv_y.variational_loss(
+            y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
+        ),
+    )
+    history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
+        "loss"
+    ]
+    assert history[-1] < history[0]
+    # Kernel, its amplitude and length scale, mean, noise, and three of the process.
+    assert len(model.trainable_variables) == 8
+    assert model(x[:7]).sample().shape == (7, 1)
 
 
 def images(rows=64, side=8):
@@ -236,7 +229,9 @@ def decoder(encoded_size):
 
 
 @pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
-@pytest.mark.parametrize("jit_compile", ["auto", True])
+@pytest.mark.parametrize(
+    "jit_compile", ["auto", pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_variational_autoencoder_with_a_regularizer(jit_compile):
     encoded_size = 2
     prior = tfd.Independent(
@@ -253,7 +248,7 @@ def test_variational_autoencoder_with_a_regularizer(jit_compile):
         jit_compile=jit_compile,
     )
     x = images()
-    history = vae.fit(x, x, epochs=8, verbose=0).history["loss"]
+    history = vae.fit(x, x, epochs=4, verbose=0).history["loss"]
     assert history[-1] < history[0]
     xhat = vae(x[:3])
     assert isinstance(xhat, tfd.Distribution)
@@ -278,7 +273,7 @@ def test_variational_autoencoder_with_an_added_loss():
     vae = keras.Sequential([penalised, decoder(encoded_size)])
     vae.compile("adam", loss=lambda x, rv_x: -rv_x.log_prob(x))
     x = images()
-    history = vae.fit(x, x, epochs=8, batch_size=16, verbose=0).history["loss"]
+    history = vae.fit(x, x, epochs=3, batch_size=16, verbose=0).history["loss"]
     assert history[-1] < history[0]
     q = penalised(x[:4])
     (loss,) = penalised.losses
@@ -297,46 +292,41 @@ def test_bayesian_lenet(policy):
         return tfd.kl_divergence(q, p) / tf.cast(len(x), dtype=tf.float32)
 
     keras.config.set_dtype_policy(policy)
-    try:
-        model = keras.models.Sequential(
-            [
-                tfpl.Convolution2DFlipout(
-                    4,
-                    kernel_size=3,
-                    padding="SAME",
-                    kernel_divergence_fn=kl_divergence_function,
-                    activation=tf.nn.relu,
-                ),
-                keras.layers.MaxPooling2D(
-                    pool_size=[2, 2], strides=[2, 2], padding="same"
-                ),
-                keras.layers.Flatten(),
-                tfpl.DenseFlipout(
-                    8,
-                    kernel_divergence_fn=kl_divergence_function,
-                    activation=tf.nn.relu,
-                ),
-                tfpl.DenseFlipout(
-                    10,
-                    kernel_divergence_fn=kl_divergence_function,
-                    activation=tf.nn.softmax,
-                ),
-            ]
-        )
-        model.compile(
-            keras.optimizers.Adam(1e-2),
-            loss="categorical_crossentropy",
-            metrics=["accuracy"],
-        )
-        history = model.fit(x, y, epochs=6, verbose=0).history["loss"]
-        assert history[-1] < history[0]
-        model(x)
-        assert [loss.dtype for loss in model.losses] == [tf.float32] * 3
-        layer = model.layers[0]
-        assert layer.kernel_posterior.mean().shape == (3, 3, 1, 4)
-        assert layer.kernel_posterior.stddev().dtype == tf.float32
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = keras.models.Sequential(
+        [
+            tfpl.Convolution2DFlipout(
+                4,
+                kernel_size=3,
+                padding="SAME",
+                kernel_divergence_fn=kl_divergence_function,
+                activation=tf.nn.relu,
+            ),
+            keras.layers.MaxPooling2D(pool_size=[2, 2], strides=[2, 2], padding="same"),
+            keras.layers.Flatten(),
+            tfpl.DenseFlipout(
+                8,
+                kernel_divergence_fn=kl_divergence_function,
+                activation=tf.nn.relu,
+            ),
+            tfpl.DenseFlipout(
+                10,
+                kernel_divergence_fn=kl_divergence_function,
+                activation=tf.nn.softmax,
+            ),
+        ]
+    )
+    model.compile(
+        keras.optimizers.Adam(1e-2),
+        loss="categorical_crossentropy",
+        metrics=["accuracy"],
+    )
+    history = model.fit(x, y, epochs=4, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+    model(x)
+    assert [loss.dtype for loss in model.losses] == [tf.float32] * 3
+    layer = model.layers[0]
+    assert layer.kernel_posterior.mean().shape == (3, 3, 1, 4)
+    assert layer.kernel_posterior.stddev().dtype == tf.float32
 
 
 def test_a_training_loop_of_ones_own():
@@ -362,10 +352,10 @@ def test_a_training_loop_of_ones_own():
 
 def test_mixture_density_network():
     rng = np.random.default_rng(2)
-    t = rng.uniform(-np.pi, np.pi, size=(400, 1))
+    t = rng.uniform(-np.pi, np.pi, size=(200, 1))
     r = 2 * (1 - np.cos(t))
-    x = (r * np.sin(t) + rng.normal(size=(400, 1), scale=0.1)).astype("float32")
-    y = (r * np.cos(t) + rng.normal(size=(400, 1), scale=0.1)).astype("float32")
+    x = (r * np.sin(t) + rng.normal(size=(200, 1), scale=0.1)).astype("float32")
+    y = (r * np.cos(t) + rng.normal(size=(200, 1), scale=0.1)).astype("float32")
     event_shape = [1]
     num_components = 5
     params_size = tfpl.MixtureNormal.params_size(num_components, event_shape)
@@ -377,7 +367,7 @@ def test_mixture_density_network():
         ]
     )
     model.compile(keras.optimizers.Adam(0.02), loss=negloglik)
-    history = model.fit(x, y, batch_size=100, epochs=10, verbose=0).history["loss"]
+    history = model.fit(x, y, batch_size=25, epochs=6, verbose=0).history["loss"]
     assert history[-1] < history[0] - 0.5
 
 

@@ -163,7 +163,7 @@ def plain(config):
     return {k: plain(v) for k, v in config.items() if k not in notes}
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", SAFE)
 def test_layers_of_registered_functions_load_in_safe_mode(name, tmp_path):
     size = SIZES.get(name, 4)
@@ -281,7 +281,7 @@ UNSAFE = {
 }
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", UNSAFE)
 def test_layers_of_python_functions_load_outside_safe_mode(name, tmp_path):
     model = keras.Sequential([keras.Input((4,)), UNSAFE[name]()])
@@ -353,31 +353,6 @@ def test_python_functions_load_in_another_process(tmp_path):
     np.testing.assert_allclose(found[0], model(tf.ones([2, 4])).mean(), rtol=1e-6)
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
-
-
-def test_clones_keep_python_functions():
-    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, 2.0), tfd.Normal.mean)
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1), layer])
-    clone = keras.models.clone_model(model)
-    assert np.all(clone(tf.ones([2, 3])).stddev() == 2.0)
-
-
-def test_weights_of_a_trainable_prior_are_saved(tmp_path):
-    def model():
-        prior = tfd.Independent(tfd.Normal(tf.Variable([0.0, 0.0]), 1.0), 1)
-        return keras.Sequential(
-            [
-                keras.Input((4,)),
-                tfpl.IndependentNormal(2),
-                tfpl.KLDivergenceAddLoss(prior, use_exact_kl=True),
-            ]
-        )
-
-    first, second = model(), model()
-    first.weights[0].assign([1.0, 2.0])
-    first.save_weights(tmp_path / "a.weights.h5")
-    second.load_weights(tmp_path / "a.weights.h5")
-    np.testing.assert_array_equal(second.weights[0], [1.0, 2.0])
 
 
 def test_a_variable_that_layers_share_is_loaded_once(tmp_path):

@@ -24,6 +24,7 @@ def inputs_of(shape, rows=40):
     return tf.random.normal([rows, *shape], mean=1.0, stddev=2.0, seed=1)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("data_init", [True, False])
 @pytest.mark.parametrize("name", LAYERS)
 def test_wrapped_layers_compute_as_those_of_tfp(name, data_init):
@@ -41,6 +42,7 @@ def test_wrapped_layers_compute_as_those_of_tfp(name, data_init):
     assert ours.initialized.numpy()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", LAYERS)
 def test_first_rows_give_outputs_of_mean_0_and_variance_1(name):
     shape, make = LAYERS[name]
@@ -103,6 +105,7 @@ def test_penalties_of_the_wrapped_layer_count_once():
     np.testing.assert_allclose(found, sorted(expected), rtol=1e-5)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("called", [True, False])
 @pytest.mark.parametrize("name", LAYERS)
 def test_wrapped_layers_are_saved_with_their_state(name, called, tmp_path):

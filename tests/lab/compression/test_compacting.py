@@ -65,6 +65,7 @@ ROWS = GENERATOR.normal(size=(40, 5)).astype("float32")
 IMAGES = GENERATOR.normal(size=(7, 9, 8, 2)).astype("float32")
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("activation", ["relu", "sigmoid", "softplus", None])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.8, 0.95, 1.0])
 def test_computes_what_the_pruned_model_computes(activation, share):
@@ -152,6 +153,7 @@ def test_separate_activations_dropout_and_nested_models_are_followed():
     )
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("convolution", [layers.Conv2D, Conv2DVariational])
 @pytest.mark.parametrize("padding", ["valid", "same"])
 @pytest.mark.parametrize("activation", ["relu", "sigmoid"])
@@ -227,11 +229,7 @@ def test_compact_bayesian_models_output_before_the_likelihood():
     np.testing.assert_allclose(
         pruned.likelihood.mean(network(ROWS)), pruned.predictive(ROWS).mean, rtol=1e-5
     )
-    assert network.count_params() < sum(w.size for w in all_weights(pruned))
-
-
-def all_weights(model):
-    return [w for layer in model.variational_layers for w in layer.variational_weights]
+    assert network.count_params() < sum(w.size for w in pruned.variational_weights)
 
 
 def test_compact_networks_are_plain_keras_models(tmp_path):

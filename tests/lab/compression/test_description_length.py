@@ -186,47 +186,24 @@ class Joint(priors.Normal):
         return -0.5 * (square + tf.reduce_sum(vectors, axis=-1) ** 2)
 
 
+def length(model, y=Y, **options):
+    return description_length(model, X, y, **{"likelihood": NOISE, **options})
+
+
+def dense(**options):
+    return keras.Sequential([keras.Input((3,)), DenseVariational(1, **options)])
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda: description_length(linear(), X, Y), "likelihood=None"),
-        (
-            lambda: description_length(linear(), X, Y, likelihood=NOISE, num_samples=1),
-            "num_samples=1",
-        ),
-        (
-            lambda: description_length(linear(), X, Y[:9], likelihood=NOISE),
-            "9 targets",
-        ),
-        (
-            lambda: description_length(
-                keras.Sequential([keras.Input((3,)), DenseVariational(1, members=2)]),
-                X,
-                Y,
-                likelihood=NOISE,
-            ),
-            "members=2 in",
-        ),
-        (
-            lambda: description_length(
-                keras.Sequential(
-                    [keras.Input((3,)), DenseVariational(1, bias_posterior="point")]
-                ),
-                X,
-                Y,
-                likelihood=NOISE,
-            ),
-            r"bias with posterior=Point\(",
-        ),
-        *[
-            (
-                lambda prior=prior: description_length(
-                    prune(linear(prior), 0.25), X, Y, likelihood=NOISE
-                ),
-                rf"prior={type(prior).__name__}\(",
-            )
-            for prior in (Tied(), Joint())
-        ],
+        (lambda: length(linear(), likelihood=None), "likelihood=None"),
+        (lambda: length(linear(), num_samples=1), "num_samples=1"),
+        (lambda: length(linear(), Y[:9]), "9 targets"),
+        (lambda: length(dense(members=2)), "members=2 in"),
+        (lambda: length(dense(bias_posterior="point")), r"bias with posterior=Point\("),
+        (lambda: length(prune(linear(Tied()), 0.25)), r"prior=Tied\("),
+        (lambda: length(prune(linear(Joint()), 0.25)), r"prior=Joint\("),
         (
             lambda: description_length_curve(
                 linear(), X, Y, shares=[-0.5], likelihood=NOISE

@@ -89,7 +89,7 @@ ACTIONS = st.tuples(
 
 
 @pytest.mark.parametrize("covariance", ["full", "factorised"])
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(actions=st.lists(ACTIONS, max_size=60), step=st.sampled_from([1.0, 0.5]))
 def test_q_stays_the_product_of_the_factors(covariance, actions, step):
     network = Network(covariance, step)

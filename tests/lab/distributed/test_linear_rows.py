@@ -26,7 +26,7 @@ def splits(draw, size=40, most=12):
 
 
 @pytest.mark.parametrize("covariance", ["full", "factorised"])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(split=splits(), seed=st.integers(0, 1000))
 def test_partitions_give_the_posterior_of_all_rows(covariance, split, seed):
     x, y = drawn_rows(40, 3, seed)

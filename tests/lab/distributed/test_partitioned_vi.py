@@ -24,9 +24,8 @@ def linear_network(columns=3, likelihood=None, **options):
 
 
 def moments(model):
-    weights = model.variational_layers[0].variational_weights
-    found = [(np.ravel(w.mean), np.ravel(w.variance)) for w in weights]
-    return np.concatenate([np.concatenate(pair) for pair in found])
+    weights = model.variational_weights
+    return np.concatenate([np.ravel(v) for w in weights for v in (w.mean, w.variance)])
 
 
 @pytest.fixture(scope="module")

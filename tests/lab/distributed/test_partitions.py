@@ -56,11 +56,7 @@ def reports(training):
 
 def posterior(trained):
     """Means and standard deviations of all weights."""
-    weights = [
-        w
-        for layer in trained.model.variational_layers
-        for w in layer.variational_weights
-    ]
+    weights = trained.model.variational_weights
     return np.concatenate([np.ravel(v) for w in weights for v in (w.mean, w.stddev)])
 
 

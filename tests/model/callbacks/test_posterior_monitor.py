@@ -23,7 +23,8 @@ def bayesian(**first):
     inputs = keras.Input((3,))
     hidden = DenseVariational(4, "tanh", name="first", **first)(inputs)
     model = tfbbb.BayesianModel(inputs, DenseVariational(1, name="second")(hidden))
-    model.compile("sgd")
+    # The few steps run faster than they would be traced.
+    model.compile("sgd", run_eagerly=True)
     return model
 
 
@@ -31,7 +32,7 @@ def plain(kl_weight=1 / N, loss="mse", name=None):
     model = keras.Sequential(
         [keras.Input((3,)), DenseVariational(1, kl_weight=kl_weight, name=name)]
     )
-    model.compile("sgd", loss=loss)
+    model.compile("sgd", loss=loss, run_eagerly=True)
     return model
 
 
@@ -119,7 +120,7 @@ def test_nested_and_subclassed_models_get_distinct_names():
             return self.head(keras.ops.repeat(self.body(x), 3, axis=1))
 
     model = Subclassed()
-    model.compile("sgd", loss="mse")
+    model.compile("sgd", loss="mse", run_eagerly=True)
     history = history_of(model, PosteriorMonitor(check_objective=False))
     assert sum(key.startswith("kl/") for key in history) == 2
 
@@ -130,7 +131,7 @@ def test_parts_of_a_layer_have_their_own_statistics():
     flat = keras.layers.Flatten()(attention(inputs, inputs))
     inner = keras.Sequential([keras.Input((3,)), DenseVariational(1, name="out")])
     model = tfbbb.BayesianModel(inputs, inner(flat))
-    model.compile("sgd")
+    model.compile("sgd", run_eagerly=True)
     monitor = PosteriorMonitor()
     history = model.fit(X[..., None], Y, verbose=0, callbacks=[monitor]).history
     assert {key for key in history if key.startswith("kl/")} == {

@@ -245,6 +245,10 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
     factorised = False
 
 
+def curve(y=Y, **options):
+    return pruning_curve(sequential(), X, y, **options)
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [
@@ -261,28 +265,18 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
         (lambda: prune(sequential(), 0.5, ranking="size"), "ranking='size'"),
         (
             lambda: prune(keras.Sequential([keras.Input((3,))], name="bare"), 0.5),
-            "model='bare'",
+            "bare",
         ),
         (
             lambda: prune(sequential(posterior=Odd(), estimator="weight"), 0.5),
             r"kernel with posterior=Odd\(",
         ),
+        (lambda: curve(metric="f1"), "metric='f1'"),
+        (lambda: curve(shares=[2], likelihood=Normal(scale=1.0)), "share=2"),
+        (lambda: curve(shares=0.5), "shares=0.5"),
+        (lambda: curve(shares=[]), r"shares=\[\]"),
         (
-            lambda: pruning_curve(sequential(), X, Y, metric="f1"),
-            "metric='f1'",
-        ),
-        (
-            lambda: pruning_curve(
-                sequential(), X, Y, shares=[2], likelihood=Normal(scale=1.0)
-            ),
-            "share=2",
-        ),
-        (lambda: pruning_curve(sequential(), X, Y, shares=0.5), "shares=0.5"),
-        (lambda: pruning_curve(sequential(), X, Y, shares=[]), r"shares=\[\]"),
-        (
-            lambda: pruning_curve(
-                sequential(), X, Y[:3], metric="rmse", likelihood=Normal(scale=1.0)
-            ),
+            lambda: curve(Y[:3], metric="rmse", likelihood=Normal(scale=1.0)),
             r"y of shape \(3,",
         ),
     ],

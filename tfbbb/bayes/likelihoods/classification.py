@@ -25,7 +25,6 @@ class Classification(Likelihood):
     Args:
         ignore_class: Index of a void class, as in `keras.losses`: targets of this
             class, such as unlabelled pixels, do not count. Their log probability is 0.
-        **kwargs: As for `Likelihood`.
     """
 
     task = "classification"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.lazy import keras, np, tf, when_keras_is_loaded
 from tfbbb.base.strategy import Registry, constructor_signature, options
 from tfbbb.base.task import Task
@@ -34,6 +35,10 @@ class Likelihood(_Layer):
     shapes of targets. All methods are pure TensorFlow. They compute
     in float64 for float64 outputs and in float32 otherwise.
 
+    Args:
+        members: Number of members whose parameters are learned; a model sets it.
+        **kwargs: Options of `keras.Layer`, and `members`, which a model sets.
+
     Attributes:
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
@@ -60,6 +65,7 @@ class Likelihood(_Layer):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__signature__ = constructor_signature(cls)
+        document_inherited_arguments(cls)
 
     def __init__(self, *, members: int = 1, **kwargs: Any):
         super().__init__(**kwargs)

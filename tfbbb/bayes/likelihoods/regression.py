@@ -40,7 +40,6 @@ class Regression(StandardizedTargets):
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
-        **kwargs: As for `StandardizedTargets`.
     """
 
     # Added to a raw noise, so that outputs of 0 give noise with the targets' spread.

@@ -9,13 +9,17 @@ import tensorflow as tf
 
 from tfbbb.base import noise
 from tfbbb.base.numbers import int32, is_finite_number
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Structure, Tensor
+from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.training_rows import TrainingRows
 from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
 
+# The inputs of the actions in a round, and the reward of an action.
+Inputs = Callable[[Tensor], Structure]
+Reward = Callable[[Tensor, Tensor], Tensor]
 # Streams of the seed: drawn weights, their members, random actions, minibatches.
 _WEIGHTS, _MEMBERS, _ACTIONS, _ROWS = range(4)
 
@@ -101,7 +105,7 @@ class ThompsonSampling:
             tf.Variable(0, dtype=tf.int32) for _ in range(3)
         )
         # Compiled loops by environment.
-        self._loops: dict[Any, Any] = {}
+        self._loops: dict[tuple[Inputs, Reward], Callable[..., Any]] = {}
 
     @property
     def num_rows(self) -> int:
@@ -180,8 +184,8 @@ class ThompsonSampling:
 
     def play(
         self,
-        inputs: Callable[[Tensor], Any],
-        reward: Callable[[Tensor, Tensor], Tensor],
+        inputs: Inputs,
+        reward: Reward,
         rounds: int,
         steps: int = 64,
         first: int = 0,
@@ -226,7 +230,7 @@ class ThompsonSampling:
         _check_finite(rewards)
         return actions, rewards
 
-    def _loop(self, inputs: Any, reward: Any) -> Any:
+    def _loop(self, inputs: Inputs, reward: Reward) -> Callable[..., Any]:
         """Returns the compiled loop of an environment, traced at its first call."""
         key = inputs, reward
         if key not in self._loops:
@@ -236,9 +240,14 @@ class ThompsonSampling:
         return self._loops[key]
 
     def _play(
-        self, inputs: Any, reward: Any, first: Tensor, rounds: Tensor, steps: Tensor
-    ) -> tuple[Any, ...]:
-        def play_round(index: Tensor, *arrays: Any) -> tuple[Any, ...]:
+        self,
+        inputs: Inputs,
+        reward: Reward,
+        first: Tensor,
+        rounds: Tensor,
+        steps: Tensor,
+    ) -> tuple[Tensor, ...]:
+        def play_round(index: Tensor, *arrays: tf.TensorArray) -> tuple[Tensor, ...]:
             of_actions = tf.nest.flatten(inputs(first + index))
             action, values = self._choose(of_actions)
             received = tf.cast(reward(first + index, action), tf.float32)
@@ -339,7 +348,7 @@ class ThompsonSampling:
         self._steps.assign_add(steps)
 
     @functools.cached_property
-    def _temperature(self) -> Any:
+    def _temperature(self) -> TrainingTemperature:
         return self.model.training_temperature(self.capacity)
 
     @functools.cached_property
@@ -352,18 +361,18 @@ class ThompsonSampling:
         return np.array(weights, np.float32)
 
     @functools.cached_property
-    def _traced_choice(self) -> Any:
+    def _traced_choice(self) -> Callable[..., Any]:
         return tf.function(self._choose, autograph=False, reduce_retracing=True)
 
     @functools.cached_property
-    def _traced_storing(self) -> Any:
+    def _traced_storing(self) -> Callable[..., Any]:
         return tf.function(self._store, autograph=False, reduce_retracing=True)
 
     @functools.cached_property
-    def _traced_training(self) -> Any:
+    def _traced_training(self) -> Callable[..., Any]:
         return tf.function(self._train, autograph=False)
 
-    def _one_row(self, inputs: ArrayLike) -> Any:
+    def _one_row(self, inputs: ArrayLike) -> Structure:
         """Returns the inputs of an action, arrays or lists, with an axis of rows."""
         if isinstance(inputs, dict):
             return {name: np.asarray(x)[np.newaxis] for name, x in inputs.items()}
@@ -371,7 +380,7 @@ class ThompsonSampling:
             return [np.asarray(x)[np.newaxis] for x in inputs]
         return np.asarray(inputs)[np.newaxis]
 
-    def _packed(self, flat: list[Any]) -> Any:
+    def _packed(self, flat: list[Tensor]) -> Structure:
         return tf.nest.pack_sequence_as(self.model.input, flat)
 
     def _cast(self, inputs: list[Tensor]) -> list[Tensor]:

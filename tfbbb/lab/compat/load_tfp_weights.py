@@ -1,16 +1,17 @@
 """Weights of a legacy model with `tfp.layers` in a model of Keras 3."""
 
 from pathlib import Path
-from typing import Any
 
 import keras
 
 from tfbbb.lab.compat.legacy_weights.assignment import Assignment, assignments
-from tfbbb.lab.compat.legacy_weights.layer_weights import leaf_layers
+from tfbbb.lab.compat.legacy_weights.layer_weights import LegacyModel, leaf_layers
 from tfbbb.lab.compat.legacy_weights.source import read_source
 
 
-def load_tfp_weights(legacy_model_or_h5: Any, model: keras.Model) -> None:
+def load_tfp_weights(
+    legacy_model_or_h5: str | Path | LegacyModel, model: keras.Model
+) -> None:
     """Copies the weights of a legacy model with `tfp.layers` into a Keras 3 model.
 
     Layers correspond by name if the model has all of the legacy names, else by their

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
 from keras import layers
 
 from tfbbb.base.private_apis import graph_of, nodes_by_depth
+from tfbbb.base.types import Options
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction.elementwise_activations import ELEMENTWISE_ACTIVATIONS
 
@@ -81,7 +81,7 @@ class AffineMap:
         """Returns an unbuilt deterministic layer, and its weights."""
         source = self.layer
         use_bias = bool(source.use_bias or np.any(self.bias))
-        arguments: dict[str, Any] = {
+        arguments: Options = {
             "activation": source.activation,
             "use_bias": use_bias,
             "name": source.name,

@@ -1,15 +1,14 @@
 """The minimum description length of a model and its training data, in bits."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Identifier, Options, Tensor
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -21,6 +20,7 @@ from tfbbb.model.compression.pruning import (
     validate_shares,
     weights_of,
 )
+from tfbbb.model.compression.ranking import Ranking
 from tfbbb.model.compression.removal import is_removed
 from tfbbb.model.compression.weightwise_divergence import (
     weightwise_divergence,
@@ -94,7 +94,7 @@ def description_length(
     x: ArrayLike,
     y: ArrayLike,
     *,
-    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    likelihood: Identifier | Likelihood | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> DescriptionLength:
@@ -154,9 +154,9 @@ def description_length_curve(
     y: ArrayLike,
     *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
-    ranking: Any = "signal_to_noise",
+    ranking: str | Ranking = "signal_to_noise",
     scope: Scope = "global",
-    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    likelihood: Identifier | Likelihood | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> DescriptionLengthCurve:
@@ -191,7 +191,7 @@ def description_length_curve(
 
 
 def _length(
-    model: keras.Model, x: ArrayLike, y: ArrayLike, options: dict[str, Any]
+    model: keras.Model, x: ArrayLike, y: ArrayLike, options: Options
 ) -> DescriptionLength:
     weights = [
         (f"{path}/{weight.name}", weight)

@@ -1,10 +1,11 @@
 """A callback that removes weights while a model trains."""
 
-from typing import Any
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
+from tfbbb.base.types import Logs, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.model.compression import ranking as rankings
 from tfbbb.model.compression.pruning import (
@@ -13,6 +14,7 @@ from tfbbb.model.compression.pruning import (
     validate_share,
     weights_of,
 )
+from tfbbb.model.compression.ranking import Ranking
 from tfbbb.model.compression.removal import (
     REMOVED,
     check_removable,
@@ -69,7 +71,7 @@ class GradualPruning(keras.callbacks.Callback):
         share: float,
         begin: float = 0.2,
         end: float = 0.7,
-        ranking: Any = "signal_to_noise",
+        ranking: str | Ranking = "signal_to_noise",
         scope: Scope = "global",
     ) -> None:
         super().__init__()
@@ -98,7 +100,7 @@ class GradualPruning(keras.callbacks.Callback):
             return 0.0
         return self.share * (1.0 - (1.0 - (epoch + 1 - first) / (last - first)) ** 3)
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Makes the training step leave removed weights as they are."""
         self._kept = []
         for path, weights in weights_of(self.model).items():
@@ -107,19 +109,19 @@ class GradualPruning(keras.callbacks.Callback):
                 self._kept.append(_KeptWeights(weight))
         self._trace_again()
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Removes the weights of least importance."""
         removal = Removal(self.model, self.ranking, self.scope)
         removal.remove(self.share_at(epoch, self.params["epochs"]))
         for kept in self._kept:
             kept.update()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Adds the share of removed weights to the logs."""
         if logs is not None:
             logs["share_removed"] = self.share_at(epoch, self.params["epochs"])
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         """Lets later training change all weights, as after `prune`."""
         for kept in self._kept:
             kept.release()
@@ -166,9 +168,11 @@ class _Keep(keras.constraints.Constraint):
         inner: The constraint on all weights, or None.
     """
 
-    def __init__(self, keep: tf.Variable, value: float, inner: Any) -> None:
+    def __init__(
+        self, keep: tf.Variable, value: float, inner: Callable[[Tensor], Tensor] | None
+    ) -> None:
         self._keep, self._value, self._inner = keep, value, inner
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: Tensor) -> Tensor:
         values = tf.convert_to_tensor(w if self._inner is None else self._inner(w))
         return tf.where(self._keep, values, tf.cast(self._value, values.dtype))

@@ -1,14 +1,13 @@
 """A metric of a model against the share of its removed weights."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.compression import ranking as rankings
 from tfbbb.model.compression.pruning import (
@@ -17,9 +16,10 @@ from tfbbb.model.compression.pruning import (
     copied,
     validate_shares,
 )
+from tfbbb.model.compression.ranking import Ranking
 from tfbbb.prediction import Predictive, predictive
 
-Metric = Callable[[Predictive, Any], float]
+Metric = Callable[[Predictive, ArrayLike], float]
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ def pruning_curve(
     *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
     metric: str | Metric = "log_likelihood",
-    ranking: Any = "signal_to_noise",
+    ranking: str | Ranking = "signal_to_noise",
     scope: Scope = "global",
-    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    likelihood: Identifier | Likelihood | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> PruningCurve:

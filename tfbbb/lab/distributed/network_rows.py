@@ -1,6 +1,7 @@
 """Rows of a network: its weights as a vector, and the local optimum by gradients."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -9,7 +10,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.bayes.priors import FromPosterior, Normal
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -63,7 +64,7 @@ class NetworkWeights:
         self._given = model
         held = FromPosterior(model)
         self.model = copied_model(model, prior=held, bias_prior=held)
-        moments = [_prior_moments(weight) for weight in _weights(model)]
+        moments = [_prior_moments(weight) for weight in model.variational_weights]
         learned = self.learned_parameters
         weak = np.full_like(learned, 1.0 / _PRIOR_PRECISION)
         self.prior = NaturalNormal.from_moments(
@@ -84,7 +85,7 @@ class NetworkWeights:
     @property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of q; the variance of a learned parameter is 0."""
-        weights, learned = _weights(self.model), self.learned_parameters
+        weights, learned = self.model.variational_weights, self.learned_parameters
         variables = [weight.variables for weight in weights]
         means = [np.asarray(each["mean"], np.float64).ravel() for each in variables]
         logs = [np.asarray(each["log_scale"], np.float64).ravel() for each in variables]
@@ -104,7 +105,9 @@ class NetworkWeights:
             model: The model to set; by default `self.model`.
         """
         model = self.model if model is None else model
-        first = _assign([w.variables for w in _weights(model)], mean, variance)
+        first = _assign(
+            [w.variables for w in model.variational_weights], mean, variance
+        )
         for variable in model.likelihood.learned_variables:
             size = math.prod(variable.shape)
             variable.assign(mean[first : first + size].reshape(variable.shape))
@@ -120,7 +123,7 @@ class NetworkWeights:
         """Sets the priors of the weights; learned parameters keep theirs."""
         named = [
             {name.rpartition(":")[2]: v for name, v in weight.prior_variables.items()}
-            for weight in _weights(self.model)
+            for weight in self.model.variational_weights
         ]
         _assign(named, *prior.moments())
 
@@ -154,11 +157,11 @@ class LocalTraining:
         model.compile(Adam(learning_rate))
         model.optimizer.build(model.trainable_variables)
         self._anchors = [_Anchor(v) for v in model.likelihood.learned_variables]
-        self._run: Any = None
+        self._run: Callable[..., None] | None = None
 
     def optimum(
         self,
-        x: Any,
+        x: Structure,
         y: tf.Tensor,
         cavity: NaturalNormal,
         start: NaturalNormal,
@@ -198,7 +201,7 @@ class LocalTraining:
         variance[first:] = 1.0 / (cavity.precision[first:] + rows)
         return NaturalNormal.from_moments(mean, variance)
 
-    def _compiled(self, x: Any, y: tf.Tensor) -> Any:
+    def _compiled(self, x: Structure, y: tf.Tensor) -> Callable[..., None]:
         """Returns the steps as one function for any number of rows."""
         if self._run is None:
             signature = tree.map_structure(
@@ -210,7 +213,7 @@ class LocalTraining:
             )
         return self._run
 
-    def _steps(self, x: Any, y: Any, batch_size: Any, seed: Any) -> None:
+    def _steps(self, x: Structure, y: Tensor, batch_size: Tensor, seed: Tensor) -> None:
         model = self.weights.model
         steps = tf.shape(y)[0] // batch_size
         total = tf.cast(self._epochs * steps, tf.float32)
@@ -238,7 +241,7 @@ class NetworkRows:
         seed: Seed of the order of the rows.
     """
 
-    def __init__(self, x: Any, y: ArrayLike, training: LocalTraining, seed: int):
+    def __init__(self, x: Structure, y: ArrayLike, training: LocalTraining, seed: int):
         self._x = tree.map_structure(_tensor, x)
         self._y = _tensor(y)
         self._training = training
@@ -265,7 +268,7 @@ class _Anchor(keras.regularizers.Regularizer):
         self._mean.assign(mean.reshape(self._mean.shape))
         self._precision.assign(precision.reshape(self._mean.shape))
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: Tensor) -> Tensor:
         distances = keras.ops.square(value - self._mean)
         return 0.5 * keras.ops.sum(self._precision * distances)
 
@@ -274,10 +277,6 @@ def _tensor(values: ArrayLike) -> tf.Tensor:
     """Returns an array as a tensor, floats in single precision as in `fit`."""
     array = np.asarray(values)
     return tf.constant(array.astype(np.float32) if array.dtype.kind == "f" else array)
-
-
-def _weights(model: BayesianModel) -> list[VariationalWeight]:
-    return [w for layer in model.variational_layers for w in layer.variational_weights]
 
 
 def copied_model(model: BayesianModel, **options: Any) -> BayesianModel:

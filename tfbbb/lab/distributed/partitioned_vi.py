@@ -1,14 +1,15 @@
 """Partitioned variational inference: rows on separate machines, one posterior."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
 
 from tfbbb.base.numbers import (
+    choice,
+    fraction,
     int32,
-    is_finite_number,
     positive_integer,
     positive_number,
 )
@@ -115,24 +116,12 @@ class PartitionedVI(InferenceMethod):
         ray_address: str | None = None,
         seed: int = 0,
     ):
-        if covariance not in ("factorised", "full"):
-            raise ValueError(
-                "`covariance` must be 'factorised' or 'full'. "
-                f"Received: covariance={covariance!r}"
-            )
-        if damping is not None and not (
-            is_finite_number(damping) and 0.0 <= damping < 1.0
-        ):
-            raise ValueError(
-                "`damping` must be None, or at least 0 and below 1. "
-                f"Received: damping={damping!r}"
-            )
-        self.covariance = covariance
+        self.covariance = choice("covariance", covariance, ("factorised", "full"))
         self.rounds = positive_integer("rounds", rounds)
         self.epochs = positive_integer("epochs", epochs)
         self.batch_size = positive_integer("batch_size", batch_size)
         self.learning_rate = positive_number("learning_rate", learning_rate)
-        self.damping = damping
+        self.damping = None if damping is None else fraction("damping", damping)
         self.tolerance = positive_number("tolerance", tolerance)
         self.ray_address = ray_address
         self.seed = int32("seed", seed, least=0)
@@ -226,7 +215,7 @@ class PartitionedVI(InferenceMethod):
         self,
         run: Run,
         problem: Problem,
-        bar: Any,
+        bar: keras.utils.Progbar,
         should_stop: Callable[[int, float], bool],
     ) -> bool:
         """Updates factors until q does not change; returns whether it converged."""

@@ -1,14 +1,16 @@
 """What partitioned inference does with a model: linear in closed form, or a network."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import keras
 import numpy as np
 from keras import tree
 
 from tfbbb.base.private_apis import producer
+from tfbbb.base.types import Options, Structure
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.bayes.priors import Normal as NormalPrior
+from tfbbb.inference.batches import Batches
 from tfbbb.lab.distributed.linear_rows import LinearRows
 from tfbbb.lab.distributed.network_rows import (
     LocalTraining,
@@ -34,7 +36,7 @@ class Problem(Protocol):
     prior: NaturalNormal
     start: NaturalNormal
 
-    def local_rows(self, x: Any, y: np.ndarray, partition: int) -> LocalRows:
+    def local_rows(self, x: Structure, y: np.ndarray, partition: int) -> LocalRows:
         """Returns the rows of a partition; called where they live."""
 
     def model_with(self, q: NaturalNormal, inference: InferenceResult) -> BayesianModel:
@@ -93,21 +95,21 @@ class LinearProblem:
         self._problem = self._linear_model(x, np.array([-1.0, 1.0]))
         self.prior = self.start = self._prior(self._problem)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Options:
         return {name: v for name, v in vars(self).items() if name != "_problem"}
 
-    def local_rows(self, x: Any, y: np.ndarray, partition: int) -> LocalRows:
+    def local_rows(self, x: Structure, y: np.ndarray, partition: int) -> LocalRows:
         problem = self._linear_model(x, y)
         return LinearRows(problem.design, problem.targets, problem.noise, self.prior)
 
     def model_with(self, q: NaturalNormal, inference: InferenceResult) -> BayesianModel:
         return self._problem.model_with(*q.moments(), inference)
 
-    def _linear_model(self, x: Any, y: np.ndarray) -> LinearModel:
+    def _linear_model(self, x: Structure, y: np.ndarray) -> LinearModel:
+        rows = Batches(x, y, batch_size=4096)
         return LinearModel(
-            self._model, x, y, "PartitionedVI", self._covariance, None, None, 4096,
-            (Normal,),
-        )  # fmt: skip
+            self._model, rows, "PartitionedVI", self._covariance, (Normal,)
+        )
 
     def _prior(self, problem: LinearModel) -> NaturalNormal:
         variances = problem.prior_variances
@@ -152,14 +154,14 @@ class NetworkProblem:
         self.prior, self.start = self._weights.prior, self._weights.start
         self._training: LocalTraining | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Options:
         return {name: vars(self)[name] for name in ("_model", "_options", "_seed")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Options) -> None:
         vars(self).update(state)
         self._prepare()
 
-    def local_rows(self, x: Any, y: np.ndarray, partition: int) -> LocalRows:
+    def local_rows(self, x: Structure, y: np.ndarray, partition: int) -> LocalRows:
         self._model.likelihood.check_targets(y)
         # Partitions of one process compute in turn, and share one network.
         if self._training is None:

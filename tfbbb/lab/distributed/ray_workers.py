@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.ray_connection import connect, losses
+from tfbbb.lab.distributed.rows import Source
 from tfbbb.lab.distributed.workers import LostWorker, MakeWorker
 
 
@@ -23,7 +24,7 @@ class RayWorkers:
         ConnectionError: No cluster answers.
     """
 
-    def __init__(self, make: MakeWorker, sources: Sequence[Any], address: str):
+    def __init__(self, make: MakeWorker, sources: Sequence[Source], address: str):
         (self._ray,) = import_extra("ray", "ray")
         self._started = connect(self._ray, address)
         self._losses = losses(self._ray)
@@ -45,7 +46,7 @@ class RayWorkers:
         call = getattr(self._actors[partition], method)
         self._waiting[call.remote(*arguments)] = partition, method
 
-    def share(self, value: Any) -> Any:
+    def share(self, value: object) -> object:
         return self._ray.put(value)
 
     def next(self) -> tuple[int, str, Any]:
@@ -62,7 +63,7 @@ class RayWorkers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         for actor in self._actors.values():
             self._ray.kill(actor)
         if self._started:

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from tfbbb.base.numbers import int32, positive_integer
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 
-Rows = tuple[Any, Any]
+Rows = tuple[Structure, ArrayLike]
 # The rows (x, y) of a partition, or a function that returns them.
 Source = Rows | Callable[[], Rows]
 
 
-def split_rows(x: Any, y: ArrayLike, partitions: int, seed: int = 0) -> list[Rows]:
+def split_rows(
+    x: Structure, y: ArrayLike, partitions: int, seed: int = 0
+) -> list[Rows]:
     """Splits rows at random into partitions of equal size, or one row more.
 
     Example:
@@ -72,7 +74,7 @@ def read_rows(source: Source, partition: int) -> Rows:
     return x, y
 
 
-def _arrays(x: Any, y: ArrayLike) -> Rows:
+def _arrays(x: Structure, y: ArrayLike) -> Rows:
     x, y = _map(np.asarray, x), np.asarray(y)
     lengths: list[int] = []
     _map(lambda leaf: lengths.append(leaf.shape[0] if leaf.ndim else 0), x)
@@ -84,7 +86,7 @@ def _arrays(x: Any, y: ArrayLike) -> Rows:
     return x, y
 
 
-def _map(function: Callable[[Any], Any], x: Any) -> Any:
+def _map(function: Callable[[ArrayLike], Any], x: Structure) -> Structure:
     if not isinstance(x, dict | list | tuple):
         return function(x)
     # A worker of one array need not wait for the import of Keras.

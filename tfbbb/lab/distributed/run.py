@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.lab.distributed.factor_server import FactorServer
+from tfbbb.lab.distributed.problems import Problem
 from tfbbb.lab.distributed.workers import LostWorker, Workers
 from tfbbb.lab.inference.natural_normal import NaturalNormal
 
@@ -64,7 +65,7 @@ class Run:
 
     def begin(
         self,
-        problem: Any,
+        problem: Problem,
         prior: NaturalNormal,
         step: float,
         start: NaturalNormal | None = None,

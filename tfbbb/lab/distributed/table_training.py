@@ -3,10 +3,10 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Json
 from tfbbb.lab.distributed import PartitionedVI
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.candidates import Candidate
@@ -32,7 +32,7 @@ def train_in_partitions(
     ray_address: str | None,
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
-) -> tuple[Candidate, dict[str, Any]]:
+) -> tuple[Candidate, dict[str, Json]]:
     """Trains the network of a plan by partitioned variational inference.
 
     The epochs of the plan are divided among the rounds of `PartitionedVI`. Nothing is

@@ -2,11 +2,12 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Protocol, Self
 
+from tfbbb.lab.distributed.rows import Source
+
 # Makes the worker of a partition, where the worker lives.
-MakeWorker = Callable[[int, Any], Any]
+MakeWorker = Callable[[int, Source], Any]
 
 
 class Workers(Protocol):
@@ -24,7 +25,7 @@ class Workers(Protocol):
     def submit(self, partition: int, method: str, *arguments: Any) -> None:
         """Calls a method of a worker, without waiting for the answer."""
 
-    def share(self, value: Any) -> Any:
+    def share(self, value: object) -> object:
         """Returns an argument for many calls, which is sent to each machine once."""
 
     def next(self) -> tuple[int, str, Any]:
@@ -35,7 +36,7 @@ class Workers(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         """Ends all workers."""
 
 
@@ -53,11 +54,11 @@ class InProcessWorkers:
 
     at_once = 1
 
-    def __init__(self, make: MakeWorker, sources: Sequence[Any]):
+    def __init__(self, make: MakeWorker, sources: Sequence[Source]):
         self._make = make
         self._sources = sources
-        self._workers: dict[int, Any] = {}
-        self._calls: deque[tuple[int, str, tuple[Any, ...]]] = deque()
+        self._workers: dict[int, object] = {}
+        self._calls: deque[tuple[int, str, tuple[object, ...]]] = deque()
 
     def start(self, partition: int) -> None:
         self._workers[partition] = self._make(partition, self._sources[partition])
@@ -65,7 +66,7 @@ class InProcessWorkers:
     def submit(self, partition: int, method: str, *arguments: Any) -> None:
         self._calls.append((partition, method, arguments))
 
-    def share(self, value: Any) -> Any:
+    def share(self, value: object) -> object:
         return value
 
     def next(self) -> tuple[int, str, Any]:
@@ -76,11 +77,6 @@ class InProcessWorkers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._workers.clear()
         self._calls.clear()

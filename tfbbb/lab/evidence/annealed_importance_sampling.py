@@ -5,11 +5,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import tensorflow as tf
-from keras import tree
 
 from tfbbb.base import noise
 from tfbbb.base.numbers import int32, positive_number
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.inference.batches import Batches
 from tfbbb.lab.evidence.estimate import EvidenceEstimate
 from tfbbb.lab.evidence.log_ratio import LogRatio
@@ -26,7 +25,7 @@ Spacing = Literal["adaptive", "linear"]
 
 def annealed_importance_sampling(
     model: BayesianModel,
-    x: Any,
+    x: Structure,
     y: ArrayLike = None,
     *,
     num_chains: int = 32,
@@ -108,7 +107,7 @@ def annealed_importance_sampling(
             f"`spacing` must be 'adaptive' or 'linear'. Received: spacing={spacing!r}"
         )
     ratio = LogRatio(model)
-    rows = _all_rows(Batches(x, y, sample_weight))
+    rows = Batches(x, y, sample_weight).together()
     transition = tf.function(_Transition(ratio, rows, leapfrog), autograph=False)
     source = tf.constant([0, int32("seed", seed)])
     # The transition at b = 1 would not change the estimate.
@@ -214,7 +213,11 @@ class _Transition:
         energy = self._energy(vectors, before, momenta, inverse)
 
         def leap(
-            index: Tensor, vectors: Tensor, momenta: Tensor, ratio: Any, gradient: Any
+            index: Tensor,
+            vectors: Tensor,
+            momenta: Tensor,
+            ratio: Any,
+            gradient: Tensor,
         ) -> tuple[Any, ...]:
             momenta += 0.5 * step * gradient
             vectors += step * momenta
@@ -254,10 +257,3 @@ class _Transition:
         squares = tf.square(tf.cast(vectors, tf.float64))
         squares += tf.square(tf.cast(momenta, tf.float64))
         return 0.5 * tf.reduce_sum(squares, axis=1) - inverse * ratio
-
-
-def _all_rows(batches: Batches) -> tuple[Any, Any, Any]:
-    """Returns inputs, targets and weights of all batches as tensors."""
-    inputs, targets, weights = zip(*batches, strict=True)
-    joined = tree.map_structure(lambda *parts: tf.concat(parts, axis=0), *inputs)
-    return joined, tf.concat(targets, axis=0), tf.concat(weights, axis=0)

@@ -1,14 +1,13 @@
 """The importance-weighted bound of the log evidence."""
 
 import math
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base import noise
 from tfbbb.base.numbers import int32
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.inference.batches import Batches
 from tfbbb.lab.evidence.estimate import EvidenceEstimate
 from tfbbb.lab.evidence.log_ratio import LogRatio
@@ -21,7 +20,7 @@ _MAX_FLOATS = 1 << 24
 
 def importance_weighted_bound(
     model: BayesianModel,
-    x: Any,
+    x: Structure,
     y: ArrayLike = None,
     *,
     importance_samples: int = 50,

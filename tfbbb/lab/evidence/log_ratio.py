@@ -1,13 +1,12 @@
 """log p(y, w) - log q(w) of weights drawn from a model's posterior."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base import noise
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.model.bayesian_model import BayesianModel
 
@@ -88,7 +87,7 @@ class LogRatio:
         return tf.cast(total, tf.float64)
 
     def log_likelihood(
-        self, values: Sequence[Tensor], x: Any, y: Tensor, weights: Tensor
+        self, values: Sequence[Tensor], x: Structure, y: Tensor, weights: Tensor
     ) -> tf.Tensor:
         """Returns the weighted log likelihood of some rows, [K], float64."""
         per_row = tf.cast(self.network.log_likelihood(values, x, y), tf.float64)

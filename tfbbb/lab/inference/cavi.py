@@ -1,22 +1,20 @@
 """Coordinate ascent variational inference for linear regression."""
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-import keras
 import numpy as np
 
 from tfbbb.base.numbers import positive_integer, positive_number
-from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Likelihood, Normal
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.inference.method import InferenceMethod
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
 from tfbbb.lab.inference.gamma import Gamma
+from tfbbb.lab.inference.linear_method import LinearMethod
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.model.bayesian_model import BayesianModel
 
 
-class CAVI(InferenceMethod):
+class CAVI(LinearMethod):
     """Coordinate ascent variational inference of a linear regression.
 
         q(w, gamma, lambda) = q(w) q(gamma) q(lambda)
@@ -33,6 +31,7 @@ class CAVI(InferenceMethod):
     lambda of kernel and bias are unknown where their prior is `GammaNormal`; with the
     prior `Normal` they are given.
 
+    The likelihood of the fitted model is `Normal` with the variance E[1 / gamma].
     `log_evidence` is the lower bound, in the units of the targets; the diagnostics have
     the bound after each iteration.
 
@@ -58,6 +57,10 @@ class CAVI(InferenceMethod):
             a share, that counts as converged.
     """
 
+    _name = "CAVI"
+    _likelihoods = (Normal,)
+    _takes_precisions = True
+
     def __init__(
         self,
         covariance: Literal["full", "factorised"] = "full",
@@ -72,47 +75,7 @@ class CAVI(InferenceMethod):
         self.max_iterations = positive_integer("max_iterations", max_iterations)
         self.tolerance = positive_number("tolerance", tolerance)
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        batch_size: int = 256,
-        verbose: int = 0,
-    ) -> BayesianModel:
-        """Returns a model with the posterior of its dense layer.
-
-        Its likelihood is `Normal` with the variance E[1 / gamma].
-
-        Args:
-            model: A model of one dense layer without activation and with one output,
-                with the likelihood `Normal` and the priors `Normal` or `GammaNormal`: a
-                `BayesianModel`, or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: Has no effect: there is no progress bar.
-
-        Raises:
-            ValueError: The model has another architecture, likelihood or prior.
-        """
-        problem = LinearModel(
-            model,
-            x,
-            y,
-            "CAVI",
-            self.covariance,
-            likelihood,
-            sample_weight,
-            batch_size,
-            (Normal,),
-            precisions=True,
-        )
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         q = conjugate_regression(problem, self.noise_shape, self.noise_rate)
         bounds, converged = coordinate_ascent(
             q, max_iterations=self.max_iterations, tolerance=self.tolerance

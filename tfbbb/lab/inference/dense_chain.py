@@ -1,8 +1,5 @@
 """The dense layers of a model in a row: what methods in closed form can serve."""
 
-from collections.abc import Iterable
-from typing import Any
-
 import keras
 import numpy as np
 
@@ -140,10 +137,8 @@ def set_normals(
         variance: Var in the same places.
     """
     rows = layer.kernel.shape[0]
-    parts: Iterable[tuple[Any, slice]] = [(layer.kernel, slice(0, rows))]
-    if layer.use_bias:
-        parts = [*parts, (layer.bias, slice(rows, None))]
-    for weight, place in parts:
+    places = slice(0, rows), slice(rows, None)
+    for weight, place in zip(layer.variational_weights, places, strict=False):
         shape = weight.shape
         weight.variables["mean"].assign(mean[place].reshape(shape))
         log_scale = 0.5 * np.log(variance[place])

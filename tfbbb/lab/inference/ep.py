@@ -1,25 +1,18 @@
 """Expectation propagation with a normal q."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import keras
 import numpy as np
 
-from tfbbb.base.numbers import (
-    is_finite_number,
-    positive_integer,
-    positive_number,
-)
+from tfbbb.base.numbers import choice, fraction, positive_integer, positive_number
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import (
     Bernoulli,
-    Likelihood,
     Normal,
 )
-from tfbbb.inference.method import InferenceMethod
 from tfbbb.lab.inference.damping import SMALLEST_STEP, has_stagnated
+from tfbbb.lab.inference.linear_method import LinearMethod
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.lab.inference.site_approximations import (
     FactorisedApproximation,
@@ -104,10 +97,7 @@ def expectation_propagation(
     Raises:
         ValueError: An argument is out of range, or the shapes do not fit.
     """
-    if not (is_finite_number(damping) and 0.0 <= damping < 1.0):
-        raise ValueError(
-            f"`damping` must be at least 0 and below 1. Received: damping={damping!r}"
-        )
+    fraction("damping", damping)
     positive_number("tolerance", tolerance)
     positive_integer("max_iterations", max_iterations)
     q = _approximation(sites, prior, covariance)
@@ -152,14 +142,9 @@ def _approximation(
             f"({size}, {size}) or variances of shape ({size},). "
             f"Received: shapes {mean.shape} and {spread.shape}"
         )
-    if covariance == "full":
+    if choice("covariance", covariance, ("full", "factorised")) == "full":
         full = spread if spread.ndim == 2 else np.diag(spread)
         return FullApproximation(mean, full, sites)
-    if covariance != "factorised":
-        raise ValueError(
-            "`covariance` must be 'full' or 'factorised'. "
-            f"Received: covariance={covariance!r}"
-        )
     if spread.ndim == 2:
         if np.any(spread != np.diag(np.diag(spread))):
             raise ValueError(
@@ -194,7 +179,7 @@ def _variances(covariance: np.ndarray) -> np.ndarray:
     return covariance if covariance.ndim == 1 else np.diag(covariance)
 
 
-class ExpectationPropagation(InferenceMethod):
+class ExpectationPropagation(LinearMethod):
     """Expectation propagation for linear and logistic regression (Minka 2001).
 
     A model of one dense layer, whose likelihood is `Bernoulli` or `Normal`, gets the
@@ -222,6 +207,9 @@ class ExpectationPropagation(InferenceMethod):
         tolerance: As for `expectation_propagation`.
     """
 
+    _name = "EP"
+    _likelihoods = (Bernoulli, Normal)
+
     def __init__(
         self,
         covariance: Literal["full", "factorised"] = "full",
@@ -236,44 +224,7 @@ class ExpectationPropagation(InferenceMethod):
         self.max_iterations = max_iterations
         self.tolerance = tolerance
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        batch_size: int = 256,
-        verbose: int = 0,
-    ) -> BayesianModel:
-        """Returns a model with the normal posterior of its dense layer.
-
-        Args:
-            model: A model of one dense layer without activation and with one output,
-                with the likelihood `Bernoulli` or `Normal` and the prior `Normal`: a
-                `BayesianModel`, or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: Has no effect: there is no progress bar.
-
-        Raises:
-            ValueError: The model has another architecture, likelihood or prior.
-        """
-        problem = LinearModel(
-            model,
-            x,
-            y,
-            "EP",
-            self.covariance,
-            likelihood,
-            sample_weight,
-            batch_size,
-            (Bernoulli, Normal),
-        )
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         sites: Sites
         if isinstance(problem.likelihood, Bernoulli):
             sites = LogisticSites(problem.design, problem.targets)

@@ -1,9 +1,11 @@
 """Gamma distributions of unknown precisions."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scipy import special
+
+from tfbbb.base.types import ArrayLike
 
 
 class Gamma(NamedTuple):
@@ -14,16 +16,16 @@ class Gamma(NamedTuple):
         rate: Rate.
     """
 
-    shape: Any
-    rate: Any
+    shape: ArrayLike
+    rate: ArrayLike
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> ArrayLike:
         """E[precision]."""
         return self.shape / self.rate
 
     @property
-    def mean_of_inverse(self) -> Any:
+    def mean_of_inverse(self) -> ArrayLike:
         """E[1 / precision], for a shape above 1."""
         return self.rate / (self.shape - 1.0)
 

@@ -1,17 +1,15 @@
 """Logistic regression with a local variational bound."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import keras
 import numpy as np
 from scipy import special
 
 from tfbbb.base.numbers import positive_integer, positive_number
 from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import Bernoulli, Likelihood
-from tfbbb.inference.method import InferenceMethod
+from tfbbb.bayes.likelihoods import Bernoulli
+from tfbbb.lab.inference.linear_method import LinearMethod
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.model.bayesian_model import BayesianModel
 
@@ -143,7 +141,7 @@ def local_bound(
         xi = np.sqrt(spread + (x @ mean) ** 2)
 
 
-class JaakkolaJordan(InferenceMethod):
+class JaakkolaJordan(LinearMethod):
     """The local variational bound of logistic regression (Jaakkola and Jordan 2000).
 
     A model of one dense layer and the likelihood `Bernoulli` gets the normal posterior
@@ -168,6 +166,9 @@ class JaakkolaJordan(InferenceMethod):
         tolerance: Growth of the bound in nats that counts as converged.
     """
 
+    _name = "JaakkolaJordan"
+    _likelihoods = (Bernoulli,)
+
     def __init__(
         self,
         covariance: Literal["full", "factorised"] = "full",
@@ -178,44 +179,7 @@ class JaakkolaJordan(InferenceMethod):
         self.max_iterations = positive_integer("max_iterations", max_iterations)
         self.tolerance = positive_number("tolerance", tolerance)
 
-    def fit(
-        self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike = None,
-        *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        batch_size: int = 256,
-        verbose: int = 0,
-    ) -> BayesianModel:
-        """Returns a model with the normal posterior of its dense layer.
-
-        Args:
-            model: A model of one dense layer without activation and with one output,
-                with the likelihood `Bernoulli` and the prior `Normal`: a
-                `BayesianModel`, or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Classes; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: Has no effect: there is no progress bar.
-
-        Raises:
-            ValueError: The model has another architecture, likelihood or prior.
-        """
-        problem = LinearModel(
-            model,
-            x,
-            y,
-            "JaakkolaJordan",
-            self.covariance,
-            likelihood,
-            sample_weight,
-            batch_size,
-            (Bernoulli,),
-        )
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         variances = problem.prior_variances
         found = local_bound(
             problem.design,

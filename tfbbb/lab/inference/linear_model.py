@@ -1,12 +1,10 @@
 """A model of one dense layer as a linear model: design, targets and priors."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import keras
 import numpy as np
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.numbers import choice
 from tfbbb.bayes.likelihoods import Likelihood, Normal
 from tfbbb.bayes.posteriors import (
     FullCovarianceNormal,
@@ -18,20 +16,14 @@ from tfbbb.bayes.priors import GammaNormal
 from tfbbb.bayes.priors import Normal as NormalPrior
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
-from tfbbb.inference.method import as_bayesian_model
+from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
+from tfbbb.inference.scale_tril import set_scale_tril
 from tfbbb.lab.inference.dense_chain import DenseChain, set_normals
-from tfbbb.lab.inference.normal_noise import (
-    check_normal,
-    noise_of,
-    set_noise,
-)
 from tfbbb.layers import DenseVariational
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.model.training_rows import TrainingRows
-
-_COVARIANCES = ("full", "factorised")
 
 
 class PriorOfColumns(NamedTuple):
@@ -52,14 +44,10 @@ class LinearModel:
     """`f = design @ w` with one output, of the rows and the dense layer of a model.
 
     Args:
-        model: A `BayesianModel`, or a Keras model with `likelihood=`.
-        x: Inputs, or a dataset.
-        y: Targets in raw units; None with a dataset.
+        model: The model.
+        batches: The rows, each with the weight 1.
         method: Name of the method, for error messages.
         covariance: `"full"` or `"factorised"`: the posterior that the method finds.
-        likelihood: Likelihood of a Keras model.
-        sample_weight: None, or 1 for each row.
-        batch_size: Rows at a time in which the inputs are read.
         likelihoods: The likelihoods that the method can take.
         precisions: Whether the method takes gamma priors of the weights' precision.
 
@@ -81,21 +69,15 @@ class LinearModel:
 
     def __init__(
         self,
-        model: keras.Model,
-        x: Any,
-        y: ArrayLike,
+        model: BayesianModel,
+        batches: Batches,
         method: str,
         covariance: str,
-        likelihood: str | Mapping[str, Any] | Likelihood | None,
-        sample_weight: ArrayLike,
-        batch_size: int,
         likelihoods: tuple[type[Likelihood], ...],
         precisions: bool = False,
     ):
-        model = as_bayesian_model(model, likelihood)
         chain = DenseChain(model, method)
         _check(method, covariance, model.likelihood, chain.layers[0], likelihoods)
-        batches = Batches(x, y, sample_weight, batch_size)
         features, targets = chain.rows(batches)
         self.factorised = covariance == "factorised"
         self._model = with_posterior(model, self._posterior(features.shape[1], chain))
@@ -167,7 +149,11 @@ class LinearModel:
         if self.factorised:
             set_normals(layer, mean[:, None], covariance[:, None])
         else:
-            _set_full(layer.variational_weights, mean, covariance)
+            weights = layer.variational_weights
+            for weight, prior in zip(weights, self.priors, strict=True):
+                own = mean[prior.place].reshape(weight.shape)
+                weight.variables["mean"].assign(own)
+            set_scale_tril(weights, np.linalg.cholesky(covariance))
         self._model.inference = inference
         return self._model
 
@@ -179,11 +165,7 @@ def _check(
     layer: DenseVariational,
     likelihoods: tuple[type[Likelihood], ...],
 ) -> None:
-    if covariance not in _COVARIANCES:
-        raise ValueError(
-            "`covariance` must be 'full' or 'factorised'. "
-            f"Received: covariance={covariance!r}"
-        )
+    choice("covariance", covariance, ("full", "factorised"))
     if not isinstance(likelihood, likelihoods):
         names = " or ".join(f"`{cls.__name__}`" for cls in likelihoods)
         raise ValueError(
@@ -213,28 +195,3 @@ def _prior(
         f"{method} takes the prior {kinds} of `tfbbb.priors`. "
         f"Received: prior={prior!r} of the {weight.name}"
     )
-
-
-def _set_full(
-    weights: Sequence[VariationalWeight], mean: np.ndarray, covariance: np.ndarray
-) -> None:
-    """Sets the variables of a normal over a kernel, or over a kernel and a bias."""
-    import tensorflow_probability as tfp
-
-    factor = np.linalg.cholesky(covariance)
-    first = 0
-    for weight in weights:
-        place = slice(first, first + weight.size)
-        variables = weight.variables
-        variables["mean"].assign(mean[place].reshape(weight.shape))
-        if isinstance(weight.posterior, JointNormal):
-            variables["factor"].assign(factor[place])
-            variables["first"].assign(float(first))
-        else:
-            scales = np.diag(factor)
-            variables["log_scale"].assign(np.log(scales))
-            if len(scales) > 1:
-                lower = np.tril((factor / scales[:, None])[1:, :-1])
-                correlations = tfp.math.fill_triangular_inverse(lower)
-                variables["correlations"].assign(correlations)
-        first += weight.size

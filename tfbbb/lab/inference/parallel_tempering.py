@@ -1,12 +1,12 @@
 """Parallel tempering."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_integer, positive_number
+from tfbbb.base.types import KernelResults, LogDensity, Tensor, TransitionKernel
 from tfbbb.inference.hamiltonian import ALWAYS, DIVERGED, HamiltonianMethod
 from tfbbb.inference.hmc import with_random_length
 from tfbbb.inference.log_posterior import LogPosterior
@@ -38,8 +38,8 @@ class ParallelTempering(HamiltonianMethod):
     >>> len(tempering.fit(model, x, 3.0 * x, verbose=0).members)
     8
 
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the other arguments and the
-    diagnostics; here the mean acceptance is that of the replica with beta = 1.
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics; here the
+    mean acceptance is that of the replica with beta = 1.
 
     Args:
         num_replicas: Number R of temperatures, at least 2.
@@ -70,10 +70,10 @@ class ParallelTempering(HamiltonianMethod):
     def _betas(self) -> np.ndarray:
         return np.geomspace(1.0, self.smallest_beta, self.num_replicas)
 
-    def adapted(self, target: LogPosterior, scale: tf.Tensor) -> Any:
+    def adapted(self, target: LogPosterior, scale: tf.Tensor) -> TransitionKernel:
         import tensorflow_probability as tfp
 
-        def density(part: Any) -> Any:
+        def density(part: LogDensity) -> LogDensity:
             """Returns a log density of states / scale, [replicas, chains, D]."""
 
             def log_density(z: tf.Tensor) -> tf.Tensor:
@@ -84,7 +84,7 @@ class ParallelTempering(HamiltonianMethod):
 
         start = 0.1 / np.sqrt(self._betas)[:, np.newaxis, np.newaxis]
 
-        def moves(log_density: Any) -> Any:
+        def moves(log_density: LogDensity) -> TransitionKernel:
             return tfp.mcmc.HamiltonianMonteCarlo(
                 log_density,
                 step_size=tf.constant(start, tf.float32),
@@ -112,7 +112,7 @@ class ParallelTempering(HamiltonianMethod):
             ),
         )
 
-    def vary(self, results: Any, seed: tf.Tensor) -> Any:
+    def vary(self, results: KernelResults, seed: tf.Tensor) -> KernelResults:
         exchange = results.inner_results
         inner = with_random_length(
             exchange.post_swap_replica_results, self.num_leapfrog_steps, seed
@@ -120,7 +120,7 @@ class ParallelTempering(HamiltonianMethod):
         exchange = exchange._replace(post_swap_replica_results=inner)
         return results._replace(inner_results=exchange)
 
-    def trace(self, results: Any) -> dict[str, tf.Tensor]:
+    def trace(self, results: KernelResults) -> dict[str, tf.Tensor]:
         moved = results.pre_swap_replica_results
         log_acceptance = moved.log_accept_ratio[0]
         gradients = moved.accepted_results.num_leapfrog_steps * self.num_replicas
@@ -131,7 +131,7 @@ class ParallelTempering(HamiltonianMethod):
         }
 
 
-def _with_step_size(results: Any, step_size: Any) -> Any:
+def _with_step_size(results: KernelResults, step_size: Tensor) -> KernelResults:
     inner = results.post_swap_replica_results
     accepted = inner.accepted_results._replace(step_size=step_size)
     return results._replace(

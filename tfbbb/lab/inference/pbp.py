@@ -2,9 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import keras
 import numpy as np
@@ -15,24 +14,22 @@ from tfbbb.base.numbers import (
     positive_integer,
     positive_number,
 )
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Options, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.priors import GammaNormal
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
+from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
 from tfbbb.lab.inference.dense_chain import DenseChain, set_normals
 from tfbbb.lab.inference.gamma import Gamma
-from tfbbb.lab.inference.normal_noise import (
-    check_normal,
-    noise_of,
-    set_noise,
-)
 from tfbbb.layers import DenseVariational
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
 from tfbbb.model.training_rows import TrainingRows
 from tfbbb.prediction.moments.rectified import rectified
 
+# Tensors in the nested structure of a loop.
+Tensors = Sequence[tf.Tensor]
 # A compiled loop takes at most this many rows, so that it serves tables of any length.
 _BLOCK = 512
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -142,10 +139,10 @@ class PBP(InferenceMethod):
     def fit(
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 256,
         verbose: int = 1,
@@ -314,7 +311,7 @@ def filter_rows(
     y: tf.Tensor,
     count: tf.Tensor,
     learns_noise: bool,
-) -> tuple[Any, ...]:
+) -> tuple[Tensors, ...]:
     """Includes the first `count` rows in q, one after the other.
 
     Returns:
@@ -322,8 +319,12 @@ def filter_rows(
     """
 
     def include(
-        index: tf.Tensor, means: Any, variances: Any, noise: Any, total: tf.Tensor
-    ) -> tuple[Any, ...]:
+        index: tf.Tensor,
+        means: Tensors,
+        variances: Tensors,
+        noise: Tensors,
+        total: tf.Tensor,
+    ) -> tuple[Tensors, ...]:
         noise = Gamma(*noise)
         target = y[index]
         with tf.GradientTape() as tape:
@@ -367,7 +368,7 @@ def refine_prior(
         New precision, weights and factors.
     """
 
-    def refine(before: Any, given: Any) -> Any:
+    def refine(before: Tensors, given: Tensors) -> Tensors:
         precision = Gamma(*before[0])
         (mean, variance), factor = tf.unstack(given[0]), given[1]
         # The cavity: q without this factor.
@@ -488,7 +489,7 @@ def _float64(value: float) -> tf.Tensor:
     return tf.constant(value, tf.float64)
 
 
-def _as_json(name: str, precision: Gamma | None) -> dict[str, Any]:
+def _as_json(name: str, precision: Gamma | None) -> Options:
     if precision is None:
         return {}
     return {

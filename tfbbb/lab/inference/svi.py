@@ -1,7 +1,6 @@
 """Stochastic variational inference for linear regression."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
@@ -11,16 +10,16 @@ from tfbbb.base.numbers import (
     positive_integer,
     positive_number,
 )
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Likelihood, Normal
-from tfbbb.inference.method import InferenceMethod
 from tfbbb.lab.inference.cavi import conjugate_model, conjugate_regression
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
+from tfbbb.lab.inference.linear_method import LinearMethod
 from tfbbb.lab.inference.linear_model import LinearModel
 from tfbbb.model.bayesian_model import BayesianModel
 
 
-class SVI(InferenceMethod):
+class SVI(LinearMethod):
     """Stochastic variational inference of a linear regression (Hoffman et al. 2013).
 
     The same q, priors and optimum as `CAVI`. In step t a minibatch stands for all rows,
@@ -58,6 +57,10 @@ class SVI(InferenceMethod):
         ValueError: An argument is out of range.
     """
 
+    _name = "SVI"
+    _likelihoods = (Normal,)
+    _takes_precisions = True
+
     def __init__(
         self,
         covariance: Literal["full", "factorised"] = "full",
@@ -83,41 +86,23 @@ class SVI(InferenceMethod):
         self.noise_rate = positive_number("noise_rate", noise_rate)
         self.seed = int32("seed", seed, least=0)
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         model: keras.Model,
-        x: Any,
+        x: Structure,
         y: ArrayLike = None,
         *,
-        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int = 1,
     ) -> BayesianModel:
-        """Returns a model with the posterior of its dense layer.
-
-        Args:
-            model: As for `CAVI`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            verbose: 1 for a progress bar, 0 for none.
-
-        Raises:
-            ValueError: As for `CAVI`.
-        """
-        problem = LinearModel(
-            model,
-            x,
-            y,
-            "SVI",
-            self.covariance,
-            likelihood,
-            sample_weight,
-            self.batch_size,
-            (Normal,),
-            precisions=True,
+        """As for `CAVI`, with a progress bar."""
+        options = {"sample_weight": sample_weight, "batch_size": self.batch_size}
+        return super().fit(
+            model, x, y, likelihood=likelihood, verbose=verbose, **options
         )
+
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         q = conjugate_regression(problem, self.noise_shape, self.noise_rate)
         bounds = self._ascend(q, len(problem.targets), verbose)
         return conjugate_model(problem, q, self, bounds)

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 from keras import tree
@@ -136,7 +135,7 @@ def _right_weight(model: keras.Model, rows: float, batches: float) -> RightWeigh
     return RightWeight(weight / averaged, True, says)
 
 
-def _function(loss: Any) -> Any:
+def _function(loss: object) -> object:
     if isinstance(loss, str):
         loss = keras.losses.get(loss)
     return getattr(loss, "fn", loss)
@@ -152,7 +151,7 @@ def _output_shape(model: keras.Model) -> tuple[int | None, ...] | None:
 
 
 def _averaged(
-    loss: Any, function: Any, shape: tuple[int | None, ...] | None, summed: bool
+    loss: object, function: object, shape: tuple[int | None, ...] | None, summed: bool
 ) -> int | None:
     """Returns how many outputs of a row the loss averages over; None if unknown."""
     if isinstance(loss, NegativeLogLikelihood):

@@ -2,12 +2,12 @@
 
 import os
 import warnings
-from typing import Any
 
 import keras
 import numpy as np
 
 from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import Logs
 from tfbbb.layers.named_layers import named_layers
 from tfbbb.model.callbacks.event_file import EventFile
 from tfbbb.model.callbacks.layer_posterior import LayerPosterior, layer_posterior
@@ -123,25 +123,25 @@ class PosteriorMonitor(keras.callbacks.Callback):
         self._iterations = 0
         self._rows: float | None = None
 
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         if self.log_dir is not None:
             self._events = EventFile(self.log_dir)
         self._unchecked = self.check_objective
 
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+    def on_train_end(self, logs: Logs = None) -> None:
         if self._events is not None:
             self._events.close()
             self._events = None
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         self._iterations = int(self.model.optimizer.iterations.numpy())
         self._rows = None
 
-    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         # Validation resets the metrics and counts its own rows.
         self._rows = _rows_seen(self.model)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if self._unchecked:
             self._check_objective()
         if (epoch + 1) % self.every:
@@ -160,7 +160,7 @@ class PosteriorMonitor(keras.callbacks.Callback):
                 warnings.warn(mismatch, stacklevel=2)
 
     def _report(
-        self, name: str, posterior: LayerPosterior, epoch: int, logs: dict[str, Any]
+        self, name: str, posterior: LayerPosterior, epoch: int, logs: dict[str, float]
     ) -> None:
         figures = {
             f"kl/{name}": posterior.kl,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import numpy as np
@@ -15,6 +15,7 @@ from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.compression import ranking as rankings
+from tfbbb.model.compression.ranking import Ranking
 from tfbbb.model.compression.removal import (
     check_removable,
     is_removed,
@@ -29,7 +30,7 @@ def prune(
     share: float | None = None,
     *,
     threshold: float | None = None,
-    ranking: Any = "signal_to_noise",
+    ranking: str | Ranking = "signal_to_noise",
     scope: Scope = "global",
 ) -> keras.Model:
     """Returns a copy of a model without its least important weights.

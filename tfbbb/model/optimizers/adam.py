@@ -1,11 +1,10 @@
 """Adam by TensorFlow's fused kernel."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from tfbbb.base.private_apis import adam_moments
+from tfbbb.base.types import LearningRate, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.optimizers")
@@ -30,7 +29,7 @@ class Adam(keras.optimizers.Adam):
     """
 
     def update_step(
-        self, gradient: Any, variable: keras.Variable, learning_rate: Any
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: LearningRate
     ) -> None:
         if self.amsgrad or tf.distribute.has_strategy():
             super().update_step(gradient, variable, learning_rate)
@@ -53,7 +52,7 @@ class Adam(keras.optimizers.Adam):
         )
 
 
-def _resource(variable: keras.Variable) -> Any:
+def _resource(variable: keras.Variable) -> Tensor:
     if isinstance(variable, keras.Variable):
         variable = variable.value
     return variable.handle

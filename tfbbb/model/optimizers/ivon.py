@@ -6,8 +6,9 @@ import keras
 import tensorflow as tf
 
 from tfbbb.base.noise import fold, normal
-from tfbbb.base.numbers import int32, positive_number
+from tfbbb.base.numbers import fraction, int32, positive_number
 from tfbbb.base.private_apis import index_in_optimizer
+from tfbbb.base.types import Config, LearningRate, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.optimizers")
@@ -71,7 +72,7 @@ class IVON(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.1,
+        learning_rate: LearningRate = 0.1,
         num_rows: float = 1.0,
         prior_precision: float = 0.0,
         initial_hessian: float = 1.0,
@@ -89,11 +90,7 @@ class IVON(keras.optimizers.Optimizer):
         self.prior_precision = float(prior_precision)
         self.initial_hessian = positive_number("initial_hessian", initial_hessian)
         for label, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(
-                    f"`{label}` must be at least 0 and below 1. "
-                    f"Received: {label}={beta!r}"
-                )
+            fraction(label, beta)
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         if clip_radius is not None:
@@ -118,7 +115,7 @@ class IVON(keras.optimizers.Optimizer):
         )
 
     def update_step(
-        self, gradient: Any, variable: keras.Variable, learning_rate: Any
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: LearningRate
     ) -> None:
         index = index_in_optimizer(self, variable)
         dtype = variable.dtype
@@ -165,7 +162,7 @@ class IVON(keras.optimizers.Optimizer):
             variable.assign_sub(noise)
             noise.assign(tf.zeros_like(noise))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "num_rows": self.num_rows,

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.base.call_context import current_call
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.private_apis import mask_of
 from tfbbb.base.types import (
     ArrayLike,
@@ -32,6 +33,10 @@ class PredictiveMetric(keras.metrics.Metric):
 
     To write a metric, set `scored` and override `accumulate`.
 
+    Args:
+        name: Name of the metric.
+        dtype: Dtype of its sums.
+
     Attributes:
         scored: The predictions for which the metric is defined: `"numbers"`,
             `"classes"`, `"ordered"` (predictions with quantiles), or `"any"`.
@@ -41,6 +46,10 @@ class PredictiveMetric(keras.metrics.Metric):
 
     scored: Scored = "any"
     default_name: str | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        document_inherited_arguments(cls)
 
     def __init__(self, name: str | None = None, dtype: DType = None):
         super().__init__(name=name or self.default_name, dtype=dtype)

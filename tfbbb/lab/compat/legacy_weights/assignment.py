@@ -1,7 +1,5 @@
 """Assigns legacy weights to variables."""
 
-from typing import Any
-
 import keras
 import numpy as np
 
@@ -16,7 +14,9 @@ Assignment = tuple[keras.Variable, np.ndarray]
 _RESOLUTION = np.finfo(np.float32).eps
 
 
-def assignments(source: list[LayerWeights], layers: list[Any]) -> list[Assignment]:
+def assignments(
+    source: list[LayerWeights], layers: list[keras.Layer]
+) -> list[Assignment]:
     """Returns all variables of the layers with their values, or raises an error."""
     found: list[Assignment] = []
     for legacy, layer in _pairs(source, layers):
@@ -32,8 +32,8 @@ def assignments(source: list[LayerWeights], layers: list[Any]) -> list[Assignmen
 
 
 def _pairs(
-    source: list[LayerWeights], layers: list[Any]
-) -> list[tuple[LayerWeights, Any]]:
+    source: list[LayerWeights], layers: list[keras.Layer]
+) -> list[tuple[LayerWeights, keras.Layer]]:
     names = [legacy.name for legacy in source]
     if len(source) != len(layers):
         raise ValueError(

@@ -1,10 +1,17 @@
 """The layers of a model that hold weights, and their weights."""
 
 import dataclasses
-from typing import Any
+from typing import Protocol
 
 import keras
 import numpy as np
+
+
+class LegacyModel(Protocol):
+    """A model of legacy Keras."""
+
+    layers: list[keras.Layer]
+    weights: list[keras.Variable]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +28,7 @@ class LayerWeights:
     weights: list[tuple[str | None, np.ndarray]]
 
 
-def leaf_layers(model: Any) -> list[Any]:
+def leaf_layers(model: keras.Model | LegacyModel) -> list[keras.Layer]:
     """Returns the layers of a model, and of the models in it, that hold weights."""
     leaves = []
     for layer in model.layers:
@@ -32,7 +39,7 @@ def leaf_layers(model: Any) -> list[Any]:
     return leaves
 
 
-def ordered_weights(layer: keras.Layer) -> list[Any]:
+def ordered_weights(layer: keras.Layer) -> list[keras.Variable]:
     """Returns the weights of a layer in the order of legacy files."""
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 

@@ -2,21 +2,23 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import h5py  # type: ignore[import-untyped]
+import keras
 import numpy as np
 
 from tfbbb.lab.compat.legacy_weights.layer_weights import (
     LayerWeights,
+    LegacyModel,
     is_variational,
     leaf_layers,
     ordered_weights,
 )
 
 
-def read_source(source: Any, model: Any) -> list[LayerWeights]:
+def read_source(source: Path | LegacyModel, model: keras.Model) -> list[LayerWeights]:
     """Returns the weights of a legacy model or file, layer by layer.
 
     Args:
@@ -45,7 +47,7 @@ def read_source(source: Any, model: Any) -> list[LayerWeights]:
     )
 
 
-def _read_model(model: Any) -> list[LayerWeights]:
+def _read_model(model: LegacyModel) -> list[LayerWeights]:
     if not hasattr(model, "layers") or not hasattr(model, "weights"):
         raise ValueError(
             "The source must be a model of legacy Keras or the path of an HDF5 file "
@@ -60,7 +62,7 @@ def _read_model(model: Any) -> list[LayerWeights]:
     ]
 
 
-def _read_named_groups(root: Any) -> list[LayerWeights]:
+def _read_named_groups(root: h5py.Group) -> list[LayerWeights]:
     """Reads the layout of `save_weights("weights.h5")` and `save("model.h5")`."""
     layers: dict[str, list[tuple[str | None, np.ndarray]]] = {}
     for layer_name in _texts(root.attrs["layer_names"]):
@@ -73,7 +75,9 @@ def _read_named_groups(root: Any) -> list[LayerWeights]:
     return [LayerWeights(name, weights) for name, weights in layers.items()]
 
 
-def _read_structure(group: Any, model: Any, path: Path) -> list[LayerWeights]:
+def _read_structure(
+    group: h5py.Group, model: keras.Model, path: Path
+) -> list[LayerWeights]:
     """Reads the layout of `save_weights("model.weights.h5")`, which names classes."""
     found = []
     counts: Counter[str] = Counter()
@@ -104,7 +108,7 @@ def _read_structure(group: Any, model: Any, path: Path) -> list[LayerWeights]:
     return found
 
 
-def _datasets(group: Any) -> list[np.ndarray]:
+def _datasets(group: h5py.Group) -> list[np.ndarray]:
     """Returns the values in a group: of a layer first, then of the layers in it."""
     own = group.get("vars", {})
     values = [np.array(own[key]) for key in sorted(own, key=int)]
@@ -113,7 +117,7 @@ def _datasets(group: Any) -> list[np.ndarray]:
     return values
 
 
-def _texts(names: Any) -> list[str]:
+def _texts(names: Iterable[str | bytes]) -> list[str]:
     return [n.decode() if isinstance(n, bytes) else str(n) for n in names]
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 import keras
@@ -93,7 +93,7 @@ def warn_of_others(layer: keras.Layer, read: Iterable[tf.Variable]) -> None:
         )
 
 
-def load_without_adopted(layer: keras.Layer, store: Any) -> bool:
+def load_without_adopted(layer: keras.Layer, store: MutableMapping[str, Any]) -> bool:
     """Loads a file that was saved before the layer adopted variables.
 
     Returns:
@@ -134,7 +134,7 @@ def variables_of(value: Any) -> list[tf.Variable]:
     The variables of Keras layers are left out: their layers train and save them.
     """
     found: dict[int, tf.Variable] = {}
-    searched: dict[int, Any] = {}
+    searched: dict[int, object] = {}
 
     def search(value: Any) -> None:
         if isinstance(value, tf.Variable):

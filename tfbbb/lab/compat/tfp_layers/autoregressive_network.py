@@ -9,11 +9,14 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.base.numbers import choice
 from tfbbb.base.types import (
     Activation,
     ArrayLike,
+    Config,
     Constraint,
     Initializer,
+    Options,
     Regularizer,
     Shape,
     Tensor,
@@ -24,6 +27,7 @@ from tfbbb.lab.compat.tfp_layers.function_config import (
     activity_regularizer_config,
     read_values,
     to_config,
+    variable_options,
 )
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -81,10 +85,10 @@ class AutoregressiveNetwork(keras.Layer):
         event_shape: Shape = None,
         conditional: bool = False,
         conditional_event_shape: Shape = None,
-        conditional_input_layers: Any = "all_layers",
-        hidden_units: Any = None,
-        input_order: Any = "left-to-right",
-        hidden_degrees: Any = "equal",
+        conditional_input_layers: str = "all_layers",
+        hidden_units: Sequence[int] | None = None,
+        input_order: str | Sequence[int] = "left-to-right",
+        hidden_degrees: str | Sequence[Sequence[int]] = "equal",
         activation: Activation = None,
         use_bias: bool = True,
         kernel_initializer: Initializer = "glorot_uniform",
@@ -97,11 +101,11 @@ class AutoregressiveNetwork(keras.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        _check("conditional_input_layers", conditional_input_layers, _CONDITIONED)
+        choice("conditional_input_layers", conditional_input_layers, _CONDITIONED)
         if isinstance(hidden_degrees, str):
-            _check("hidden_degrees", hidden_degrees, _DEGREES)
+            choice("hidden_degrees", hidden_degrees, _DEGREES)
         if isinstance(input_order, str):
-            _check("input_order", input_order, _ORDERS)
+            choice("input_order", input_order, _ORDERS)
         if conditional and None in (event_shape, conditional_event_shape):
             raise ValueError(
                 "A conditional network needs `event_shape` and "
@@ -125,16 +129,12 @@ class AutoregressiveNetwork(keras.Layer):
         self._activation = keras.activations.get(activation)
         self._use_bias = use_bias
         self._validate_args = validate_args
-        self._kernel = {
-            "initializer": keras.initializers.get(kernel_initializer),
-            "regularizer": keras.regularizers.get(kernel_regularizer),
-            "constraint": keras.constraints.get(kernel_constraint),
-        }
-        self._bias = {
-            "initializer": keras.initializers.get(bias_initializer),
-            "regularizer": keras.regularizers.get(bias_regularizer),
-            "constraint": keras.constraints.get(bias_constraint),
-        }
+        self._kernel = variable_options(
+            kernel_initializer, kernel_regularizer, kernel_constraint
+        )
+        self._bias = variable_options(
+            bias_initializer, bias_regularizer, bias_constraint
+        )
 
     @property
     def params(self) -> int:
@@ -175,7 +175,7 @@ class AutoregressiveNetwork(keras.Layer):
                 )
         self.built = True
 
-    def call(self, x: ArrayLike, conditional_input: Any = None) -> Tensor:
+    def call(self, x: ArrayLike, conditional_input: ArrayLike = None) -> Tensor:
         if self._conditional and conditional_input is None:
             raise ValueError(
                 "A conditional network is called with an argument "
@@ -198,10 +198,10 @@ class AutoregressiveNetwork(keras.Layer):
         outputs.set_shape([*x.shape[:-1], self._event_size, self._params])
         return outputs
 
-    def compute_output_shape(self, input_shape: Shape, **_: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: Shape, **_: Any) -> Shape:
         return (*input_shape, self._params)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         order = self._input_order
         return {
             **super().get_config(),
@@ -224,10 +224,10 @@ class AutoregressiveNetwork(keras.Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "AutoregressiveNetwork":
+    def from_config(cls, config: Config) -> "AutoregressiveNetwork":
         return cls(**read_values(config))
 
-    def _add(self, name: str, shape: Shape, options: dict[str, Any]) -> keras.Variable:
+    def _add(self, name: str, shape: Shape, options: Options) -> keras.Variable:
         variable = self.add_weight(name=name, shape=shape, **options)
         track_in_checkpoints(self, variable)
         return variable
@@ -272,18 +272,11 @@ class AutoregressiveNetwork(keras.Layer):
         return degrees[1:]
 
 
-def _apply(x: ArrayLike, kernel: Tensor) -> Any:
+def _apply(x: ArrayLike, kernel: Tensor) -> Tensor:
     return tf.tensordot(x, tf.convert_to_tensor(kernel), axes=1)
 
 
-def _check(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(
-            f"`{name}` must be one of {list(choices)}. Received: {name}={value!r}"
-        )
-
-
-def _size(name: str, shape: Any) -> int | None:
+def _size(name: str, shape: ArrayLike) -> int | None:
     if shape is None:
         return None
     sizes = np.reshape(shape, -1).tolist()

@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import Distribution, Shape
+from tfbbb.base.types import Config, Distribution, Shape
 from tfbbb.lab.compat.tfp_layers.adopted_variable import adopt
 from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
@@ -54,7 +54,7 @@ class AutoregressiveTransform(DistributionLambda):
         # Keras may pass a shape to build the layer; then there is no distribution.
         return keras.KerasTensor(distribution.shape, distribution.dtype)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super(DistributionLambda, self).get_config()
         return {
             **config,

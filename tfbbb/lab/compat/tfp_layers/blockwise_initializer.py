@@ -1,13 +1,12 @@
 """Initial values in blocks along the last axis."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from tfbbb.base.types import DType
+from tfbbb.base.types import Config, DType, Initializer, Tensor
 from tfbbb.lab.compat.tfp_layers.function_config import read_values, to_config
 
 
@@ -33,7 +32,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
 
     def __init__(
         self,
-        initializers: Sequence[Any],
+        initializers: Sequence[Initializer],
         sizes: Sequence[int],
         validate_args: bool = False,
     ):
@@ -42,7 +41,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
         self._validate_args = validate_args
 
     @property
-    def initializers(self) -> Sequence[Any]:
+    def initializers(self) -> Sequence[Initializer]:
         return self._initializers
 
     @property
@@ -53,7 +52,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
     def validate_args(self) -> bool:
         return self._validate_args
 
-    def __call__(self, shape: tuple[int, ...], dtype: DType = None) -> Any:
+    def __call__(self, shape: tuple[int, ...], dtype: DType = None) -> Tensor:
         shape = tuple(int(n) for n in shape)
         sizes = [int(n) for n in np.asarray(self.sizes)]
         if not shape or shape[-1] != sum(sizes):
@@ -69,7 +68,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
             axis=-1,
         )
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             "initializers": [
                 to_config(keras.initializers.get(init)) for init in self.initializers
@@ -79,7 +78,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "BlockwiseInitializer":
+    def from_config(cls, config: Config) -> "BlockwiseInitializer":
         given = dict(enumerate(config["initializers"]))
         initializers = [
             keras.initializers.get(init) for init in read_values(given).values()

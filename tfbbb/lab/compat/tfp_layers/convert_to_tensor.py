@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow_probability as tfp
 
+from tfbbb.base.types import Json, TensorFunction
 from tfbbb.lab.compat.tfp_layers.function_config import from_config, to_config
 
 tfd = tfp.distributions
@@ -14,7 +15,7 @@ _BY_NAME = {
 }
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: Any) -> TensorFunction | None:
     """Returns the function for a name, a configuration, a property or a function."""
     if identifier is None:
         return None
@@ -38,7 +39,7 @@ def get(identifier: Any) -> Any:
     return identifier
 
 
-def serialize(function: Any) -> Any:
+def serialize(function: TensorFunction | None) -> Json:
     """Returns the name of a statistic, or the configuration of another function."""
     for name, statistic in _BY_NAME.items():
         if function is statistic:

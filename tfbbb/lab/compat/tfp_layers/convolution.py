@@ -1,47 +1,51 @@
 """Convolutions with posteriors of kernel and bias, in one, two and three dimensions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import (
-    Activation,
-    ArrayLike,
-    Regularizer,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.numbers import choice
+from tfbbb.base.types import Activation, ArrayLike, Config, Regularizer, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers import weight_posterior as base
-from tfbbb.lab.compat.tfp_layers.signature import show_signature
 from tfbbb.lab.compat.tfp_layers.weight_estimators import Flipout, Reparameterization
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
 
 class _Convolution(base.WeightPosterior):
-    """A convolution over `rank` axes, a class attribute of the layers below."""
+    """A convolution over `rank` axes, a class attribute of the layers below.
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Size of the kernel: an integer, or one per axis of space.
+        strides: Steps of the kernel.
+        padding: `"valid"` or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        dilation_rate: Distance between the inputs that the kernel sees.
+    """
 
     rank = 0
 
     def __init__(
         self,
         filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
+        kernel_size: int | Sequence[int],
+        strides: int | Sequence[int] = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        dilation_rate: Any = 1,
+        dilation_rate: int | Sequence[int] = 1,
         activation: Activation = None,
         activity_regularizer: Regularizer = None,
-        kernel_posterior_fn: Any = base.DEFAULT_POSTERIOR,
-        kernel_posterior_tensor_fn: Any = base.sample,
-        kernel_prior_fn: Any = base.DEFAULT_PRIOR,
-        kernel_divergence_fn: Any = base.exact_divergence,
-        bias_posterior_fn: Any = base.DEFAULT_BIAS_POSTERIOR,
-        bias_posterior_tensor_fn: Any = base.sample,
-        bias_prior_fn: Any = None,
-        bias_divergence_fn: Any = base.exact_divergence,
+        kernel_posterior_fn: base.DistributionFunction = base.DEFAULT_POSTERIOR,
+        kernel_posterior_tensor_fn: base.TensorFunction = base.sample,
+        kernel_prior_fn: base.DistributionFunction = base.DEFAULT_PRIOR,
+        kernel_divergence_fn: base.DivergenceFunction = base.exact_divergence,
+        bias_posterior_fn: base.DistributionFunction = base.DEFAULT_BIAS_POSTERIOR,
+        bias_posterior_tensor_fn: base.TensorFunction = base.sample,
+        bias_prior_fn: base.DistributionFunction = None,
+        bias_divergence_fn: base.DivergenceFunction = base.exact_divergence,
         seed: int | None = None,
         **kwargs: Any,
     ):
@@ -53,20 +57,22 @@ class _Convolution(base.WeightPosterior):
         self.kernel_size = self._per_axis("kernel_size", kernel_size)
         self.strides = self._per_axis("strides", strides)
         self.dilation_rate = self._per_axis("dilation_rate", dilation_rate)
-        self.padding = _one_of("padding", padding, "valid", "same")
-        self.data_format = _one_of(
-            "data_format", data_format, "channels_last", "channels_first"
+        self.padding = choice("padding", str(padding).lower(), ("valid", "same"))
+        self.data_format = choice(
+            "data_format",
+            str(data_format).lower(),
+            ("channels_last", "channels_first"),
         )
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        steps = 1 if cls.rank == 1 else (1,) * cls.rank
-        show_signature(cls, strides=steps, dilation_rate=steps)
         if cls.rank:
+            steps = 1 if cls.rank == 1 else (1,) * cls.rank
+            cls.defaults = {"strides": steps, "dilation_rate": steps}
             # The documentation of the estimator holds for every rank.
             _, _, body = (cls.__mro__[1].__doc__ or "").partition("\n")
             cls.__doc__ = f"{cls.__doc__}\n{body}"
+        super().__init_subclass__(**kwargs)
 
     def build(self, input_shape: Shape) -> None:
         axis = 1 if self.data_format == "channels_first" else -1
@@ -92,7 +98,7 @@ class _Convolution(base.WeightPosterior):
             ),
         ).shape
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "filters": self.filters,
@@ -116,7 +122,7 @@ class _Convolution(base.WeightPosterior):
     def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
         return outputs + self._over_space(tf.expand_dims(bias, 0))
 
-    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor]:
         axis = 1 if self.data_format == "channels_first" else -1
         return (
             tf.stack([input_shape[0], input_shape[axis]]),
@@ -130,10 +136,10 @@ class _Convolution(base.WeightPosterior):
             values = tf.expand_dims(values, axis)
         return values
 
-    def _channels(self, shape: Shape) -> Any:
+    def _channels(self, shape: Shape) -> Shape:
         return (shape[1 if self.data_format == "channels_first" else -1],)
 
-    def _per_axis(self, name: str, value: Any) -> tuple[int, ...]:
+    def _per_axis(self, name: str, value: int | Sequence[int]) -> tuple[int, ...]:
         try:
             values = (value,) * self.rank if isinstance(value, int) else tuple(value)
             numbers = tuple(int(n) for n in values)
@@ -147,41 +153,11 @@ class _Convolution(base.WeightPosterior):
         return numbers
 
 
-def _one_of(name: str, value: Any, *choices: str) -> str:
-    if str(value).lower() not in choices:
-        raise ValueError(
-            f"`{name}` must be one of {list(choices)}. Received: {name}={value!r}"
-        )
-    return str(value).lower()
-
-
 class _ConvReparameterization(Reparameterization, _Convolution):
     """Draws one kernel per call (Kingma & Welling 2014).
 
     Each call adds `kernel_divergence_fn(q, p, kernel)` to the losses, for all weights
     together: divide it there by the number N of training rows.
-
-    Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel: an integer, or one per axis of space.
-        strides: Steps of the kernel.
-        padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`.
-        dilation_rate: Distance between the inputs that the kernel sees.
-        activation: Keras activation, by name or as a function.
-        activity_regularizer: Penalty on the output.
-        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel. The layer
-            trains and saves each `tf.Variable` that it reads.
-        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
-        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
-        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None if the layer draws no kernel.
-        bias_posterior_fn: As for the kernel; None is no bias.
-        bias_posterior_tensor_fn: As for the kernel.
-        bias_prior_fn: As for the kernel; None is no prior and no divergence.
-        bias_divergence_fn: As for the kernel.
-        **kwargs: Options of `keras.Layer`.
     """
 
 
@@ -190,29 +166,6 @@ class _ConvFlipout(Flipout, _Convolution):
 
     Each call adds `kernel_divergence_fn(q, p, None)` to the losses, for all weights
     together: divide it there by the number N of training rows.
-
-    Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel: an integer, or one per axis of space.
-        strides: Steps of the kernel.
-        padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`.
-        dilation_rate: Distance between the inputs that the kernel sees.
-        activation: Keras activation, by name or as a function.
-        activity_regularizer: Penalty on the output.
-        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel. The layer
-            trains and saves each `tf.Variable` that it reads.
-        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
-        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
-        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None if the layer draws no kernel.
-        bias_posterior_fn: As for the kernel; None is no bias.
-        bias_posterior_tensor_fn: As for the kernel.
-        bias_prior_fn: As for the kernel; None is no prior and no divergence.
-        bias_divergence_fn: As for the kernel.
-        seed: Integer that fixes the signs.
-        **kwargs: Options of `keras.Layer`.
     """
 
     salt = "ConvFlipout"

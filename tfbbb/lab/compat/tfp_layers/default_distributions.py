@@ -8,15 +8,22 @@ import ml_dtypes
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.types import (
     ArrayLike,
+    Config,
     Constraint,
     Initializer,
+    Options,
     Regularizer,
     Shape,
     Tensor,
 )
-from tfbbb.lab.compat.tfp_layers.function_config import read_values, to_config
+from tfbbb.lab.compat.tfp_layers.function_config import (
+    read_values,
+    to_config,
+    variable_options,
+)
 
 tfd = tfp.distributions
 
@@ -25,29 +32,45 @@ _PACKAGE = "tfbbb.compat.tfp_layers"
 
 @keras.saving.register_keras_serializable(package=_PACKAGE)
 class LocScaleFn:
-    """Makes the variables of a location and a scale: see `default_loc_scale_fn`."""
+    """Makes the variables of a location and a scale, as `default_loc_scale_fn`.
+
+    `scale = eps + softplus(untransformed_scale)`
+
+    An object is a function of `dtype, shape, name, trainable, add_variable_fn`.
+
+    Args:
+        is_singular: Whether there is no scale: the law is a point.
+        loc_initializer: Initial values of the location.
+        untransformed_scale_initializer: Initial values before the softplus.
+        loc_regularizer: Penalty on the location.
+        untransformed_scale_regularizer: Penalty on the values before the softplus.
+        loc_constraint: Projection of the location after each update.
+        untransformed_scale_constraint: Projection of the values before the softplus.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        document_inherited_arguments(cls)
 
     def __init__(
         self,
         is_singular: bool = False,
-        loc_initializer: Initializer = None,
-        untransformed_scale_initializer: Initializer = None,
+        loc_initializer: Initializer = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
+        untransformed_scale_initializer: Initializer = keras.initializers.RandomNormal(  # noqa: B008
+            mean=-3.0, stddev=0.1
+        ),
         loc_regularizer: Regularizer = None,
         untransformed_scale_regularizer: Regularizer = None,
         loc_constraint: Constraint = None,
         untransformed_scale_constraint: Constraint = None,
     ):
         self.is_singular = is_singular
-        self.loc = {
-            "initializer": keras.initializers.get(loc_initializer),
-            "regularizer": keras.regularizers.get(loc_regularizer),
-            "constraint": keras.constraints.get(loc_constraint),
-        }
-        self.untransformed_scale = {
-            "initializer": keras.initializers.get(untransformed_scale_initializer),
-            "regularizer": keras.regularizers.get(untransformed_scale_regularizer),
-            "constraint": keras.constraints.get(untransformed_scale_constraint),
-        }
+        self.loc = variable_options(loc_initializer, loc_regularizer, loc_constraint)
+        self.untransformed_scale = variable_options(
+            untransformed_scale_initializer,
+            untransformed_scale_regularizer,
+            untransformed_scale_constraint,
+        )
 
     def __call__(
         self,
@@ -55,8 +78,8 @@ class LocScaleFn:
         shape: Shape,
         name: str,
         trainable: bool,
-        add_variable_fn: Callable[..., Any],
-    ) -> Any:
+        add_variable_fn: Callable[..., Tensor],
+    ) -> tuple[Tensor, Tensor | None]:
         """Returns the location and the scale, None where the law is singular."""
         options = {"shape": shape, "dtype": dtype, "trainable": trainable}
         loc = add_variable_fn(name=name + "_loc", **options, **_afresh(self.loc))
@@ -74,7 +97,7 @@ class LocScaleFn:
 
         return loc, tfp.util.DeferredTensor(untransformed, scale)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             "is_singular": self.is_singular,
             **{f"loc_{k}": to_config(v) for k, v in self.loc.items()},
@@ -85,11 +108,11 @@ class LocScaleFn:
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "LocScaleFn":
+    def from_config(cls, config: Config) -> "LocScaleFn":
         return cls(**read_values(config))
 
 
-def _afresh(options: dict[str, Any]) -> dict[str, Any]:
+def _afresh(options: Options) -> Options:
     # A random initializer without a seed draws the same values in every call, also for
     # other layers of the same shape.
     initializer = options["initializer"]
@@ -103,7 +126,11 @@ def _afresh(options: dict[str, Any]) -> dict[str, Any]:
 
 @keras.saving.register_keras_serializable(package=_PACKAGE)
 class MeanFieldNormalFn(LocScaleFn):
-    """Makes a normal posterior: see `default_mean_field_normal_fn`."""
+    """Makes the posterior of a weight, as `default_mean_field_normal_fn`.
+
+    `q(w) = prod_i N(w_i | loc_i, scale_i^2)`,
+    `scale = eps + softplus(untransformed_scale)`
+    """
 
     def __call__(
         self,
@@ -111,7 +138,7 @@ class MeanFieldNormalFn(LocScaleFn):
         shape: Shape,
         name: str,
         trainable: bool,
-        add_variable_fn: Callable[..., Any],
+        add_variable_fn: Callable[..., Tensor],
     ) -> tfp.distributions.Independent:
         """Returns the distribution of a weight of that shape."""
         loc, scale = super().__call__(dtype, shape, name, trainable, add_variable_fn)
@@ -119,86 +146,18 @@ class MeanFieldNormalFn(LocScaleFn):
         return tfd.Independent(base, reinterpreted_batch_ndims=len(tuple(shape)))
 
 
-def default_loc_scale_fn(
-    is_singular: bool = False,
-    loc_initializer: Initializer = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
-    untransformed_scale_initializer: Initializer = keras.initializers.RandomNormal(  # noqa: B008
-        mean=-3.0, stddev=0.1
-    ),
-    loc_regularizer: Regularizer = None,
-    untransformed_scale_regularizer: Regularizer = None,
-    loc_constraint: Constraint = None,
-    untransformed_scale_constraint: Constraint = None,
-) -> LocScaleFn:
-    """Returns a function that makes the variables of a location and a scale.
-
-    `scale = eps + softplus(untransformed_scale)`
-
-    Args:
-        is_singular: Whether there is no scale: the law is a point.
-        loc_initializer: Initial values of the location.
-        untransformed_scale_initializer: Initial values before the softplus.
-        loc_regularizer: Penalty on the location.
-        untransformed_scale_regularizer: Penalty on the values before the softplus.
-        loc_constraint: Projection of the location after each update.
-        untransformed_scale_constraint: Projection of the values before the softplus.
-
-    Returns:
-        A function of `dtype, shape, name, trainable, add_variable_fn`.
-    """
-    return LocScaleFn(
-        is_singular,
-        loc_initializer,
-        untransformed_scale_initializer,
-        loc_regularizer,
-        untransformed_scale_regularizer,
-        loc_constraint,
-        untransformed_scale_constraint,
-    )
-
-
-def default_mean_field_normal_fn(
-    is_singular: bool = False,
-    loc_initializer: Initializer = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
-    untransformed_scale_initializer: Initializer = keras.initializers.RandomNormal(  # noqa: B008
-        mean=-3.0, stddev=0.1
-    ),
-    loc_regularizer: Regularizer = None,
-    untransformed_scale_regularizer: Regularizer = None,
-    loc_constraint: Constraint = None,
-    untransformed_scale_constraint: Constraint = None,
-) -> MeanFieldNormalFn:
-    """Returns a function that makes the posterior of a weight: independent normals.
-
-    `q(w) = prod_i N(w_i | loc_i, scale_i^2)`,
-    `scale = eps + softplus(untransformed_scale)`
-
-    Args:
-        is_singular: Whether the posterior is the point `loc`.
-        loc_initializer: Initial values of the location.
-        untransformed_scale_initializer: Initial values before the softplus.
-        loc_regularizer: Penalty on the location.
-        untransformed_scale_regularizer: Penalty on the values before the softplus.
-        loc_constraint: Projection of the location after each update.
-        untransformed_scale_constraint: Projection of the values before the softplus.
-
-    Returns:
-        A function of `dtype, shape, name, trainable, add_variable_fn`.
-    """
-    return MeanFieldNormalFn(
-        is_singular,
-        loc_initializer,
-        untransformed_scale_initializer,
-        loc_regularizer,
-        untransformed_scale_regularizer,
-        loc_constraint,
-        untransformed_scale_constraint,
-    )
+# The names of these classes in `tfp.layers`, where functions make their objects.
+default_loc_scale_fn = LocScaleFn
+default_mean_field_normal_fn = MeanFieldNormalFn
 
 
 @keras.saving.register_keras_serializable(package=_PACKAGE)
 def default_multivariate_normal_fn(
-    dtype: tf.DType, shape: Shape, name: str, trainable: bool, add_variable_fn: Any
+    dtype: tf.DType,
+    shape: Shape,
+    name: str,
+    trainable: bool,
+    add_variable_fn: Callable[..., Tensor],
 ) -> tfp.distributions.Independent:
     """Returns the default prior of a weight: independent standard normals.
 

@@ -5,15 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import (
-    Activation,
-    ArrayLike,
-    Regularizer,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import Activation, ArrayLike, Config, Regularizer, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers import weight_posterior as base
-from tfbbb.lab.compat.tfp_layers.signature import show_signature
+from tfbbb.lab.compat.tfp_layers.full_precision import last_size
 from tfbbb.lab.compat.tfp_layers.weight_estimators import (
     Flipout,
     LocalReparameterization,
@@ -28,6 +22,10 @@ class _Dense(base.WeightPosterior):
 
     The losses of the layer hold `KL(q || p)`, unscaled: for minibatches divide it by
     the number N of training rows in `kernel_divergence_fn`.
+
+    Args:
+        units: Number of outputs.
+        trainable: Whether the variables are trained.
     """
 
     def __init__(
@@ -36,14 +34,14 @@ class _Dense(base.WeightPosterior):
         activation: Activation = None,
         activity_regularizer: Regularizer = None,
         trainable: bool = True,
-        kernel_posterior_fn: Any = base.DEFAULT_POSTERIOR,
-        kernel_posterior_tensor_fn: Any = base.sample,
-        kernel_prior_fn: Any = base.DEFAULT_PRIOR,
-        kernel_divergence_fn: Any = base.exact_divergence,
-        bias_posterior_fn: Any = base.DEFAULT_BIAS_POSTERIOR,
-        bias_posterior_tensor_fn: Any = base.sample,
-        bias_prior_fn: Any = None,
-        bias_divergence_fn: Any = base.exact_divergence,
+        kernel_posterior_fn: base.DistributionFunction = base.DEFAULT_POSTERIOR,
+        kernel_posterior_tensor_fn: base.TensorFunction = base.sample,
+        kernel_prior_fn: base.DistributionFunction = base.DEFAULT_PRIOR,
+        kernel_divergence_fn: base.DivergenceFunction = base.exact_divergence,
+        bias_posterior_fn: base.DistributionFunction = base.DEFAULT_BIAS_POSTERIOR,
+        bias_posterior_tensor_fn: base.TensorFunction = base.sample,
+        bias_prior_fn: base.DistributionFunction = None,
+        bias_divergence_fn: base.DivergenceFunction = base.exact_divergence,
         seed: int | None = None,
         **kwargs: Any,
     ):
@@ -57,25 +55,15 @@ class _Dense(base.WeightPosterior):
         self.units = int(units)
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        show_signature(cls)
-
     def build(self, input_shape: Shape) -> None:
-        size = input_shape[-1]
-        if size is None:
-            raise ValueError(
-                f"The last dimension of the input of '{self.name}' must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
+        size = last_size(self, input_shape)
         self._add_distributions((size, self.units), (self.units,))
         self.built = True
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "units": self.units}
 
     def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
@@ -84,7 +72,7 @@ class _Dense(base.WeightPosterior):
     def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
         return tf.nn.bias_add(outputs, bias)
 
-    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor]:
         return input_shape, tf.concat([input_shape[:-1], [self.units]], axis=0)
 
     def _over_space(self, values: ArrayLike) -> Tensor:
@@ -99,24 +87,6 @@ class DenseReparameterization(Reparameterization, _Dense):
 
     Each call adds `kernel_divergence_fn(q, p, kernel)` to the losses, for all weights
     together: divide it there by the number N of training rows.
-
-    Args:
-        units: Number of outputs.
-        activation: Keras activation, by name or as a function.
-        activity_regularizer: Penalty on the output.
-        trainable: Whether the variables are trained.
-        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel. The layer
-            trains and saves each `tf.Variable` that it reads.
-        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
-        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
-        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None if the layer draws no kernel.
-        bias_posterior_fn: As for the kernel; None is no bias.
-        bias_posterior_tensor_fn: As for the kernel.
-        bias_prior_fn: As for the kernel; None is no prior and no divergence.
-        bias_divergence_fn: As for the kernel.
-        **kwargs: Options of `keras.Layer`.
 
     Raises:
         TypeError: The estimator cannot train the kernel posterior.
@@ -134,24 +104,6 @@ class DenseLocalReparameterization(LocalReparameterization, _Dense):
 
     Each call adds `kernel_divergence_fn(q, p, None)` to the losses, for all weights
     together: divide it there by the number N of training rows.
-
-    Args:
-        units: Number of outputs.
-        activation: Keras activation, by name or as a function.
-        activity_regularizer: Penalty on the output.
-        trainable: Whether the variables are trained.
-        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel. The layer
-            trains and saves each `tf.Variable` that it reads.
-        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
-        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
-        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None if the layer draws no kernel.
-        bias_posterior_fn: As for the kernel; None is no bias.
-        bias_posterior_tensor_fn: As for the kernel.
-        bias_prior_fn: As for the kernel; None is no prior and no divergence.
-        bias_divergence_fn: As for the kernel.
-        **kwargs: Options of `keras.Layer`.
 
     Raises:
         TypeError: The estimator cannot train the kernel posterior.
@@ -178,25 +130,6 @@ class DenseFlipout(Flipout, _Dense):
     ...         q, p) / 1000)
     >>> layer(keras.ops.ones((8, 3))).shape, len(layer.losses)
     (TensorShape([8, 4]), 1)
-
-    Args:
-        units: Number of outputs.
-        activation: Keras activation, by name or as a function.
-        activity_regularizer: Penalty on the output.
-        trainable: Whether the variables are trained.
-        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel. The layer
-            trains and saves each `tf.Variable` that it reads.
-        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
-        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
-        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None if the layer draws no kernel.
-        bias_posterior_fn: As for the kernel; None is no bias.
-        bias_posterior_tensor_fn: As for the kernel.
-        bias_prior_fn: As for the kernel; None is no prior and no divergence.
-        bias_divergence_fn: As for the kernel.
-        seed: Integer that fixes the signs.
-        **kwargs: Options of `keras.Layer`.
 
     Raises:
         TypeError: The estimator cannot train the kernel posterior.

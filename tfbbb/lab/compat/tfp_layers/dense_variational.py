@@ -1,5 +1,6 @@
 """The dense layer whose weights have one joint posterior."""
 
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import keras
@@ -7,6 +8,9 @@ import tensorflow as tf
 
 from tfbbb.base.types import (
     Activation,
+    ArrayLike,
+    Config,
+    Distribution,
     Regularizer,
     Shape,
     Tensor,
@@ -19,6 +23,7 @@ from tfbbb.lab.compat.tfp_layers.adopted_variable import (
 )
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.lab.compat.tfp_layers.divergence import divergence
+from tfbbb.lab.compat.tfp_layers.full_precision import floating_dtype, last_size
 from tfbbb.lab.compat.tfp_layers.function_config import (
     activation_config,
     activity_regularizer_config,
@@ -77,9 +82,9 @@ class DenseVariational(keras.Layer):
     def __init__(
         self,
         units: int,
-        make_posterior_fn: Any,
-        make_prior_fn: Any,
-        kl_weight: Any = None,
+        make_posterior_fn: Callable[..., Callable[[Tensor], Distribution]],
+        make_prior_fn: Callable[..., Callable[[Tensor], Distribution]],
+        kl_weight: ArrayLike = None,
         kl_use_exact: bool = False,
         activation: Activation = None,
         use_bias: bool = True,
@@ -98,19 +103,8 @@ class DenseVariational(keras.Layer):
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def build(self, input_shape: Shape) -> None:
-        dtype = tf.as_dtype(self.variable_dtype)
-        if not dtype.is_floating:
-            raise TypeError(
-                "The weights of a variational layer are floating-point numbers. "
-                f"Received: dtype={dtype.name!r}"
-            )
-        size = input_shape[-1]
-        if size is None:
-            raise ValueError(
-                f"The last dimension of the input of '{self.name}' must be known. "
-                f"Received: input_shape={input_shape}"
-            )
-        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: size})
+        dtype = floating_dtype(self)
+        size = last_size(self, input_shape)
         sizes = size * self.units, self.units if self.use_bias else 0
         # What they create must outlive the graph that is traced when the layer is
         # first called.
@@ -160,11 +154,11 @@ class DenseVariational(keras.Layer):
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
-    def load_own_variables(self, store: Any) -> None:
+    def load_own_variables(self, store: MutableMapping[str, Any]) -> None:
         if not load_without_adopted(self, store):
             super().load_own_variables(store)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "units": self.units,
@@ -178,7 +172,7 @@ class DenseVariational(keras.Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "DenseVariational":
+    def from_config(cls, config: Config) -> "DenseVariational":
         functions = {
             name: from_config(config[name])
             for name in ("make_posterior_fn", "make_prior_fn")

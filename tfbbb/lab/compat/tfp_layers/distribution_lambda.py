@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Config, Distribution, Options, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers import convert_to_tensor
 from tfbbb.lab.compat.tfp_layers.adopted_variable import (
     adopt,
@@ -66,15 +66,15 @@ class DistributionLambda(keras.Layer):
 
     def __init__(
         self,
-        make_distribution_fn: Any,
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        make_distribution_fn: Callable[..., Distribution],
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         **kwargs: Any,
     ):
         self._arguments = kwargs.pop("arguments", None) or {}
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
         self._make_distribution_fn = make_distribution_fn
         self._convert_to_tensor_fn = convert_to_tensor.get(convert_to_tensor_fn)
-        self._makes_input: Any = None
+        self._makes_input: Callable[[Tensor], Tensor] | None = None
         self._made_distribution = False
         # XLA on CPUs draws random numbers slowly, and not from every distribution.
         self.supports_jit = False
@@ -136,13 +136,13 @@ class DistributionLambda(keras.Layer):
         finally:
             self._makes_input = None
 
-        def make_output(tensor: Tensor) -> Any:
+        def make_output(tensor: Tensor) -> DistributionTensor:
             return self.call(make(tensor) if make else tensor, *args, **kwargs)
 
         spec.made_of = start, make_output
         return spec
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             **self._serialized_conversion(),
@@ -150,17 +150,17 @@ class DistributionLambda(keras.Layer):
             "make_distribution_fn": to_config(self._make_distribution_fn),
         }
 
-    def _serialized_conversion(self) -> dict[str, Any]:
+    def _serialized_conversion(self) -> Options:
         function = convert_to_tensor.serialize(self._convert_to_tensor_fn)
         return {"convert_to_tensor_fn": function, **activity_regularizer_config(self)}
 
-    def _serialized_arguments(self) -> dict[str, Any]:
+    def _serialized_arguments(self) -> Options:
         if not self._arguments:
             return {}
         return {"arguments": keras.saving.serialize_keras_object(self._arguments)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: Config) -> Self:
         return cls(**{key: _read(value) for key, value in config.items()})
 
 

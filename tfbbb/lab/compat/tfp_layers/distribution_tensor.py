@@ -1,5 +1,6 @@
 """A distribution that Keras and TensorFlow accept as a tensor."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class DistributionTensor(
     # `tf.is_tensor`, by which Keras tells tensors from other objects, looks for it.
     is_tensor_like = True
 
-    def __init__(self, distribution: Distribution, value: Any):
+    def __init__(self, distribution: Distribution, value: Tensor):
         # Set directly: the forwarding below must not apply, and `tf.Module` must not
         # track the tensor.
         self.__dict__["tensor_distribution"] = distribution
@@ -93,7 +94,7 @@ class DistributionTensor(
             return getattr(distribution, name)
         return getattr(own(self, "_concrete_value"), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self.__dict__[name] = value
 
     def __array__(self, dtype: DType = None, copy: bool | None = None) -> np.ndarray:
@@ -124,18 +125,20 @@ class DistributionTensor(
         return self._concrete_value.numpy()
 
     def _value(
-        self, dtype: DType = None, name: Any = None, as_ref: bool = False
-    ) -> Any:
+        self, dtype: DType = None, name: str | None = None, as_ref: bool = False
+    ) -> Tensor:
         """Returns the tensor; by this name TensorFlow Probability asks for it."""
         return self._concrete_value
 
 
-def as_distribution(value: Any) -> Distribution:
+def as_distribution(value: Distribution) -> Distribution:
     """Returns the distribution that `value` wraps, or `value` itself."""
     return getattr(value, "tensor_distribution", value)
 
 
-def _taking_value_in_dtype(method: Any, distribution: Distribution) -> Any:
+def _taking_value_in_dtype(
+    method: Callable[..., Tensor], distribution: Distribution
+) -> Callable[..., Tensor]:
     # Keras gives a loss its targets in float32 whatever the dtype of the model.
     dtype = distribution.dtype
 
@@ -157,13 +160,15 @@ def _taking_value_in_dtype(method: Any, distribution: Distribution) -> Any:
 
 
 @tf.experimental.dispatch_for_api(tf.cast, {"x": DistributionTensor})
-def _cast(x: ArrayLike, dtype: DType, name: Any = None) -> DistributionTensor:
+def _cast(x: ArrayLike, dtype: DType, name: str | None = None) -> DistributionTensor:
     value = tf.cast(tf.convert_to_tensor(x), dtype, name)
     return DistributionTensor(x.tensor_distribution, value)
 
 
 @tf.experimental.dispatch_for_api(tf.squeeze, {"input": DistributionTensor})
-def _squeeze(input: Any, axis: Any = None, name: Any = None) -> DistributionTensor:
+def _squeeze(
+    input: Tensor, axis: int | Sequence[int] | None = None, name: str | None = None
+) -> DistributionTensor:
     value = tf.squeeze(tf.convert_to_tensor(input), axis, name)
     distribution = input.tensor_distribution
     if _is_of_batch(input) and axis in (-1, [-1], input.ndim - 1, [input.ndim - 1]):
@@ -172,7 +177,9 @@ def _squeeze(input: Any, axis: Any = None, name: Any = None) -> DistributionTens
 
 
 @tf.experimental.dispatch_for_api(tf.expand_dims, {"input": DistributionTensor})
-def _expand_dims(input: Any, axis: Any, name: Any = None) -> DistributionTensor:
+def _expand_dims(
+    input: Tensor, axis: int, name: str | None = None
+) -> DistributionTensor:
     value = tf.expand_dims(tf.convert_to_tensor(input), axis, name)
     distribution = input.tensor_distribution
     if _is_of_batch(input) and axis in (-1, input.ndim):
@@ -193,10 +200,10 @@ def _is_of_batch(x: DistributionTensor) -> bool:
 
 
 @tfd.RegisterKL(DistributionTensor, tfd.Distribution)
-def _kl_from(a: Any, b: Any, name: Any = None) -> Tensor:
+def _kl_from(a: Distribution, b: Distribution, name: str | None = None) -> Tensor:
     return tfd.kl_divergence(a.tensor_distribution, as_distribution(b), name=name)
 
 
 @tfd.RegisterKL(tfd.Distribution, DistributionTensor)
-def _kl_to(a: Any, b: Any, name: Any = None) -> Tensor:
+def _kl_to(a: Distribution, b: Distribution, name: str | None = None) -> Tensor:
     return tfd.kl_divergence(a, b.tensor_distribution, name=name)

@@ -1,6 +1,6 @@
 """The Kullback-Leibler divergence from a prior as a penalty."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -9,9 +9,13 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.types import (
+    ArrayLike,
+    Config,
     Distribution,
+    Json,
     Shape,
     Tensor,
+    TensorFunction,
 )
 from tfbbb.lab.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
@@ -27,13 +31,13 @@ _NO_INPUT = (1, 1)
 
 
 def divergence(
-    a: Any,
-    b: Any,
+    a: Distribution,
+    b: Distribution,
     *,
     use_exact_kl: bool,
-    test_points_reduce_axis: Any = (),
-    test_points_fn: Callable[[Any], Any] = tf.convert_to_tensor,
-    weight: Any = None,
+    test_points_reduce_axis: int | Sequence[int] | None = (),
+    test_points_fn: TensorFunction = tf.convert_to_tensor,
+    weight: ArrayLike = None,
 ) -> tf.Tensor:
     """Returns `weight * KL(a || b)`, summed over batches: a scalar.
 
@@ -87,9 +91,9 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
         self,
         distribution_b: Distribution,
         use_exact_kl: bool = False,
-        test_points_reduce_axis: Any = (),
-        test_points_fn: Any = tf.convert_to_tensor,
-        weight: Any = None,
+        test_points_reduce_axis: int | Sequence[int] | None = (),
+        test_points_fn: TensorFunction = tf.convert_to_tensor,
+        weight: ArrayLike = None,
     ):
         self.distribution_b = distribution_b
         self.use_exact_kl = use_exact_kl
@@ -118,7 +122,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
         """The variables of the prior and of the weight."""
         return variables_of([self.distribution_b, self.weight])
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         axis, weight = self.test_points_reduce_axis, self.weight
         config = {
             "distribution_b": to_config(self.distribution_b),
@@ -131,10 +135,10 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
         return config
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "KLDivergenceRegularizer":
+    def from_config(cls, config: Config) -> "KLDivergenceRegularizer":
         return cls(**{key: from_config(value) for key, value in config.items()})
 
-    def _prior(self) -> Any:
+    def _prior(self) -> Distribution:
         prior = self.distribution_b
         if isinstance(prior, keras.Model):
             return prior(tf.zeros(_NO_INPUT))
@@ -165,9 +169,9 @@ class KLDivergenceAddLoss(keras.Layer):
         self,
         distribution_b: Distribution,
         use_exact_kl: bool = False,
-        test_points_reduce_axis: Any = None,
-        test_points_fn: Any = tf.convert_to_tensor,
-        weight: Any = None,
+        test_points_reduce_axis: int | Sequence[int] | None = None,
+        test_points_fn: TensorFunction = tf.convert_to_tensor,
+        weight: ArrayLike = None,
         **kwargs: Any,
     ):
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
@@ -194,11 +198,11 @@ class KLDivergenceAddLoss(keras.Layer):
         self.add_loss(self._regularizer(distribution_a))
         return distribution_a
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), **self._regularizer.get_config()}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "KLDivergenceAddLoss":
+    def from_config(cls, config: Config) -> "KLDivergenceAddLoss":
         return cls(**{key: from_config(value) for key, value in config.items()})
 
     def compute_output_spec(self, distribution_a: Distribution) -> keras.KerasTensor:
@@ -209,5 +213,5 @@ class KLDivergenceAddLoss(keras.Layer):
         return spec
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: ArrayLike) -> Json:
     return None if value is None else np.asarray(value).tolist()

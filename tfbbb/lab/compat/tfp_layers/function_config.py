@@ -4,6 +4,7 @@ import base64
 import io
 import marshal
 import pickle
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import cloudpickle
@@ -12,7 +13,16 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import variable_identity
-from tfbbb.base.types import Activation
+from tfbbb.base.types import (
+    Activation,
+    Config,
+    Constraint,
+    Distribution,
+    Initializer,
+    Json,
+    Options,
+    Regularizer,
+)
 from tfbbb.bayes.priors import distribution_config
 from tfbbb.lab.compat.tfp_layers.adopted_variable import variables_of
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
@@ -31,7 +41,7 @@ _OF_KERAS = (
 _NAMESAKES = (keras.initializers, keras.regularizers, keras.constraints)
 
 
-def to_config(value: Any) -> Any:
+def to_config(value: object) -> Any:
     """Returns a function or an object as JSON.
 
     Registered functions and objects of Keras are saved as Keras saves them. So are
@@ -82,7 +92,7 @@ def from_config(config: Any) -> Any:
     return pickle.loads(base64.b64decode(config["config"]))
 
 
-def read_values(config: dict[Any, Any]) -> dict[Any, Any]:
+def read_values(config: Mapping[Any, Any]) -> dict[Any, Any]:
     """Returns a layer's configuration with pickled and registered values as objects.
 
     The constructor reads the other values, as Keras does.
@@ -93,7 +103,7 @@ def read_values(config: dict[Any, Any]) -> dict[Any, Any]:
     }
 
 
-def activation_config(activation: Activation) -> Any:
+def activation_config(activation: Activation) -> Json:
     """Returns an activation by the name that Keras has for it, else by `to_config`."""
     library = (getattr(activation, "__module__", None) or "").partition(".")[0]
     name = getattr(activation, "__name__", "")
@@ -104,14 +114,25 @@ def activation_config(activation: Activation) -> Any:
     return to_config(activation)
 
 
-def activity_regularizer_config(layer: keras.Layer) -> dict[str, Any]:
+def activity_regularizer_config(layer: keras.Layer) -> Options:
     """Returns the entry of a layer's activity regularizer, if it has one."""
     if layer.activity_regularizer is None:
         return {}
     return {"activity_regularizer": to_config(layer.activity_regularizer)}
 
 
-def is_saved_by_keras(value: Any) -> bool:
+def variable_options(
+    initializer: Initializer, regularizer: Regularizer, constraint: Constraint
+) -> Options:
+    """Returns the options of `add_weight` as objects of Keras."""
+    return {
+        "initializer": keras.initializers.get(initializer),
+        "regularizer": keras.regularizers.get(regularizer),
+        "constraint": keras.constraints.get(constraint),
+    }
+
+
+def is_saved_by_keras(value: object) -> bool:
     """Returns whether Keras saves a function or an object and reads it back."""
     named = value if hasattr(value, "__name__") else type(value)
     registered = keras.saving.get_registered_name(named)
@@ -143,7 +164,7 @@ def _namesake(value: Any) -> Any:
     return None
 
 
-def _pickled(value: Any) -> dict[str, Any]:
+def _pickled(value: object) -> Options:
     with io.BytesIO() as file:
         _Pickler(file).dump(value)
         code = base64.b64encode(file.getvalue()).decode("ascii")
@@ -166,7 +187,7 @@ class _Pickler(cloudpickle.Pickler):
         return super().reducer_override(value)
 
 
-def _constructed(cls: Any, arguments: dict[str, Any]) -> Any:
+def _constructed(cls: type[Distribution], arguments: Options) -> Distribution:
     return cls(**arguments)
 
 
@@ -174,20 +195,22 @@ def _constructed(cls: Any, arguments: dict[str, Any]) -> Any:
 class _SharedVariable:
     """Holds a variable while Keras loads the layers of one model."""
 
-    def __init__(self, make: Any, arguments: Any):
+    def __init__(self, make: Callable[..., tf.Variable], arguments: tuple[Any, ...]):
         self.make = make
         self.arguments = arguments
         self.variable = make(*arguments)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"make": self.make, "arguments": self.arguments}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "_SharedVariable":
+    def from_config(cls, config: Config) -> "_SharedVariable":
         return cls(**config)
 
 
-def _read_variable(name: str, make: Any, arguments: Any) -> tf.Variable:
+def _read_variable(
+    name: str, make: Callable[..., tf.Variable], arguments: tuple[Any, ...]
+) -> tf.Variable:
     """Returns the variable of that name in the model that is being loaded."""
     # Keras keeps shared objects while it loads one model. Outside of that, as in
     # `clone_model`, every function gets a variable of its own.

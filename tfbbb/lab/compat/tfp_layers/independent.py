@@ -8,12 +8,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import give_bernoulli_parameters
-from tfbbb.base.types import (
-    Distribution,
-    DType,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import Distribution, DType, Shape, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers.event_shape import (
     as_vector,
     event_size,
@@ -32,7 +27,7 @@ class _Independent(Parametric):
     def __init__(
         self,
         event_shape: Shape = (),
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -43,24 +38,20 @@ class _Independent(Parametric):
             validate_args=validate_args,
         )
 
+    @staticmethod
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
+        """Returns the number of parameters of one distribution."""
+        return event_size(event_shape)
+
 
 @_register
 class IndependentBernoulli(Parametric):
-    """Independent Bernoulli variables of `prod(event_shape)` logits.
-
-    Args:
-        event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        sample_dtype: Dtype of draws; the default is the dtype of the parameters.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
-    """
+    """Independent Bernoulli variables of `prod(event_shape)` logits."""
 
     def __init__(
         self,
         event_shape: Shape = (),
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
@@ -99,29 +90,27 @@ class IndependentBernoulli(Parametric):
         return event_size(event_shape)
 
 
-@_register
-class IndependentLogistic(_Independent):
-    """Independent logistic variables of `2 * prod(event_shape)` parameters.
+class _LocScale(_Independent):
+    """Base of the layers whose distribution has a location and a scale."""
 
-    The first half are the locations, `softplus` of the second half the scales.
+    family: Callable[..., Distribution]
 
-    Args:
-        event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
-    """
-
-    @staticmethod
+    @classmethod
     def new(
+        cls,
         params: Tensor,
         event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
     ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
-        return _loc_scale(tfd.Logistic, params, event_shape, validate_args)
+        loc, scale = tf.split(tf.convert_to_tensor(params, name="params"), 2, axis=-1)
+        base = cls.family(
+            loc=with_event_shape(loc, event_shape),
+            scale=tf.math.softplus(with_event_shape(scale, event_shape)),
+            validate_args=validate_args,
+        )
+        return _independent(base, event_shape, validate_args)
 
     @staticmethod
     def params_size(event_shape: Shape = (), name: str | None = None) -> int:
@@ -130,7 +119,17 @@ class IndependentLogistic(_Independent):
 
 
 @_register
-class IndependentNormal(_Independent):
+class IndependentLogistic(_LocScale):
+    """Independent logistic variables of `2 * prod(event_shape)` parameters.
+
+    The first half are the locations, `softplus` of the second half the scales.
+    """
+
+    family = tfd.Logistic
+
+
+@_register
+class IndependentNormal(_LocScale):
     """Independent normal variables of `2 * prod(event_shape)` parameters.
 
     The first half are the means, `softplus` of the second half the standard deviations.
@@ -142,42 +141,14 @@ class IndependentNormal(_Independent):
     >>> model = keras.Sequential([keras.layers.Dense(size), IndependentNormal([2])])
     >>> model(keras.ops.ones((5, 3))).event_shape
     TensorShape([2])
-
-    Args:
-        event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
     """
 
-    @staticmethod
-    def new(
-        params: Tensor,
-        event_shape: Shape = (),
-        validate_args: bool = False,
-        name: str | None = None,
-    ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        return _loc_scale(tfd.Normal, params, event_shape, validate_args)
-
-    @staticmethod
-    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
-        """Returns the number of parameters of one distribution."""
-        return 2 * event_size(event_shape)
+    family = tfd.Normal
 
 
 @_register
 class IndependentPoisson(_Independent):
-    """Independent Poisson variables of `prod(event_shape)` log rates.
-
-    Args:
-        event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
-    """
+    """Independent Poisson variables of `prod(event_shape)` log rates."""
 
     @staticmethod
     def new(
@@ -193,25 +164,10 @@ class IndependentPoisson(_Independent):
         )
         return _independent(poisson, event_shape, validate_args)
 
-    @staticmethod
-    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
-        """Returns the number of parameters of one distribution."""
-        return event_size(event_shape)
 
-
-def _loc_scale(
-    family: Any, params: Tensor, event_shape: Shape, validate_args: bool
-) -> Any:
-    loc, scale = tf.split(tf.convert_to_tensor(params, name="params"), 2, axis=-1)
-    base = family(
-        loc=with_event_shape(loc, event_shape),
-        scale=tf.math.softplus(with_event_shape(scale, event_shape)),
-        validate_args=validate_args,
-    )
-    return _independent(base, event_shape, validate_args)
-
-
-def _independent(base: Any, event_shape: Shape, validate_args: bool) -> Any:
+def _independent(
+    base: Distribution, event_shape: Shape, validate_args: bool
+) -> Distribution:
     return tfd.Independent(
         base,
         reinterpreted_batch_ndims=tf.size(as_vector(event_shape)),

@@ -1,8 +1,12 @@
 """The draws of the last call of a layer."""
 
-from typing import Any
+from typing import TypeAlias
 
 import tensorflow as tf
+
+from tfbbb.base.types import Distribution, Tensor
+
+Draw: TypeAlias = Tensor | Distribution
 
 
 class LastDraws:
@@ -14,9 +18,9 @@ class LastDraws:
     """
 
     def __init__(self) -> None:
-        self._eager: dict[str, Any] = {}
+        self._eager: dict[str, Draw] = {}
 
-    def update(self, **draws: Any) -> None:
+    def update(self, **draws: Draw) -> None:
         """Replaces the stored draws by the draws of a new call."""
         if tf.executing_eagerly():
             self._eager.update(draws)
@@ -24,7 +28,7 @@ class LastDraws:
         stored = tf.compat.v1.get_default_graph().get_collection_ref(self)
         stored[:] = [{**(stored[0] if stored else {}), **draws}]
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> Draw | None:
         """Returns a draw; None before the first call."""
         if not tf.executing_eagerly():
             graph = tf.compat.v1.get_default_graph()

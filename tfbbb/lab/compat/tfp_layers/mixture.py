@@ -7,11 +7,7 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import (
-    Distribution,
-    Shape,
-    Tensor,
-)
+from tfbbb.base.types import Config, Distribution, Shape, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.lab.compat.tfp_layers.function_config import to_config
 from tfbbb.lab.compat.tfp_layers.independent import (
@@ -36,17 +32,13 @@ class MixtureSameFamily(Parametric):
         num_components: Number k of components.
         component_layer: Layer or function that makes the components of a tensor
             [..., k, size], e.g. `IndependentNormal(event_shape)`.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
     """
 
     def __init__(
         self,
         num_components: int,
-        component_layer: Any,
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        component_layer: Callable[[Tensor], Distribution],
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -63,7 +55,7 @@ class MixtureSameFamily(Parametric):
     def new(
         params: Tensor,
         num_components: int,
-        component_layer: Any,
+        component_layer: Callable[[Tensor], Distribution],
         validate_args: bool = False,
         name: str | None = None,
     ) -> Distribution:
@@ -78,24 +70,30 @@ class MixtureSameFamily(Parametric):
 
     @staticmethod
     def params_size(
-        num_components: int, component_params_size: Any, name: str | None = None
+        num_components: int, component_params_size: int, name: str | None = None
     ) -> int:
         """Returns the number of parameters of one distribution."""
         return num_components * (1 + component_params_size)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super().get_config()
         return {**config, "component_layer": to_config(self._component_layer)}
 
 
 class _Mixture(Parametric):
-    """Base of the mixtures with independent components."""
+    """Base of the mixtures with independent components.
+
+    Args:
+        num_components: Number of components.
+    """
+
+    component: type[IndependentNormal | IndependentLogistic]
 
     def __init__(
         self,
         num_components: int,
         event_shape: Shape = (),
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -107,22 +105,9 @@ class _Mixture(Parametric):
             validate_args=validate_args,
         )
 
-
-@_register
-class MixtureNormal(_Mixture):
-    """A mixture of independent normal variables: see `IndependentNormal`.
-
-    Args:
-        num_components: Number of components.
-        event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
-    """
-
-    @staticmethod
+    @classmethod
     def new(
+        cls,
         params: Tensor,
         num_components: int,
         event_shape: Shape = (),
@@ -130,66 +115,32 @@ class MixtureNormal(_Mixture):
         name: str | None = None,
     ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
-        return _mixture(
-            IndependentNormal, params, num_components, event_shape, validate_args
+        return MixtureSameFamily.new(
+            params,
+            num_components,
+            lambda t: cls.component.new(t, event_shape, validate_args),
+            validate_args=validate_args,
         )
 
-    @staticmethod
+    @classmethod
     def params_size(
-        num_components: int, event_shape: Shape = (), name: str | None = None
+        cls, num_components: int, event_shape: Shape = (), name: str | None = None
     ) -> int:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
-            num_components, IndependentNormal.params_size(event_shape)
+            num_components, cls.component.params_size(event_shape)
         )
+
+
+@_register
+class MixtureNormal(_Mixture):
+    """A mixture of independent normal variables: see `IndependentNormal`."""
+
+    component = IndependentNormal
 
 
 @_register
 class MixtureLogistic(_Mixture):
-    """A mixture of independent logistic variables: see `IndependentLogistic`.
+    """A mixture of independent logistic variables: see `IndependentLogistic`."""
 
-    Args:
-        num_components: Number of components.
-        event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
-    """
-
-    @staticmethod
-    def new(
-        params: Tensor,
-        num_components: int,
-        event_shape: Shape = (),
-        validate_args: bool = False,
-        name: str | None = None,
-    ) -> Distribution:
-        """Returns the distribution of a tensor of parameters."""
-        return _mixture(
-            IndependentLogistic, params, num_components, event_shape, validate_args
-        )
-
-    @staticmethod
-    def params_size(
-        num_components: int, event_shape: Shape = (), name: str | None = None
-    ) -> int:
-        """Returns the number of parameters of one distribution."""
-        return MixtureSameFamily.params_size(
-            num_components, IndependentLogistic.params_size(event_shape)
-        )
-
-
-def _mixture(
-    layer: keras.Layer,
-    params: Tensor,
-    num_components: int,
-    event_shape: Shape,
-    validate_args: bool,
-) -> Any:
-    return MixtureSameFamily.new(
-        params,
-        num_components,
-        lambda t: layer.new(t, event_shape, validate_args),
-        validate_args=validate_args,
-    )
+    component = IndependentLogistic

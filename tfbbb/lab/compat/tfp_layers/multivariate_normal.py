@@ -1,6 +1,5 @@
 """The multivariate normal of a vector of parameters."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -8,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import Distribution, Tensor
+from tfbbb.base.types import Distribution, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers.parametric import Parametric
 
 tfd = tfp.distributions
@@ -32,16 +31,12 @@ class MultivariateNormalTriL(Parametric):
 
     Args:
         event_size: Length d of the vector.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
     """
 
     def __init__(
         self,
         event_size: int,
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):

@@ -9,11 +9,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import set_mean
-from tfbbb.base.types import (
-    Distribution,
-    DType,
-    Tensor,
-)
+from tfbbb.base.types import Distribution, DType, Tensor, TensorFunction
 from tfbbb.lab.compat.tfp_layers.mixture import MixtureSameFamily
 from tfbbb.lab.compat.tfp_layers.parametric import Parametric
 
@@ -28,17 +24,12 @@ class OneHotCategorical(Parametric):
 
     Args:
         event_size: Number d of classes.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        sample_dtype: Dtype of draws; the default is the dtype of the parameters.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
     """
 
     def __init__(
         self,
         event_size: int,
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
@@ -84,18 +75,13 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
     Args:
         event_size: Number d of classes.
         num_components: Number k of components.
-        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
-            its name: see `DistributionLambda`.
-        sample_dtype: Dtype of draws; the default is the dtype of the parameters.
-        validate_args: Whether to check parameters and values in every call.
-        **kwargs: Options of `keras.Layer`.
     """
 
     def __init__(
         self,
         event_size: int,
         num_components: int,
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
@@ -144,7 +130,9 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
         )
 
 
-def _at_all_classes(function: Any, distribution: Distribution) -> Any:
+def _at_all_classes(
+    function: Callable[[Tensor], Tensor], distribution: Distribution
+) -> Tensor:
     """Returns a function's value for each class, [*batch, d]."""
     classes = distribution.event_shape_tensor()[-1]
     batch_axes = tf.size(distribution.batch_shape_tensor())

@@ -1,5 +1,6 @@
 """Distributions as predictions while Keras builds a model under `tf.distribute`."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,9 @@ def keep_distribution(layer: keras.Layer) -> None:
         wrap_until_built(model, partial(_on_own_predictions, model))
 
 
-def _on_own_predictions(model: keras.Model, method: Any) -> Any:
+def _on_own_predictions(
+    model: keras.Model, method: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
     def call(x: ArrayLike, y: ArrayLike, y_pred: Tensor, **kwargs: Any) -> Tensor:
         if in_stateless_scope():
             y_pred = model(x, training=False)

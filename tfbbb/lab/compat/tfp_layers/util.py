@@ -1,7 +1,9 @@
 """The module `tfp.layers.util`, under its own name."""
 
+from collections.abc import Callable
 from typing import Any
 
+from tfbbb.base.types import Json
 from tfbbb.lab.compat.tfp_layers.default_distributions import (
     default_loc_scale_fn,
     default_mean_field_normal_fn,
@@ -22,7 +24,7 @@ __all__ = [
 ]
 
 
-def serialize_function(func: Any) -> tuple[Any, str]:
+def serialize_function(func: Callable[..., Any]) -> tuple[Json, str]:
     """Returns a function as JSON, and its type: `"function"` or `"lambda"`.
 
     A function that is registered with Keras is a `"function"`. Every other one is a
@@ -42,7 +44,7 @@ def serialize_function(func: Any) -> tuple[Any, str]:
     return to_config(func), "function" if is_saved_by_keras(func) else "lambda"
 
 
-def deserialize_function(serial: Any, function_type: str) -> Any:
+def deserialize_function(serial: Json, function_type: str) -> Any:
     """Returns the function that `serialize_function` returned as JSON.
 
     Args:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     DType,
     Initializer,
@@ -83,13 +84,13 @@ class VariableLayer(keras.Layer):
         )
         self.built = True
 
-    def call(self, _: Any) -> Tensor:
+    def call(self, _: Tensor) -> Tensor:
         return self.activation(tf.convert_to_tensor(self._var))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> keras.KerasTensor:
         return keras.KerasTensor(self._shape, self.variable_dtype)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "shape": list(self._shape),
@@ -100,5 +101,5 @@ class VariableLayer(keras.Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "VariableLayer":
+    def from_config(cls, config: Config) -> "VariableLayer":
         return cls(**read_values(config))

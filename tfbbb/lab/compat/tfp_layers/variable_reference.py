@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import DType
+from tfbbb.base.types import Array, DType, Tensor
 
 
 class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # type: ignore[metaclass]
@@ -30,7 +30,7 @@ class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # 
             raise AttributeError(name)
         return getattr(self.__dict__["variable"], name)
 
-    def __array__(self, dtype: DType = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> Array:
         return self.variable.numpy().astype(dtype or self.variable.dtype)
 
     @property
@@ -42,7 +42,7 @@ class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # 
         return tf.TensorShape(self.variable.shape)
 
     def _value(
-        self, dtype: DType = None, name: Any = None, as_ref: bool = False
-    ) -> Any:
+        self, dtype: DType = None, name: str | None = None, as_ref: bool = False
+    ) -> Tensor:
         """Returns the value; by this name TensorFlow Probability asks for it."""
         return tf.convert_to_tensor(self.variable, dtype=dtype, name=name)

@@ -1,7 +1,7 @@
 """The sparse variational Gaussian process as a layer."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Self
 
 import keras
 import numpy as np
@@ -10,10 +10,12 @@ import tensorflow_probability as tfp
 
 from tfbbb.base.types import (
     ArrayLike,
+    Config,
     Distribution,
     Initializer,
     Shape,
     Tensor,
+    TensorFunction,
 )
 from tfbbb.lab.compat.tfp_layers import convert_to_tensor
 from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
@@ -65,16 +67,16 @@ class VariationalGaussianProcess(DistributionLambda):
     def __init__(
         self,
         num_inducing_points: int,
-        kernel_provider: Any,
+        kernel_provider: keras.Layer,
         event_shape: Shape = (1,),
         inducing_index_points_initializer: Initializer = None,
         unconstrained_observation_noise_variance_initializer: Initializer = (
             keras.initializers.Constant(-10.0)  # noqa: B008
         ),
         variational_inducing_observations_scale_initializer: Initializer = None,
-        mean_fn: Any = None,
+        mean_fn: Callable[[Tensor], Tensor] | None = None,
         jitter: float = 1e-6,
-        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
+        convert_to_tensor_fn: TensorFunction | str = tfd.Distribution.sample,
         name: str | None = None,
     ):
         super().__init__(
@@ -101,7 +103,7 @@ class VariationalGaussianProcess(DistributionLambda):
         points, noise, scale = (self._initializers[key] for key in _INITIALIZERS)
         if self._mean_fn is None:
             self.mean = self._add("mean", (), keras.initializers.Constant(0.0))
-        self._noise_variance: Any = 0.0
+        self._noise_variance: float | Tensor = 0.0
         if noise is not None:
             self._noise_variance = tfp.util.DeferredTensor(
                 self._add("observation_noise_variance", (), noise), tf.nn.softplus
@@ -128,13 +130,13 @@ class VariationalGaussianProcess(DistributionLambda):
     @staticmethod
     def new(
         x: ArrayLike,
-        kernel_provider: Any,
+        kernel_provider: keras.Layer,
         event_shape: Shape,
-        inducing_index_points: Any,
-        mean_fn: Any,
-        variational_inducing_observations_loc: Any,
-        variational_inducing_observations_scale: Any,
-        observation_noise_variance: Any,
+        inducing_index_points: Tensor,
+        mean_fn: Callable[[Tensor], Tensor] | None,
+        variational_inducing_observations_loc: Tensor,
+        variational_inducing_observations_scale: Tensor,
+        observation_noise_variance: float | Tensor,
         jitter: float = 1e-6,
         name: str | None = None,
     ) -> Distribution:
@@ -157,7 +159,7 @@ class VariationalGaussianProcess(DistributionLambda):
             tfd.Independent(process, reinterpreted_batch_ndims=1), bijector=transpose
         )
 
-        def variational_loss(y: ArrayLike, kl_weight: Any = 1.0) -> Any:
+        def variational_loss(y: ArrayLike, kl_weight: ArrayLike = 1.0) -> Tensor:
             # Keras passes targets in `floatx`, whatever the dtype of the model.
             y, kl_weight = tf.cast(y, process.dtype), tf.cast(kl_weight, process.dtype)
             return process.variational_loss(transpose.forward(y), kl_weight=kl_weight)
@@ -168,7 +170,7 @@ class VariationalGaussianProcess(DistributionLambda):
         )
         return distribution
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         config = super(DistributionLambda, self).get_config()
         # The kernel's dtype is the layer's.
         for key in ("dtype", "trainable"):
@@ -187,7 +189,7 @@ class VariationalGaussianProcess(DistributionLambda):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: Config) -> Self:
         read = {
             key: from_config(value)
             for key, value in config.items()

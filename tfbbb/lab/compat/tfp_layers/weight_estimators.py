@@ -1,7 +1,5 @@
 """How the noise of a kernel's posterior reaches the outputs."""
 
-from typing import Any
-
 import tensorflow as tf
 import tensorflow_probability as tfp
 
@@ -14,7 +12,7 @@ tfd = tfp.distributions
 class Reparameterization(WeightPosterior):
     """Draws one kernel per call (Kingma & Welling 2014)."""
 
-    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kernel = self.kernel_posterior_tensor_fn(self.kernel_posterior)
         self._last_draws.update(kernel_posterior_tensor=kernel)
         return self._linear(inputs, tf.cast(kernel, self.compute_dtype)), kernel
@@ -23,7 +21,7 @@ class Reparameterization(WeightPosterior):
 class LocalReparameterization(WeightPosterior):
     """Draws the outputs of each row (Kingma, Salimans & Welling 2015)."""
 
-    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kernel = self._normal_kernel()
         dtype = self.variable_dtype
         mean = self._linear(inputs, tf.cast(kernel.loc, self.compute_dtype))
@@ -49,7 +47,7 @@ class Flipout(WeightPosterior):
     takes_seed = True
     salt = "Flipout"
 
-    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         kernel = self._normal_kernel()
         affine = tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
         perturbation = self.kernel_posterior_tensor_fn(affine)

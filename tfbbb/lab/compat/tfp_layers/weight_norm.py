@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.base.private_apis import in_stateless_scope
-from tfbbb.base.types import Shape, Tensor
+from tfbbb.base.types import Config, Shape, Tensor
 
 _TESTED = ("Dense", "Conv2D", "Conv2DTranspose")
 
@@ -99,7 +99,7 @@ class WeightNorm(keras.layers.Wrapper):
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return self.layer.compute_output_shape(input_shape)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "data_init": self.data_init}
 
     def _state(self) -> list[tuple[keras.Variable, tf.Tensor]]:

@@ -1,17 +1,23 @@
 """The base of dense and convolutional layers: posteriors of kernel and bias."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping, MutableMapping
+from types import MappingProxyType
+from typing import Any, Self, TypeAlias
 
 import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.types import (
     Activation,
+    Config,
     Constraint,
     Distribution,
     DType,
     Initializer,
+    Options,
     Regularizer,
     Shape,
     Tensor,
@@ -26,6 +32,7 @@ from tfbbb.lab.compat.tfp_layers.default_distributions import (
     default_mean_field_normal_fn,
     default_multivariate_normal_fn,
 )
+from tfbbb.lab.compat.tfp_layers.full_precision import floating_dtype
 from tfbbb.lab.compat.tfp_layers.function_config import (
     activation_config,
     activity_regularizer_config,
@@ -40,6 +47,13 @@ tfd = tfp.distributions
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
+# Of `dtype, shape, name, trainable, add_variable_fn`; of `posterior, prior, draw`.
+DistributionFunction: TypeAlias = Callable[..., Distribution] | None
+DivergenceFunction: TypeAlias = (
+    Callable[[Distribution, Distribution, Tensor | None], Tensor] | None
+)
+TensorFunction: TypeAlias = Callable[[Distribution], Tensor]
+
 FUNCTIONS = (
     "kernel_posterior_fn",
     "kernel_posterior_tensor_fn",
@@ -53,13 +67,13 @@ FUNCTIONS = (
 
 
 @_register
-def sample(distribution: Distribution) -> Any:
+def sample(distribution: Distribution) -> Tensor:
     """Returns a draw: the default `kernel_posterior_tensor_fn`."""
     return distribution.sample()
 
 
 @_register
-def exact_divergence(q: Any, p: Any, ignore: Any) -> Tensor:
+def exact_divergence(q: Distribution, p: Distribution, ignore: Tensor | None) -> Tensor:
     """Returns `KL(q || p)` in closed form: the default `kernel_divergence_fn`."""
     return tfd.kl_divergence(q, p)
 
@@ -84,14 +98,44 @@ class WeightPosterior(keras.Layer):
 
     Args:
         activation: Keras activation, by name or as a function.
-        functions: The eight functions of `FUNCTIONS`, by name.
-        kwargs: Options of `keras.Layer`.
+        activity_regularizer: Penalty on the output.
+        kernel_posterior_fn: Function of `dtype, shape, name, trainable,
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
+        kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
+        kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
+        kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
+            divergence; the draw is None if the layer draws no kernel.
+        bias_posterior_fn: As for the kernel; None is no bias.
+        bias_posterior_tensor_fn: As for the kernel.
+        bias_prior_fn: As for the kernel; None is no prior and no divergence.
+        bias_divergence_fn: As for the kernel.
+        seed: Integer that fixes the signs.
+        **kwargs: Options of `keras.Layer`.
     """
 
     takes_seed = False
+    # Defaults of a class that differ from those of its shared constructor.
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        parameters = inspect.signature(cls.__init__).parameters
+        cls.__signature__ = inspect.Signature(
+            [
+                parameter.replace(default=cls.defaults.get(name, parameter.default))
+                for name, parameter in parameters.items()
+                if name != "self" and (name != "seed" or cls.takes_seed)
+            ]
+        )
+        document_inherited_arguments(cls)
 
     def __init__(
-        self, activation: Activation, functions: Any, seed: int | None, kwargs: Any
+        self,
+        activation: Activation,
+        functions: Options,
+        seed: int | None,
+        kwargs: Options,
     ):
         super().__init__(**kwargs)
         if seed is not None and not self.takes_seed:
@@ -116,7 +160,7 @@ class WeightPosterior(keras.Layer):
         return self._last_draws.get("kernel_posterior_tensor")
 
     @property
-    def kernel_posterior_affine(self) -> Any:
+    def kernel_posterior_affine(self) -> Distribution | None:
         """The distribution that the last call drew from instead of a kernel, or None.
 
         Local reparameterization draws outputs, flipout a perturbation of the kernel.
@@ -159,12 +203,7 @@ class WeightPosterior(keras.Layer):
         return VariableReference(variable)
 
     def _add_distributions(self, kernel_shape: tuple, bias_shape: tuple) -> None:
-        dtype = tf.as_dtype(self.variable_dtype)
-        if not dtype.is_floating:
-            raise TypeError(
-                "The weights of a variational layer are floating-point numbers. "
-                f"Received: dtype={dtype.name!r}"
-            )
+        dtype = floating_dtype(self)
         for weight, shape in (("kernel", kernel_shape), ("bias", bias_shape)):
             for kind in ("posterior", "prior"):
                 make = getattr(self, f"{weight}_{kind}_fn")
@@ -191,7 +230,7 @@ class WeightPosterior(keras.Layer):
         self._add_divergence("bias", bias)
         return self.activation(outputs)
 
-    def _add_divergence(self, weight: str, draw: Any) -> None:
+    def _add_divergence(self, weight: str, draw: Tensor | None) -> None:
         function = getattr(self, f"{weight}_divergence_fn")
         posterior = getattr(self, f"{weight}_posterior")
         prior = getattr(self, f"{weight}_prior")
@@ -199,7 +238,7 @@ class WeightPosterior(keras.Layer):
             return
         self.add_loss(tf.convert_to_tensor(function(posterior, prior, draw)))
 
-    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         """Returns the product of a random kernel, and the kernel if one is drawn."""
         raise NotImplementedError
 
@@ -210,7 +249,7 @@ class WeightPosterior(keras.Layer):
     def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Tensor, Tensor | None]:
         """Returns the shapes of flipout's signs of the inputs and of the outputs."""
         raise NotImplementedError
 
@@ -231,11 +270,11 @@ class WeightPosterior(keras.Layer):
             )
         return posterior.distribution
 
-    def load_own_variables(self, store: Any) -> None:
+    def load_own_variables(self, store: MutableMapping[str, Any]) -> None:
         if not load_without_adopted(self, store):
             super().load_own_variables(store)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             **activity_regularizer_config(self),
@@ -245,6 +284,6 @@ class WeightPosterior(keras.Layer):
         }
 
     @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
+    def from_config(cls, config: Config) -> Self:
         functions = {name: from_config(config[name]) for name in FUNCTIONS}
         return cls(**{**read_values(config), **functions})

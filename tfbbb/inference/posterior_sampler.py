@@ -1,0 +1,93 @@
+"""The base class of methods whose members are draws from the posterior."""
+
+import os
+
+import keras
+import numpy as np
+
+from tfbbb.base.types import ArrayLike, Identifier, Structure
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.inference.chain_diagnostics import compared_chains
+from tfbbb.inference.log_posterior import LogPosterior
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
+from tfbbb.inference.requirements import (
+    refuse_batch_normalization,
+    refuse_dropout,
+    require_priors,
+)
+from tfbbb.model.bayesian_model import BayesianModel
+
+
+class PosteriorSampler(InferenceMethod):
+    """Samples weights and learned noise; the draws become members of the result.
+
+    A subclass has `learned_scale`, and implements `sample` and `_members`.
+    """
+
+    learned_scale: float
+
+    def fit(
+        self,
+        model: keras.Model,
+        x: Structure,
+        y: ArrayLike = None,
+        *,
+        likelihood: Identifier | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
+    ) -> BayesianModel:
+        """Returns the model with draws from its posterior as members.
+
+        Args:
+            model: A `BayesianModel` with one member, or a Keras model; its weights are
+                the start of the first chain.
+            x: Inputs or a dataset, which is held in memory.
+            y: Targets in raw units.
+            likelihood: The likelihood of a Keras model.
+            sample_weight: The number of rows that each row counts as.
+            verbose: 0 for no progress bar.
+            backup_dir: A directory that keeps the draws until the end, so that the same
+                call continues an interrupted run.
+
+        Raises:
+            ValueError: The model has dropout, batch normalisation, or a weight without
+                a fixed prior; or `backup_dir` has other files.
+            FloatingPointError: The weights diverged.
+        """
+        model = as_bayesian_model(model, likelihood)
+        refuse_dropout(self, model)
+        refuse_batch_normalization(self, model)
+        require_priors(self, model)
+        target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
+        draws, figures = self.sample(target, verbose, backup_dir)
+        # Chain by chain, so that each chain gives as many members as any other.
+        by_chain = np.swapaxes(draws, 0, 1).reshape(-1, target.size)
+        result = target.as_model(self._members(by_chain))
+        if len(draws) >= 4:
+            figures |= compared_chains(target, draws)
+        result.inference = self.result(**figures)
+        return result
+
+    def sample(
+        self,
+        target: LogPosterior,
+        verbose: int | str = 0,
+        backup_dir: str | os.PathLike[str] | None = None,
+    ) -> tuple[np.ndarray, dict[str, float | None]]:
+        """Draws states from a log posterior; the arguments are those of `fit`.
+
+        Returns:
+            The draws, [draws, chains, D + L], and figures of the run by name.
+        """
+        raise NotImplementedError
+
+    def _members(self, draws: np.ndarray) -> np.ndarray:
+        """Returns the draws to keep, of all draws [draws, D + L], chain by chain."""
+        return draws
+
+    def _progress(
+        self, count: int, verbose: int | str, unit: str
+    ) -> keras.utils.Progbar:
+        verbose = 1 if verbose == "auto" else verbose
+        return keras.utils.Progbar(count, verbose=verbose, unit_name=unit)

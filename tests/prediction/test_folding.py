@@ -13,7 +13,7 @@ from tfbbb.layers import (
     SeparableConv2DVariational,
 )
 from tfbbb.layers.conv_variational import ConvVariational
-from tfbbb.prediction import engine, folding
+from tfbbb.prediction import folding, network_pass
 
 WIDE = {
     "posterior": MeanFieldNormal(initial_scale=1.0),
@@ -156,8 +156,8 @@ def test_samples_stay_in_channels_between_convolutions(monkeypatch):
         moved.append(arguments)
         return folding.without_channels(*arguments)
 
-    monkeypatch.setattr(engine, "without_channels", without_channels)
-    monkeypatch.setattr(engine, "without_rows", None)
+    monkeypatch.setattr(network_pass, "without_channels", without_channels)
+    monkeypatch.setattr(network_pass, "without_rows", None)
     for body, x in ((plain, IMAGES), (residual, IMAGES), (causal, SEQUENCES)):
         moved.clear()
         engine_draws(network(body, x), x, "weight", 4)

@@ -74,10 +74,10 @@ def test_likelihoods_that_differ_are_not_taken_for_each_other(plain):
 
 
 def test_likelihoods_that_are_alike_share_one_computation(plain):
-    before = len(Structure.of(plain).computations)
+    before = len(Structure.of(plain).programs)
     for _ in range(3):
         tfbbb.predictive(plain, X, likelihood=Normal(scale=0.2514))
-    assert len(Structure.of(plain).computations) == before + 1
+    assert len(Structure.of(plain).programs) == before + 1
 
 
 def test_own_likelihood_of_a_model_is_not_to_be_given():

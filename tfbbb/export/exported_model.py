@@ -22,7 +22,6 @@ from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import NotFiniteError, Predictive
-from tfbbb.prediction.sampling import Sampling
 
 # As much as a signature needs.
 _MEMORY_MB = MAX_FLOATS / 2**18
@@ -115,9 +114,6 @@ class ExportedModel:
         tensors = self._arrange(x)
         inputs = [tf.constant(tensors[name]) for name in self._tensors]
         max_floats = max(1, int(max_memory_mb * 2**18))
-        if max_standard_error is None and deadline_ms is None:
-            sampling = Sampling(passes, inputs, num_samples, seed, max_floats)
-            return sampling.results()[0]
         return predict_adaptively(
             lambda rows, samples: passes,
             inputs,
@@ -125,7 +121,7 @@ class ExportedModel:
             seed=seed,
             max_floats=max_floats,
             max_standard_error=max_standard_error,
-            relative=relative_error,
+            relative_error=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )[0]
 

@@ -182,7 +182,7 @@ class Manifest:
         layers: The variational layers of the network.
         num_rows: N, the number (or total weight) of the training rows.
         kl_weight: The factor of the KL divergence in the loss, usually 1 / N.
-        method: The prediction engine in the signatures.
+        method: The prediction method of the signatures.
         default_num_samples: Draws behind an answer that asks for no number.
         default_seed: Seed of an answer that asks for none.
         metrics: Held-out figures.

@@ -25,7 +25,7 @@ def is_dropout(operation: keras.Operation) -> bool:
 
 
 def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
-    """Raises ValueError for dropout within another layer, which no engine draws.
+    """Raises ValueError for dropout within another layer, which no pass draws.
 
     Args:
         model: A model.

@@ -84,7 +84,7 @@ def folds_channels(operation: keras.Operation) -> bool:
     """Whether a layer convolves all samples at once, channels beside each other."""
     return (
         isinstance(operation, ConvVariational)
-        # The engine does the work of `call`.
+        # The pass does the work of `call`.
         and type(operation).call is LinearVariationalLayer.call
         and operation.takes_channels_beside
         and operation.activation in ELEMENTWISE_ACTIVATIONS

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfbbb.base.types import Tensor
 from tfbbb.prediction.draws import Tensors
-from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 
@@ -70,8 +70,10 @@ def linearised_outputs(
             at_means[info.key][name] = copies
 
     def run(uses_channels: bool = True) -> list[tf.Tensor]:
-        engine = Engine(model, structure, Plan(), {}, at_means, count, uses_channels)
-        return engine.run(inputs)[0]
+        network_pass = NetworkPass(
+            model, structure, Plan(), {}, at_means, count, uses_channels
+        )
+        return network_pass.run(inputs)[0]
 
     zero = tf.UnconnectedGradients.ZERO
     if _has_loops(run):

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import tree
@@ -25,12 +25,15 @@ from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.prediction.output_mask import OutputMask
 
+if TYPE_CHECKING:
+    from tfbbb.prediction.program import Program
+
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()
 # As many tensors as a graph's operation may return.
 _MANY = 1000
 # Each holds its graphs and its last draws.
-_MOST_COMPUTATIONS = 16
+_MOST_PROGRAMS = 16
 
 
 @dataclass(frozen=True)
@@ -93,15 +96,15 @@ class Structure:
         self.lasts = _last_layers(model)
         # Indices of the outputs that are known to be no probabilities.
         self.logits: set[int] = set()
-        # The compiled predictions of this structure; the key says what they compute.
-        self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
+        # By what they compute.
+        self.programs: LRUCache[Program] = LRUCache(_MOST_PROGRAMS)
         # Computes the mask of a graph with one output; None without such a graph.
         graph = graph_of(model)
         self.output_mask = None
         if graph is not None and len(graph.outputs) == 1:
             self.output_mask = OutputMask(graph)
         # The compiled derivatives of rows, which `tfbbb.inference` keeps here.
-        self.row_steps: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
+        self.row_steps: LRUCache[Any] = LRUCache(_MOST_PROGRAMS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":

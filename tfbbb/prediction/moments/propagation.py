@@ -45,7 +45,7 @@ class Propagation:
 
     def run(self, inputs: Tensor) -> Any:
         """Returns the outputs, each a `Marginals` or a tensor where it is certain."""
-        with call_with(engine=_AtTheMean()):
+        with call_with(layer_draws=_AtTheMean()):
             return self._walk(self._model, inputs, "")
 
     def of_weights(

@@ -36,7 +36,7 @@ from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
 
 
-class Engine:
+class NetworkPass:
     """Runs a model with S posterior samples folded into the batch, sample by sample.
 
     Operations before the first draw run once, on the rows alone: the samples are
@@ -53,7 +53,7 @@ class Engine:
         draws: The result of `draw`: samples by member, by sign, by round.
         count: Number of samples S.
         uses_channels: Whether samples may be in the channels of convolutions. The
-            engine then does the work of their calls, and a `tf.GradientTape` needs
+            pass then does the work of their calls, and a `tf.GradientTape` needs
             oneDNN: without it TensorFlow has no gradients of grouped channels.
 
     Attributes:
@@ -93,7 +93,7 @@ class Engine:
             for each of them the variance of the means that were integrated, not drawn,
             [S, rows, k], or None.
         """
-        with call_with(engine=self):
+        with call_with(layer_draws=self):
             tree.map_structure(lambda x: self._mark(x, UNFOLDED), inputs)
             outputs = self._walk(self._model, inputs)
             folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]

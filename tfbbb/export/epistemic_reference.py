@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +92,9 @@ class EpistemicReference:
             tuple(quantiles), scales, len(uncertainty), float(factor), abstain_above
         )
 
-    def percentiles(self, prediction: "Predictive | Mapping[str, Any]") -> "np.ndarray":
+    def percentiles(
+        self, prediction: "Predictive | Mapping[str, np.ndarray]"
+    ) -> "np.ndarray":
         """Returns the percentile of each row's uncertainty, [rows], from 0 to 100.
 
         Args:
@@ -106,11 +108,15 @@ class EpistemicReference:
         )
 
 
-def _summaries(prediction: Any) -> Mapping[str, Any]:
+def _summaries(
+    prediction: "Predictive | Mapping[str, np.ndarray]",
+) -> "Mapping[str, np.ndarray]":
     return prediction if isinstance(prediction, Mapping) else prediction.to_numpy()
 
 
-def _uncertainty(outputs: Mapping[str, Any], scales: Sequence[float]) -> Any:
+def _uncertainty(
+    outputs: "Mapping[str, np.ndarray]", scales: Sequence[float]
+) -> "np.ndarray":
     """Returns the uncertainty of each row, [rows]."""
     import numpy as np
 
@@ -120,7 +126,7 @@ def _uncertainty(outputs: Mapping[str, Any], scales: Sequence[float]) -> Any:
     return (_by_target(outputs["epistemic"]) / scales).sum(axis=-1)
 
 
-def _by_target(variances: Any) -> Any:
+def _by_target(variances: "np.ndarray") -> "np.ndarray":
     """Returns variances of all places of a row, [rows, k]."""
     import numpy as np
 

@@ -1,11 +1,12 @@
 """All functions of a SavedModel."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from tfbbb.base.private_apis import sublayers
+from tfbbb.base.types import Tensor
 from tfbbb.export.answer_functions import trace_answers, use_functions
 from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
@@ -24,6 +25,8 @@ from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
 
+ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
+
 
 def trace_functions(
     model: LikelihoodModel,
@@ -31,7 +34,7 @@ def trace_functions(
     method: DrawingMethod,
     num_samples: int,
     seed: int,
-) -> tuple[tf.Module, dict[str, Any], dict[str, Any]]:
+) -> tuple[tf.Module, dict[str, ConcreteFunction], dict[str, Any]]:
     """Traces all functions of an export.
 
     Args:
@@ -60,7 +63,7 @@ def trace_functions(
     }
     answers = live_answers(likelihood, recalibration)
 
-    def groups(features: list[Any]) -> Any:
+    def groups(features: list[Tensor]) -> Tensor | None:
         return recalibration.groups(pack(features))
 
     summary_specs = samplers[method].summary_specs
@@ -141,7 +144,9 @@ def _programs(
     return programs, moments, None
 
 
-def _variables_read(root: tf.Module, signatures: dict[str, Any]) -> list[Any]:
+def _variables_read(
+    root: tf.Module, signatures: dict[str, ConcreteFunction]
+) -> list[tf.Variable]:
     """Returns the variables that the functions read, few of the posteriors'."""
     modules = [*root.methods.values(), *root.answers.values()]
     functions = [

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -39,7 +38,7 @@ class ExportedModel:
         manifest: The manifest beside it.
     """
 
-    def __init__(self, saved_model: Any, manifest: Manifest) -> None:
+    def __init__(self, saved_model: tf.Module, manifest: Manifest) -> None:
         self.manifest = manifest
         # The variables live as long as this object.
         self._saved_model = saved_model
@@ -270,7 +269,7 @@ class ExportedModel:
         asked = question_named(question)
         if not self.manifest.answers(asked):
             raise ValueError(f"{self.explain_missing(asked)} Received: {levels=!r}")
-        given: dict[str, Any] = {}
+        given: dict[str, ArrayLike] = {}
         if asked.takes_levels:
             given["levels"] = _checked_levels(levels)
         if "targets" in asked.arguments:
@@ -311,10 +310,10 @@ class ExportedModel:
         inputs: Inputs,
         num_samples: int | None,
         seed: int | None,
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, ArrayLike] | None = None,
     ) -> dict[str, np.ndarray]:
         num_samples, seed = self._checked_draws(num_samples, seed)
-        tensors: dict[str, Any] = dict(self._arrange(inputs))
+        tensors: dict[str, ArrayLike] = dict(self._arrange(inputs))
         tensors |= {"num_samples": num_samples, "seed": seed, **(given or {})}
         return self._signatures[signature](tensors)
 
@@ -355,7 +354,9 @@ def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
     return probabilities.astype(np.float32)
 
 
-def _call_by_name(function: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def _call_by_name(
+    function: tf.types.experimental.ConcreteFunction,
+) -> Callable[[Mapping[str, ArrayLike]], dict[str, np.ndarray]]:
     """Returns a loaded signature that takes and returns arrays by name."""
     # The arguments of the function are in the order of their names. The names in
     # its specs differ: TensorFlow writes them in lower case.
@@ -363,7 +364,7 @@ def _call_by_name(function: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
     dtypes = [(name, inputs[name].dtype) for name in sorted(inputs)]
     call = fast_call(function)
 
-    def answer(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(tensors: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
         arguments = [tf.constant(tensors[name], dtype) for name, dtype in dtypes]
         return {name: result.numpy() for name, result in call(*arguments).items()}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
@@ -15,7 +15,7 @@ from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.passes import Passes
 
 
-def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
+def load_passes(saved_model: tf.Module, manifest: Manifest, method: str) -> Passes:
     """Returns passes by one method, with the functions of a SavedModel.
 
     Args:
@@ -27,11 +27,11 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
     functions = saved_model.methods[method]
     answer, add_up = fast_call(functions.answer), fast_call(functions.add_up)
 
-    def summaries(inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
+    def summaries(inputs: Tensor, draws: Structure) -> tuple[list[Any], list[Any]]:
         found = answer(inputs, draws)
         return [found["summary"]], [found["outputs"]]
 
-    def sums(inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
+    def sums(inputs: Tensor, draws: Structure) -> tuple[list[Any], list[Any]]:
         found = add_up(inputs, draws)
         return [found["sums"]], [found["outputs"]]
 
@@ -54,7 +54,7 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
     )
 
 
-def load_answers(functions: Any, manifest: Manifest) -> Answers:
+def load_answers(functions: tf.Module, manifest: Manifest) -> Answers:
     """Returns the answers of a loaded model.
 
     Args:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tfbbb.base.texts import snake_case
+from tfbbb.base.types import Config
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.likelihoods import likelihood_support
 from tfbbb.bayes.families.support import Support
@@ -430,7 +431,7 @@ class Manifest:
                 )
 
 
-def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
+def _without_unknown(feature: Config) -> Config:
     """Returns the fields of a feature without those that say nothing."""
     optional = ("notation", "imputed", "low", "high", "categories", "dtype")
     return {
@@ -440,7 +441,7 @@ def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_support(fields: dict[str, Any]) -> dict[str, Any]:
+def _with_support(fields: Config) -> Config:
     """Returns the fields of version 2 with the support that the likelihood has.
 
     The word that version 2 wrote was wrong for bounds other than 0 and 1.

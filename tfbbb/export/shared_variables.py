@@ -6,17 +6,21 @@ are variables of the model.
 
 import hashlib
 from collections.abc import Iterable
-from typing import Any
 
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
+
+# Shape, data type and digest of a tensor.
+Contents = tuple[tuple[int, ...], tf.DType, bytes]
 
 
-def variables_by_contents(variables: Iterable[keras.Variable]) -> dict[Any, Any]:
+def variables_by_contents(
+    variables: Iterable[keras.Variable],
+) -> dict[Contents, tf.Variable]:
     """Returns the TensorFlow variables behind variables of Keras, by their contents."""
-    found: dict[Any, tf.Variable] = {}
+    found: dict[Contents, tf.Variable] = {}
     for variable in variables:
         resource = variable.value
         if isinstance(resource, tf.Variable):
@@ -24,7 +28,9 @@ def variables_by_contents(variables: Iterable[keras.Variable]) -> dict[Any, Any]
     return found
 
 
-def share_variables(tensors: Any, known: dict[Any, tf.Variable]) -> Any:
+def share_variables(
+    tensors: Structure, known: dict[Contents, tf.Variable]
+) -> Structure:
     """Returns a nested structure of tensors as one of variables.
 
     Args:
@@ -41,7 +47,7 @@ def share_variables(tensors: Any, known: dict[Any, tf.Variable]) -> Any:
     return tf.nest.map_structure(share, tensors)
 
 
-def _contents(tensor: Tensor) -> tuple[Any, ...]:
+def _contents(tensor: Tensor) -> Contents:
     array = tensor.numpy()
     digest = hashlib.sha256(array.tobytes()).digest()
     return tuple(array.shape), tensor.dtype, digest

@@ -1,7 +1,6 @@
 """The signatures of an exported posterior predictive."""
 
 from collections.abc import Callable, Container, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +18,7 @@ _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 _TARGET_NOISE = 1 << 30
 _MEMBERS = _TARGET_NOISE + 1
 
-Groups = Callable[[list[Any]], Any]
+Groups = Callable[[list[Tensor]], Tensor | None]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
 
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -81,7 +80,7 @@ def default_signature(
     """Returns the signature that gives the summary of fixed draws."""
     summary = _summary_function(sampler, answers)
 
-    def serving_default(*features: Any) -> dict[str, tf.Tensor]:
+    def serving_default(*features: Tensor) -> dict[str, tf.Tensor]:
         return summary(*features, num_samples, seed)
 
     return serving_default, list(features)
@@ -104,7 +103,7 @@ def _summary_function(
 ) -> Callable[..., dict[str, tf.Tensor]]:
     names = [*summary_outputs(answers, sampler.summary_specs), *more]
 
-    def predict(*arguments: Any) -> dict[str, tf.Tensor]:
+    def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *features, num_samples, seed = arguments
         return _summarize(sampler, answers, features, num_samples, seed, names)
 
@@ -119,7 +118,7 @@ def _of_summary_function(
     if answers.task == "classification":
         names = ["probabilities"]
 
-    def answer(*arguments: Any) -> dict[str, tf.Tensor]:
+    def answer(*arguments: Tensor) -> dict[str, tf.Tensor]:
         *features, num_samples, seed, levels = arguments
         drawn = (sampler, answers, features, num_samples, seed)
 
@@ -145,7 +144,7 @@ def _of_summary_function(
 def _question_function(
     question: Question, sampler: Sampler, answers: Answers
 ) -> Callable[..., dict[str, tf.Tensor]]:
-    def answer(*arguments: Any) -> dict[str, tf.Tensor]:
+    def answer(*arguments: Tensor) -> dict[str, tf.Tensor]:
         names = list(_argument_specs(question, sampler, answers))
         first = len(arguments) - len(names)
         *features, num_samples, seed = arguments[:first]
@@ -179,7 +178,9 @@ def _argument_specs(
     return {name: specs[name] for name in question.arguments if name in specs}
 
 
-def _answer_spec(question: Question, sampler: Sampler, answers: Answers) -> Any:
+def _answer_spec(
+    question: Question, sampler: Sampler, answers: Answers
+) -> tf.TensorSpec:
     """Returns the spec of a question's answer, with the rows first."""
     *places, width = sampler.summary_specs["mean"].shape[1:]
     is_classes = answers.task == "classification"
@@ -200,10 +201,10 @@ def _answer(
     question: Question,
     sampler: Sampler,
     answers: Answers,
-    features: Sequence[Any],
-    num_samples: Any,
+    features: Sequence[Tensor],
+    num_samples: int | Tensor,
     seed: Tensor,
-    given: dict[str, Any],
+    given: dict[str, Tensor],
 ) -> tf.Tensor:
     """Returns the answer to a question for all rows, block by block.
 
@@ -282,8 +283,8 @@ def _draws_by_weight(
 def _summarize(
     sampler: Sampler,
     answers: Answers,
-    features: Sequence[Any],
-    num_samples: Any,
+    features: Sequence[Tensor],
+    num_samples: int | Tensor,
     seed: Tensor,
     names: Sequence[str],
     dtype: tf.DType = tf.float32,
@@ -302,7 +303,7 @@ def _summarize(
     return {name: tf.cast(summary[name], dtype) for name in names}
 
 
-def _at_least_two(num_samples: Any) -> tf.Tensor:
+def _at_least_two(num_samples: int | Tensor) -> tf.Tensor:
     enough = tf.debugging.assert_greater_equal(
         num_samples, 2, "num_samples must be at least 2."
     )

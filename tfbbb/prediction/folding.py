@@ -7,7 +7,6 @@ Operations that treat every channel alike leave the samples there.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -109,7 +108,7 @@ def keeps_channels(operation: keras.Operation, inputs: Sequence[Tensor]) -> bool
     return kind in _CHANNEL_BY_CHANNEL and last
 
 
-def without_rows(inputs: Tensor, samples: Any) -> tf.Tensor:
+def without_rows(inputs: Tensor, samples: int | Tensor) -> tf.Tensor:
     """Returns [samples * rows, ..., channels] as [rows, ..., samples * channels]."""
     split = split_leading(inputs, samples)
     _, *rest, channels = dimensions(split, 0)
@@ -117,7 +116,7 @@ def without_rows(inputs: Tensor, samples: Any) -> tf.Tensor:
     return tf.reshape(tf.transpose(split, axes), [*rest, samples * channels])
 
 
-def without_channels(inputs: Tensor, samples: Any, channels: int) -> tf.Tensor:
+def without_channels(inputs: Tensor, samples: int | Tensor, channels: int) -> tf.Tensor:
     """Returns [rows, ..., samples * channels] as [samples * rows, ..., channels]."""
     apart = channels_apart(inputs, samples, outer=1, channels=channels, channel_axis=-1)
     return merge_leading(apart)

@@ -1,7 +1,5 @@
 """Predictive distributions of outputs that are already drawn."""
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
@@ -34,7 +32,7 @@ def predictive_from_outputs(
     if recalibration.acts_on_outputs:
         drawn = recalibration.outputs(likelihood, drawn)
 
-    def functions(n: int, seed: int) -> Any:
+    def functions(n: int, seed: int) -> np.ndarray:
         raise ValueError(
             "The rows of this prediction have draws of different members, so they "
             "share no function; call `predictive` of the model."

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -55,9 +54,9 @@ def linearised_outputs(
         draws: Draws of all weights, as `draw` returns them.
         count: Number of draws S.
     """
-    points: list[Any] = []
-    deviations: list[Any] = []
-    at_means: dict[str, dict[str, Any]] = {}
+    points: list[tf.Tensor] = []
+    deviations: list[tf.Tensor] = []
+    at_means: Tensors = {}
     for info in structure.layer_infos:
         at_means[info.key] = {}
         for name, drawn in draws[info.key].items():
@@ -92,7 +91,7 @@ def linearised_outputs(
     return [output + change for output, change in zip(outputs, changes, strict=True)]
 
 
-def _has_loops(function: Callable[[], Any]) -> bool:
+def _has_loops(function: Callable[[], list[tf.Tensor]]) -> bool:
     """Whether the graph of a function has loops, branches or lists of tensors."""
     graph = tf.function(function).get_concrete_function().graph.as_graph_def()
     called = (definition.node_def for definition in graph.library.function)

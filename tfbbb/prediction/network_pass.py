@@ -1,5 +1,6 @@
 """One pass of a model for S posterior samples at once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -81,11 +82,11 @@ class NetworkPass:
         self._uses_channels = uses_channels
         # Every tensor of the pass that has a batch dimension, and how the samples are
         # folded into it; the tensor is kept so that its id stays its own.
-        self._batches: dict[int, tuple[Any, Folding]] = {}
+        self._batches: dict[int, tuple[tf.Tensor, Folding]] = {}
         self._input_is_folded = True
-        self._location_variances: dict[int, Any] = {}
+        self._location_variances: dict[int, tf.Tensor] = {}
 
-    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[Any]]:
+    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[tf.Tensor | None]]:
         """Runs the model.
 
         Returns:
@@ -243,7 +244,7 @@ class NetworkPass:
         for tensor in standardized:
             self._mark(tensor, IN_ROWS if folded else UNFOLDED)
 
-        def operation(op: Any) -> Any:
+        def operation(op: keras.Operation) -> Callable[..., Any]:
             return lambda *args, **kwargs: self._call(op, *args, **kwargs)
 
         return run_through_graph(graph, standardized, operation)
@@ -328,7 +329,7 @@ class NetworkPass:
     def _is_folded(self, tensor: Tensor) -> bool:
         return self._folding(tensor).is_folded
 
-    def _out_of_channels(self, tensor: Tensor) -> Any:
+    def _out_of_channels(self, tensor: Tensor) -> tf.Tensor:
         """Returns a tensor with samples in its rows instead of its channels, if any."""
         channels = self._folding(tensor).channels
         if not channels:
@@ -337,7 +338,7 @@ class NetworkPass:
         self._mark(in_rows, IN_ROWS)
         return in_rows
 
-    def _folded(self, tensor: Tensor) -> Any:
+    def _folded(self, tensor: Tensor) -> tf.Tensor:
         """Returns a tensor with the samples in its rows."""
         tensor = self._out_of_channels(tensor)
         # A constant of the graph is not in `_batches`: it has no rows to repeat.
@@ -349,7 +350,9 @@ class NetworkPass:
         self._mark(folded, IN_ROWS)
         return folded
 
-    def _repeat_mask(self, masked: Tensor, folded: Any, copies: Any = None) -> None:
+    def _repeat_mask(
+        self, masked: Tensor, folded: Tensor, copies: int | None = None
+    ) -> None:
         """Gives a folded tensor the mask of another for every sample, if it has one."""
         mask = mask_of(masked)
         if mask is not None:
@@ -358,7 +361,7 @@ class NetworkPass:
             set_mask(folded, tf.tile(mask, copies))
 
 
-def _by_sample(tensor: Tensor, members: int, samples: Any) -> tf.Tensor:
+def _by_sample(tensor: Tensor, members: int, samples: int | Tensor) -> tf.Tensor:
     """Returns [samples * rows, ...] as [samples, rows, ...], member by member."""
     if members == 1:
         return split_leading(tensor, samples)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -93,7 +93,7 @@ class Passes:
         self.operations = operations
         self.is_compiled = is_compiled
         self._groups = groups
-        self._kept: tuple[Any, Draws] = (None, None)
+        self._kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
 
     def predict(
         self,

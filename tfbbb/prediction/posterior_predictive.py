@@ -1,7 +1,6 @@
 """The posterior predictive of any Keras model with variational layers."""
 
 import time
-from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import keras
@@ -10,7 +9,7 @@ from keras import tree
 
 from tfbbb.base.numbers import int32
 from tfbbb.base.private_apis import graph_of
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
@@ -38,7 +37,7 @@ def predictive(
     model: keras.Model,
     x: ArrayLike,
     *,
-    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    likelihood: str | Config | Likelihood | None = None,
     num_samples: int = 100,
     method: str = "auto",
     seed: int = 0,
@@ -258,7 +257,7 @@ def _in_form(given: Any, form: Any) -> list[Any] | None:
     return found
 
 
-def _checked(given: Any) -> Likelihood:
+def _checked(given: str | Config | Likelihood) -> Likelihood:
     likelihood: Likelihood = likelihoods.get(given)
     if likelihood.learns:
         raise ValueError(

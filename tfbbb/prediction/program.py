@@ -180,7 +180,9 @@ class Program:
         moments = self._held_moments
         return draw(self.structure, self.plan, seed, first, count, moments)
 
-    def outputs(self, inputs: Tensor, moments: Tensors, draws: Tensors) -> list[Any]:
+    def outputs(
+        self, inputs: Tensor, moments: Tensors, draws: Tensors
+    ) -> list[tf.Tensor]:
         """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.
 
         Args:
@@ -205,7 +207,7 @@ class Program:
             outputs = linearised_outputs(
                 self.model, self.structure, inputs, moments, draws, count
             )
-            variances: list[Any] = [None] * len(outputs)
+            variances: list[tf.Tensor | None] = [None] * len(outputs)
         else:
             network_pass = NetworkPass(
                 self.model, self.structure, self.plan, moments, draws, count
@@ -219,7 +221,7 @@ class Program:
 
     def sums(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
-    ) -> tuple[list[Sums], list[Any]]:
+    ) -> tuple[list[Sums], list[tf.Tensor]]:
         """Returns the sums behind the summary of each output, and the outputs."""
         outputs = self.outputs(inputs, moments, draws)
         found = [
@@ -264,7 +266,7 @@ class Program:
         state = list(zip(self._variables[1], others.values, strict=True))
         moments: Tensors | None = None
 
-        def arguments(inputs: Tensor, draws: Tensors) -> tuple[Any, ...]:
+        def arguments(inputs: Tensor, draws: Tensors) -> tuple[Tensor, ...]:
             nonlocal moments
             if moments is None:
                 moments = fast_call(self._traced_moments)(posterior.values)
@@ -342,7 +344,7 @@ class Program:
 
     @functools.cached_property
     def _summaries(self) -> Callable[..., Any]:
-        def summaries(*arguments: Any) -> tuple[list[Sums], list[tf.Tensor]]:
+        def summaries(*arguments: Tensors) -> tuple[list[Sums], list[tf.Tensor]]:
             found, outputs = self.sums(*arguments)
             return [self.summary(x) for x in found], outputs
 
@@ -368,7 +370,9 @@ class Program:
         )
         return fast_call(concrete)
 
-    def _joined(self, found: list[Any]) -> list[tf.Tensor]:
+    def _joined(
+        self, found: Sequence[tuple[tf.Tensor, tf.Tensor | None]]
+    ) -> list[tf.Tensor]:
         """Returns outputs as the likelihoods take them, those of networks as members.
 
         Args:
@@ -393,7 +397,10 @@ class Program:
         return tf.transpose(split, [3, 2, 1, 0, *range(4, len(split.shape))])
 
     def _complete(
-        self, likelihood: Likelihood, outputs: Tensor, location_variance: Any
+        self,
+        likelihood: Likelihood,
+        outputs: Tensor,
+        location_variance: tf.Tensor | None,
     ) -> tf.Tensor:
         """Returns outputs as the likelihood takes them, [rows, S, ..., P].
 
@@ -428,7 +435,7 @@ class Program:
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
 
 
-def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:
+def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Tensor:
     """Returns the structure of the model's outputs, with shapes and dtypes."""
     graph = graph_of(model)
     if graph is not None:

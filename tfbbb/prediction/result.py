@@ -3,14 +3,14 @@
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.questions import Question, question_named
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas
 
 # Blocks of rows of the network's outputs, [rows, S, ..., P], in order.
-OutputBlocks = Callable[[], Iterator[Any]]
+OutputBlocks = Callable[[], Iterator[Tensor]]
 # Takes n and a seed, and returns the means [rows, n, ..., k] under n draws of the
 # weights, which all rows share.
-Functions = Callable[[int, int], Any]
+Functions = Callable[[int, int], Tensor]
 
 
 class NotFiniteError(ValueError):
@@ -66,7 +66,7 @@ class Predictive:
     def __init__(
         self,
         answers: Answers,
-        summary: dict[str, Any],
+        summary: Summary,
         blocks: OutputBlocks,
         num_samples: int | np.ndarray,
         seed: int,
@@ -151,7 +151,7 @@ class Predictive:
         new_places[rows] = np.arange(len(rows))
         order = new_places[places]
 
-        def blocks() -> Iterator[Any]:
+        def blocks() -> Iterator[Tensor]:
             first = 0
             for outputs in self._blocks():
                 chosen = order[first : first + len(outputs)] >= 0
@@ -180,8 +180,8 @@ class Predictive:
         self,
         answers: Answers,
         groups: ArrayLike = None,
-        outputs: Callable[[Any], Any] | None = None,
-        summary: dict[str, Any] | None = None,
+        outputs: Callable[[Tensor], Tensor] | None = None,
+        summary: Summary | None = None,
     ) -> "Predictive":
         """Returns the same draws with other answers.
 
@@ -195,7 +195,7 @@ class Predictive:
         if outputs is not None:
             change = outputs
 
-            def blocks() -> Iterator[Any]:
+            def blocks() -> Iterator[Tensor]:
                 return map(change, self._blocks())
 
         answered = Predictive(
@@ -583,7 +583,7 @@ class Predictive:
         return found
 
     def of_outputs(
-        self, compute: Callable[..., Any], *arrays: np.ndarray
+        self, compute: Callable[..., Tensor], *arrays: np.ndarray
     ) -> np.ndarray:
         """Applies `compute` to the network's outputs, block by block.
 

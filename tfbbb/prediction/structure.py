@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from tfbbb.base.private_apis import (
     run_through_graph,
     sublayers,
 )
-from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -216,7 +215,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
     """Returns the ids of the linear layers whose inputs depend on no weight drawn."""
     firsts: set[int] = set()
 
-    def outputs(operation: keras.Operation, inputs: Tensor) -> Any:
+    def outputs(operation: keras.Operation, inputs: object) -> object:
         """Returns the mark of an operation's outputs, and notes first layers."""
         stochastic = is_stochastic(operation)
         graph = graph_of(operation) if stochastic else None
@@ -226,8 +225,8 @@ def _first_layers(model: keras.Layer) -> set[int]:
             firsts.add(id(operation))
         return _DRAWN if stochastic else inputs
 
-    def run(graph: keras.Model, inputs: Tensor) -> Any:
-        def operation(op: Any) -> Any:
+    def run(graph: keras.Model, inputs: object) -> object:
+        def operation(op: keras.Operation) -> Callable[..., list[object]]:
             return lambda *args, **kwargs: (
                 [outputs(op, _any_drawn((args, kwargs)))] * _MANY
             )
@@ -239,5 +238,5 @@ def _first_layers(model: keras.Layer) -> set[int]:
     return firsts
 
 
-def _any_drawn(flags: Any) -> Any:
+def _any_drawn(flags: object) -> object:
     return _DRAWN if any(flag is _DRAWN for flag in tree.flatten(flags)) else _KNOWN

@@ -1,7 +1,6 @@
 """Scores of predictions by their targets, for which Keras is not needed."""
 
 import math
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,17 +15,17 @@ _RARE = 1e-6
 _MAX_TERMS = 256
 
 
-def is_of_classes(prediction: Any) -> bool:
+def is_of_classes(prediction: Predictive) -> bool:
     """Returns whether a prediction is of classes rather than numbers."""
     return hasattr(prediction, "probabilities")
 
 
-def is_discrete(prediction: Any) -> bool:
+def is_discrete(prediction: Predictive) -> bool:
     """Returns whether the targets are counts or classes, whose F is a step function."""
     return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
-def cdf_step(prediction: Any, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
+def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
@@ -43,7 +42,7 @@ def cdf_step(prediction: Any, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]
     return tf.where(values >= 1.0, below, 0.0), up_to
 
 
-def ordered_values(prediction: Any, targets: ArrayLike) -> Any:
+def ordered_values(prediction: Predictive, targets: ArrayLike) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
@@ -140,7 +139,7 @@ def _score_integers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
     step = tf.maximum(tf.math.ceil((end - first) / _MAX_TERMS), 1.0)
     num_terms = tf.reduce_max(tf.math.ceil((end - first) / step))
 
-    def add(index: Any, total: Any) -> Any:
+    def add(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         start = tf.minimum(first + index * step, end)
         size = tf.minimum(step, end - start)
         middle = tf.math.floor(start + tf.maximum(size - 1.0, 0.0) / 2.0)

@@ -1,7 +1,5 @@
 """Layers that join several tensors."""
 
-from typing import Any
-
 from keras import layers
 
 from tfbbb.prediction.moments.arithmetic import (
@@ -46,7 +44,7 @@ def concatenate(call: Call) -> Marginals:
     return concatenated(call, call.inputs, call.operation.axis)
 
 
-def _of_one_rank(call: Call) -> Any:
+def _of_one_rank(call: Call) -> bool:
     """Returns the tensors that a layer joins; refuses ones of different ranks."""
     if len({len(mean_of(x).shape) for x in call.inputs}) > 1:
         call.refuse("its inputs have different numbers of axes")

@@ -175,7 +175,7 @@ def recurrence():
     return keras.Model(inputs, variational(2)(keras.layers.GRU(3)(inputs)))
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("build", "x"),
     [

@@ -89,7 +89,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("change", "method"),
     [

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from tfbbb.base.types import ArrayLike
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -65,7 +67,7 @@ class EpistemicReference:
     @classmethod
     def of(
         cls,
-        prediction: "Predictive | Mapping[str, np.ndarray]",
+        prediction: "Predictive | Mapping[str, ArrayLike]",
         *,
         factor: float = 1.0,
         abstain_above: float | None = None,
@@ -93,7 +95,7 @@ class EpistemicReference:
         )
 
     def percentiles(
-        self, prediction: "Predictive | Mapping[str, np.ndarray]"
+        self, prediction: "Predictive | Mapping[str, ArrayLike]"
     ) -> "np.ndarray":
         """Returns the percentile of each row's uncertainty, [rows], from 0 to 100.
 
@@ -109,13 +111,13 @@ class EpistemicReference:
 
 
 def _summaries(
-    prediction: "Predictive | Mapping[str, np.ndarray]",
-) -> "Mapping[str, np.ndarray]":
+    prediction: "Predictive | Mapping[str, ArrayLike]",
+) -> Mapping[str, ArrayLike]:
     return prediction if isinstance(prediction, Mapping) else prediction.to_numpy()
 
 
 def _uncertainty(
-    outputs: "Mapping[str, np.ndarray]", scales: Sequence[float]
+    outputs: Mapping[str, ArrayLike], scales: Sequence[float]
 ) -> "np.ndarray":
     """Returns the uncertainty of each row, [rows]."""
     import numpy as np
@@ -126,7 +128,7 @@ def _uncertainty(
     return (_by_target(outputs["epistemic"]) / scales).sum(axis=-1)
 
 
-def _by_target(variances: "np.ndarray") -> "np.ndarray":
+def _by_target(variances: ArrayLike) -> "np.ndarray":
     """Returns variances of all places of a row, [rows, k]."""
     import numpy as np
 

@@ -296,7 +296,7 @@ def _with_digits(values: Iterable[object]) -> list[object]:
     ]
 
 
-def _digits(value: object) -> str:
+def _digits(value: Any) -> str:
     whole = not isinstance(value, bool | np.bool_) and value % 1 == 0
     exact = int(value) if whole and abs(value) < 2**53 else value
     return pa.scalar(exact).cast(pa.string()).as_py()
@@ -343,7 +343,7 @@ def _dates(values: Any, feature: Feature) -> np.ndarray:
     return dates
 
 
-def _whole_seconds(value: object, row: int, feature: Feature) -> int:
+def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
     if not (math.isfinite(value) and abs(value) < _FAR):
         raise InputError(
             f"Row {row}, column {feature.name!r} needs a date, or seconds since 1970. "
@@ -354,7 +354,7 @@ def _whole_seconds(value: object, row: int, feature: Feature) -> int:
 
 
 def _read(
-    column: Column, values: list[object], places: list[int], feature: Feature
+    column: Column, values: Sequence[object], places: list[int], feature: Feature
 ) -> np.ndarray:
     """Reads some values of a column as a table's cells are read.
 
@@ -364,7 +364,7 @@ def _read(
     if not values:
         return np.zeros(0)
 
-    def read(some: list[object]) -> np.ndarray:
+    def read(some: Sequence[object]) -> np.ndarray:
         given = pa.array(some, from_pandas=True)
         return column.values(pa.table({column.name: given}))
 

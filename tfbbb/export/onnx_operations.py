@@ -9,7 +9,7 @@ from tfbbb.base.extras import import_extra
 
 if TYPE_CHECKING:
     import onnx
-    from tf2onnx.graph import Graph, Node
+    from tf2onnx.graph import Graph, Node  # type: ignore[import-untyped]
 
 # The first version of ONNX whose `Equal` takes texts, and its file format.
 _OPSET_OF_TEXTS, _FORMAT_OF_TEXTS = 19, 9

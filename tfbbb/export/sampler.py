@@ -16,7 +16,7 @@ from tfbbb.prediction.blocks import (
 from tfbbb.prediction.compiled import to_specs, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.summary import merged
+from tfbbb.prediction.summary import Sums, merged
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
@@ -115,7 +115,7 @@ class Sampler:
         ) -> dict[str, tf.Tensor]:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
 
-            def compute_rounds(first: int | Tensor, count: int | Tensor) -> Structure:
+            def compute_rounds(first: int | Tensor, count: int | Tensor) -> Sums:
                 draws = self.functions.draw(seed, first, count)
                 return self.functions.add_up(part, draws)["sums"]
 

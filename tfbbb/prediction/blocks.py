@@ -1,12 +1,15 @@
 """Work done block by block, so that memory stays bounded whatever its size."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import tensorflow as tf
 
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.properties import Sizes
 
+# What the computation of one block returns: nested tensors.
+Block = TypeVar("Block")
 # 256 MB of float32: the most that a prediction holds at a time.
 MAX_FLOATS = 1 << 26
 # Inputs, moments, noise and result of a layer are alive together.
@@ -44,11 +47,11 @@ def block_sizes(
 
 
 def map_blocks(
-    compute: Callable[[Tensor, Tensor], Structure],
+    compute: Callable[[Tensor, Tensor], Block],
     total: int | Tensor,
     block: int | Tensor,
     specs: Structure,
-) -> Structure:
+) -> Block:
     """Returns `compute(first, count)` of consecutive blocks, concatenated.
 
     Args:
@@ -86,11 +89,11 @@ def map_blocks(
 
 
 def reduce_blocks(
-    compute: Callable[[Tensor, Tensor], Structure],
-    merge: Callable[[Structure, Structure], Structure],
+    compute: Callable[[Tensor, Tensor], Block],
+    merge: Callable[[Block, Block], Block],
     total: int | Tensor,
     block: int | Tensor,
-) -> Structure:
+) -> Block:
     """Returns `compute(first, count)` of consecutive blocks, merged into one.
 
     Args:
@@ -100,10 +103,10 @@ def reduce_blocks(
         block: Number of items in one block, at least 1.
     """
 
-    def compute_block(first: int | Tensor) -> Structure:
+    def compute_block(first: int | Tensor) -> Block:
         return compute(first, tf.minimum(block, total - first))
 
-    def body(first: int | Tensor, merged: Structure) -> tuple[Tensor, Structure]:
+    def body(first: int | Tensor, merged: Block) -> tuple[Tensor, Block]:
         return first + block, merge(merged, compute_block(first))
 
     start = compute_block(tf.constant(0))

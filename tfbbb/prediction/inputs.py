@@ -1,6 +1,7 @@
 """The inputs of a prediction, in the structure of a model's own inputs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -61,7 +62,7 @@ def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[ArrayLike]:
     return leaves
 
 
-def _leaves(form: Structure, x: ArrayLike) -> list[ArrayLike] | None:
+def _leaves(form: Any, x: ArrayLike) -> list[ArrayLike] | None:
     """Returns the arrays in the order of the graph's inputs, None if they don't fit."""
     if isinstance(form, dict):
         if isinstance(x, list | tuple) and list(form) == sorted(form):
@@ -112,7 +113,7 @@ def _structure_message(graph: keras.Model, x: ArrayLike) -> str:
     )
 
 
-def _is_input(form: Structure) -> bool:
+def _is_input(form: Any) -> bool:
     return isinstance(form, keras.KerasTensor)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tfbbb.base.numbers import is_finite_number
 
@@ -59,7 +59,7 @@ def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
     )
 
 
-def checked_level(level: object) -> float:
+def checked_level(level: Any) -> float:
     """Returns the probability `level` of an interval.
 
     Raises:

@@ -357,8 +357,8 @@ class NetworkPass:
         mask = mask_of(masked)
         if mask is not None:
             copies = self.count if copies is None else copies
-            copies = [copies, *[1] * (len(mask.shape) - 1)]
-            set_mask(folded, tf.tile(mask, copies))
+            shape = [copies, *[1] * (len(mask.shape) - 1)]
+            set_mask(folded, tf.tile(mask, shape))
 
 
 def _by_sample(tensor: Tensor, members: int, samples: int | Tensor) -> tf.Tensor:

@@ -1,6 +1,7 @@
 """The posterior predictive of any Keras model with variational layers."""
 
 import time
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import keras
@@ -37,7 +38,7 @@ def predictive(
     model: keras.Model,
     x: ArrayLike,
     *,
-    likelihood: str | Config | Likelihood | None = None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
     num_samples: int = 100,
     method: str = "auto",
     seed: int = 0,

@@ -1,12 +1,16 @@
 """Scores of predictions by their targets, for which Keras is not needed."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.result import Predictive
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 
 # Percentiles, and beyond them a level at every quarter of a standard deviation to 4.5.
 _TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]
@@ -15,17 +19,19 @@ _RARE = 1e-6
 _MAX_TERMS = 256
 
 
-def is_of_classes(prediction: Predictive) -> bool:
+def is_of_classes(prediction: object) -> bool:
     """Returns whether a prediction is of classes rather than numbers."""
     return hasattr(prediction, "probabilities")
 
 
-def is_discrete(prediction: Predictive) -> bool:
+def is_discrete(prediction: object) -> bool:
     """Returns whether the targets are counts or classes, whose F is a step function."""
     return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
-def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
+def cdf_step(
+    prediction: "Predictive | CrossFitted", targets: ArrayLike
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
@@ -42,7 +48,9 @@ def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.
     return tf.where(values >= 1.0, below, 0.0), up_to
 
 
-def ordered_values(prediction: Predictive, targets: ArrayLike) -> ArrayLike:
+def ordered_values(
+    prediction: "Predictive | CrossFitted", targets: ArrayLike
+) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets

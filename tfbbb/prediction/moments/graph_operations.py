@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras import activations, ops
 
 from tfbbb.base.private_apis import producer
-from tfbbb.base.types import Activation, Tensor
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.activations import activated, elementwise
 from tfbbb.prediction.moments.arithmetic import (
     concatenated,
@@ -132,5 +132,7 @@ for _operation, _activation in (
 ):
 
     @register_moments(_class_of(_operation))
-    def _function(call: Call, activation: Activation = _activation) -> Marginals:
+    def _function(
+        call: Call, activation: Callable[..., Tensor] = _activation
+    ) -> Marginals:
         return activated(call, activation, call.inputs)

@@ -192,7 +192,7 @@ class _Trial:
         log_probs = prediction.log_prob(self.targets)
         bounds = None
         if not self.is_classes:
-            lower, upper = np.moveaxis(prediction.interval(_LEVELS), 2, 1)
+            lower, upper = np.moveaxis(np.stack(prediction.interval(_LEVELS)), 2, 1)
             bounds = list(zip(lower, upper, strict=True))
         covered = [
             self._covered(prediction, level)
@@ -203,7 +203,7 @@ class _Trial:
         coverage = [float(np.mean(inside)) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
         summary = dict(zip(names, coverage, strict=True))
-        scores = {"log_probs": log_probs, "covered": covered}
+        scores: Config = {"log_probs": log_probs, "covered": covered}
         misses = np.abs(np.subtract(coverage, _LEVELS))
         scores["coverage_error"] = np.mean(misses)
         errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / len(log_probs))

@@ -57,7 +57,7 @@ class Conformal(Recalibration):
     def __init__(
         self,
         scores: Scores = ((),),
-        density: Recalibration | Config | str | None = None,
+        density: Any = None,
         by: str | int | None = None,
         groups: Sequence[str | float | None] = (),
         group_scores: Sequence[Scores] = (),
@@ -218,7 +218,7 @@ def group_numbers(recalibration: Conformal, labels: ArrayLike) -> tf.Tensor:
     return found
 
 
-def labels_of(inputs: Structure, by: str | int) -> np.ndarray:
+def labels_of(inputs: ArrayLike, by: str | int) -> np.ndarray:
     """Returns the values of the input that tells groups apart, [rows].
 
     Args:
@@ -242,7 +242,7 @@ def labels_of(inputs: Structure, by: str | int) -> np.ndarray:
     return values.astype(np.float32)
 
 
-def _column(inputs: Structure, by: str | int) -> Tensor:
+def _column(inputs: ArrayLike, by: str | int) -> Tensor:
     if isinstance(by, str):
         return tf.convert_to_tensor(inputs[by])
     return tf.convert_to_tensor(tf.nest.flatten(inputs)[0])[:, by]

@@ -27,6 +27,9 @@ from tfbbb.prediction.result import NotFiniteError, Predictive
 # As much as a signature needs.
 _MEMORY_MB = MAX_FLOATS / 2**18
 
+# The summaries or sums of each output, and the outputs.
+Pair = tuple[list[dict[str, tf.Tensor]], list[tf.Tensor]]
+
 
 class ExportedModel:
     """A posterior predictive distribution that needs only TensorFlow.
@@ -37,7 +40,6 @@ class ExportedModel:
 
     Args:
         saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
-        manifest: The manifest beside it.
     """
 
     def __init__(self, saved_model: tf.Module, manifest: Manifest) -> None:
@@ -330,22 +332,16 @@ class ExportedModel:
 
 
 def _load_passes(saved_model: tf.Module, manifest: Manifest, method: str) -> Passes:
-    """Returns passes by one method, with the functions of a SavedModel.
-
-    Args:
-        saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
-        manifest: Its manifest, of schema version 2 or 3.
-        method: One of its methods.
-    """
+    """Returns passes by one method, with the functions of a SavedModel."""
     assert manifest.passes is not None
     functions = saved_model.methods[method]
     answer, add_up = fast_call(functions.answer), fast_call(functions.add_up)
 
-    def summaries(inputs: Tensor, draws: Structure) -> tuple[list[Any], list[Any]]:
+    def summaries(inputs: Tensor, draws: Structure) -> Pair:
         found = answer(inputs, draws)
         return [found["summary"]], [found["outputs"]]
 
-    def sums(inputs: Tensor, draws: Structure) -> tuple[list[Any], list[Any]]:
+    def sums(inputs: Tensor, draws: Structure) -> Pair:
         found = add_up(inputs, draws)
         return [found["sums"]], [found["outputs"]]
 
@@ -369,12 +365,7 @@ def _load_passes(saved_model: tf.Module, manifest: Manifest, method: str) -> Pas
 
 
 def _load_answers(functions: tf.Module, manifest: Manifest) -> Answers:
-    """Returns the answers of a loaded model.
-
-    Args:
-        functions: The loaded module of `tfbbb.export.answer_functions.trace_answers`.
-        manifest: The model's manifest, of schema version 2 or 3.
-    """
+    """Returns the answers by the functions of a loaded model."""
     assert manifest.targets is not None
     targets = manifest.targets
     recalibration = manifest.recalibration or {"config": {}}

@@ -78,14 +78,7 @@ def _kind(
 def _feature(
     name: str, given: keras.KerasTensor, tensor: str, columns: Mapping[str, "Column"]
 ) -> Feature:
-    """Describes a feature.
-
-    Args:
-        name: Its name.
-        given: The model's input that it lies in.
-        tensor: Name of the tensor that carries it.
-        columns: The columns of the training table, by name.
-    """
+    """Describes a feature that lies in the input `given`, carried by a tensor."""
     kind = _kind(name, given, columns)
     # NumPy has no bfloat16: Keras converts such inputs.
     usual = kind != "numeric" or given.dtype in ("float32", "bfloat16")

@@ -219,12 +219,7 @@ def _converted(
 
 
 def _embed(proto: Any, captures: Sequence[tuple[tf.Tensor, tf.Tensor]]) -> None:
-    """Makes constants of tensors that a layer holds, such as those of a normalisation.
-
-    Args:
-        proto: An ONNX model that has them as inputs.
-        captures: What the function took from outside, with its inner tensors.
-    """
+    """Makes constants of captured tensors, such as those of a normalisation layer."""
     (helper,) = import_extra("onnx", "onnx.numpy_helper")
     held = {inner.name: outer for outer, inner in captures}
     for place in reversed(range(len(proto.graph.input))):

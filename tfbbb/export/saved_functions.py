@@ -123,10 +123,7 @@ def load_functions(directory: Path) -> Any:
 class _Library:
     """The functions of one SavedModel, in TensorFlow's runtime as long as this lives.
 
-    Args:
-        definitions: Their `FunctionDef`s, which get names that are unique in the
-            runtime.
-        variables: The variables that they read.
+    They get names that are unique in the runtime.
     """
 
     def __init__(

@@ -206,17 +206,7 @@ def _answer(
     seed: Tensor,
     given: dict[str, Tensor],
 ) -> tf.Tensor:
-    """Returns the answer to a question for all rows, block by block.
-
-    Args:
-        question: The question.
-        sampler: Draws the network's outputs.
-        answers: The answers.
-        features: The feature tensors.
-        num_samples: Number of samples.
-        seed: Seed of the draws.
-        given: The arguments of the signature, for all rows.
-    """
+    """Returns the answer to a question for all rows, block by block."""
     by_row = {}
     for name, values in given.items():
         if name == "levels":
@@ -262,14 +252,7 @@ def _answer(
 def _draws_by_weight(
     indices: tf.Tensor, weights: Sequence[float], num_draws: Tensor, seed: Tensor
 ) -> tf.Tensor:
-    """Returns draws whose members are chosen by their weights.
-
-    Args:
-        indices: 0 to the number of samples, [n].
-        weights: Weights of the members, [K].
-        num_draws: Number of draws of all members, a multiple of K.
-        seed: Seed of the signature.
-    """
+    """Returns n draws, of `num_draws` of K members, by the weights of the members."""
     uniform = tf.random.stateless_uniform(
         tf.shape(indices), noise.fold(_seed_pair(seed), _MEMBERS), dtype=tf.float64
     )

@@ -132,15 +132,9 @@ class NetworkPass:
     def _by_weights(
         self, layer: LinearVariationalLayer, inputs: Tensor, folded: bool
     ) -> tf.Tensor:
-        """Returns every row's pre-activations for S draws of a layer's weights.
+        """Returns pre-activations for S draws of the weights, [S * rows, ..., units].
 
-        Args:
-            layer: Any layer that is linear in a kernel.
-            inputs: [rows, ...], or [S * rows, ...] where `folded`.
-            folded: Whether the samples are in the leading dimension already.
-
-        Returns:
-            [S * rows, ..., units].
+        The inputs are [rows, ...], or [S * rows, ...] where `folded`.
         """
         if (
             self._uses_channels
@@ -160,14 +154,9 @@ class NetworkPass:
         return merge_leading(outputs)
 
     def _by_kernels_beside(self, layer: ConvVariational, inputs: Tensor) -> tf.Tensor:
-        """Returns every row's pre-activations for S draws of a layer's kernel.
+        """Returns pre-activations for S draws of a kernel, [rows, ..., S * filters].
 
-        Args:
-            layer: A convolution that takes channels beside each other.
-            inputs: [rows, ..., channels], or [rows, ..., S * channels].
-
-        Returns:
-            [rows, ..., S * filters].
+        The inputs are [rows, ..., channels], or [rows, ..., S * channels].
         """
         draws = self.drawn_weights(layer)
         outputs = layer.convolve_beside(layer.cast_inputs(inputs), draws["kernel"])
@@ -188,19 +177,9 @@ class NetworkPass:
 
         The noise is a function of seed, layer, sample and unit and shared by the rows:
         each row's marginal distribution is exact, and does not depend on the rows
-        beside it.
-
-        Args:
-            layer: A layer for which `local` is exact.
-            inputs: [rows, ...], or [S * rows, ...] where `folded`.
-            folded: Whether the samples are in the leading dimension already. Where they
-                are not, mean and variance are computed once, not S times.
-            num_integrated: Number of units, from the first on, that are not drawn: they
-                stay at their mean.
-
-        Returns:
-            The draws, and the variance of the units that were not drawn,
-            [S, rows, num_integrated].
+        beside it. Where the samples are not folded into the inputs, mean and variance
+        are computed once, not S times. The first `num_integrated` units are not drawn
+        and stay at their mean; also returns their variance, [S, rows, num_integrated].
         """
         key = self._key(layer)
         members, samples = self.members, self.count // self.members

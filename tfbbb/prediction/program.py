@@ -257,11 +257,6 @@ class Program:
 
         The passes hold the values because the result of a prediction can be asked
         later.
-
-        Args:
-            posterior: Values of the variables of posteriors and priors.
-            others: Values of all other variables that a prediction reads.
-            recalibration: The recalibration of the answers.
         """
         state = list(zip(self._variables[1], others.values, strict=True))
         moments: Tensors | None = None
@@ -375,9 +370,8 @@ class Program:
     ) -> list[tf.Tensor]:
         """Returns outputs as the likelihoods take them, those of networks as members.
 
-        Args:
-            found: Of each output, [rows, R, 2, K, ..., P], with the variance of its
-                integrated mean, [rows, R, 2, K, k], or None.
+        Takes each output, [rows, R, 2, K, ..., P], with the variance of its integrated
+        mean, [rows, R, 2, K, k], or None.
         """
         outputs = []
         for index, likelihood in enumerate(self.likelihoods):
@@ -402,16 +396,9 @@ class Program:
         outputs: Tensor,
         location_variance: tf.Tensor | None,
     ) -> tf.Tensor:
-        """Returns outputs as the likelihood takes them, [rows, S, ..., P].
+        """Returns outputs [rows, R, 2, K, ..., P] as [rows, S, ..., P].
 
-        Draws are by round, by sign, by member, so blocks of rounds can be
-        concatenated.
-
-        Args:
-            likelihood: The likelihood of the outputs.
-            outputs: [rows, R, 2, K, ..., P].
-            location_variance: Variance of its integrated mean, [rows, R, 2, K, k], or
-                None.
+        Draws are by round, by sign, by member, so blocks of rounds can be concatenated.
         """
         ones = [1] * (len(outputs.shape) - 5)
         member = tf.reshape(tf.range(self.members), [-1, *ones])

@@ -111,9 +111,7 @@ def _score_numbers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
 def _integral(nodes: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Returns the size of `integral F(z)^2 dz` over the nodes z, [..., Q].
 
-    Args:
-        nodes: Quantiles, in order.
-        scores: `Phi^-1(F)` at the nodes.
+    The nodes are quantiles, in order, and the scores are `Phi^-1(F)` at the nodes.
     """
     width = tf.abs(nodes[..., 1:] - nodes[..., :-1])
     first, last = scores[..., :-1], scores[..., 1:]

@@ -311,13 +311,7 @@ def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config
 
 
 def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, str]:
-    """Returns whether conformal intervals or sets help, and a sentence about it.
-
-    Args:
-        trial: Scores the rows.
-        top: The intervals or sets.
-        scores: The scores without them.
-    """
+    """Returns whether the intervals or sets `top` help, and a sentence about it."""
     of_top = trial.score(describe(top[0]), top[1])
     kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
     closer = of_top["coverage_error"] < scores["coverage_error"]

@@ -136,6 +136,7 @@ def network(body, x, members=1):
     return keras.Model(inputs, outputs)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("members", [1, 2])
 def test_samples_in_channels_answer_as_samples_in_rows(body, members, monkeypatch):

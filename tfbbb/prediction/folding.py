@@ -47,28 +47,18 @@ IN_ROWS = Folding(in_rows=True)
 
 # Each output element depends on the input elements of its own channel alone, in the
 # same way for every channel.
-_CHANNEL_BY_CHANNEL = (
-    keras.layers.AveragePooling1D,
-    keras.layers.AveragePooling2D,
-    keras.layers.Cropping1D,
-    keras.layers.Cropping2D,
-    keras.layers.Dropout,
-    keras.layers.ELU,
-    keras.layers.GlobalAveragePooling1D,
-    keras.layers.GlobalAveragePooling2D,
-    keras.layers.GlobalMaxPooling1D,
-    keras.layers.GlobalMaxPooling2D,
-    keras.layers.LeakyReLU,
-    keras.layers.MaxPooling1D,
-    keras.layers.MaxPooling2D,
+_CHANNEL_BY_CHANNEL = {
+    *(keras.layers.Dropout, keras.layers.ELU, keras.layers.LeakyReLU),
     keras.layers.ReLU,
-    keras.layers.SpatialDropout1D,
-    keras.layers.SpatialDropout2D,
-    keras.layers.UpSampling1D,
-    keras.layers.UpSampling2D,
-    keras.layers.ZeroPadding1D,
-    keras.layers.ZeroPadding2D,
-)
+    *(
+        getattr(keras.layers, f"{kind}{rank}D")
+        for kind in (
+            *("AveragePooling", "Cropping", "GlobalAveragePooling", "GlobalMaxPooling"),
+            *("MaxPooling", "SpatialDropout", "UpSampling", "ZeroPadding"),
+        )
+        for rank in (1, 2)
+    ),
+}
 _ELEMENT_BY_ELEMENT = (
     keras.layers.Add,
     keras.layers.Average,

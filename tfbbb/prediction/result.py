@@ -3,9 +3,10 @@
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import tensorflow as tf
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import int32
@@ -159,20 +160,16 @@ class Predictive:
                 if chosen.any():
                     yield np.asarray(outputs)[chosen]
 
-        taken = Predictive(
-            self._answers,
-            {name: values[rows] for name, values in self._mixture_summary.items()},
-            blocks,
-            self.num_samples[rows]
-            if isinstance(self.num_samples, np.ndarray)
-            else self.num_samples,
-            self._seed,
-            lambda n, seed: np.asarray(self.functions(n, seed))[rows],
-            self.truncated[rows],
-            order[order >= 0],
-            self.operations,
-            None if self._groups is None else self._groups[rows],
+        taken = self._with(
+            summary={name: x[rows] for name, x in self._mixture_summary.items()},
+            blocks=blocks,
+            functions=lambda n, seed: np.asarray(self.functions(n, seed))[rows],
+            truncated=self.truncated[rows],
+            order=order[order >= 0],
+            groups=None if self._groups is None else self._groups[rows],
         )
+        if isinstance(self.num_samples, np.ndarray):
+            taken.num_samples = self.num_samples[rows]
         taken.mask = None if self.mask is None else self.mask[rows]
         return taken
 
@@ -191,27 +188,31 @@ class Predictive:
             outputs: Changes the outputs of the network, [rows, S, ..., P].
             summary: The summary of the mixture of the changed outputs.
         """
-        blocks = self._blocks
+        changes: dict[str, Any] = {"answers": answers, "groups": groups}
         if outputs is not None:
             change = outputs
-
-            def blocks() -> Iterator[Tensor]:
-                return map(change, self._blocks())
-
-        answered = Predictive(
-            answers,
-            self._mixture_summary if summary is None else summary,
-            blocks,
-            self.num_samples,
-            self._seed,
-            self.functions,
-            self.truncated,
-            self._order,
-            self.operations,
-            groups,
-        )
+            changes["blocks"] = lambda: map(change, self._blocks())
+        if summary is not None:
+            changes["summary"] = summary
+        answered = self._with(**changes)
         answered.mask = self.mask
         return answered
+
+    def _with(self, **changes: Any) -> "Predictive":
+        """Returns a prediction with other arguments of the constructor."""
+        given = {
+            "answers": self._answers,
+            "summary": self._mixture_summary,
+            "blocks": self._blocks,
+            "num_samples": self.num_samples,
+            "seed": self._seed,
+            "functions": self.functions,
+            "truncated": self.truncated,
+            "order": self._order,
+            "operations": self.operations,
+            "groups": self._groups,
+        }
+        return Predictive(**(given | changes))
 
     @property
     def discrete(self) -> bool:
@@ -582,15 +583,13 @@ class Predictive:
             raise ValueError(explain_infinite(levels))
         return found
 
-    def of_outputs(
-        self, compute: Callable[..., Tensor], *arrays: np.ndarray
-    ) -> np.ndarray:
+    def of_outputs(self, compute: Callable[..., Any], *arrays: np.ndarray) -> Any:
         """Applies `compute` to the network's outputs, block by block.
 
         Args:
             compute: Takes outputs of some rows, [rows, S, ..., P], as the likelihood
                 takes them, and these rows of the arrays; returns a tensor with the same
-                number of rows.
+                number of rows, or tensors by name.
             *arrays: Arrays, [rows, ...].
         """
         if self._order is not None:
@@ -600,9 +599,9 @@ class Predictive:
             rows = slice(first, first + len(outputs))
             first = rows.stop
             result = compute(outputs, *(array[rows] for array in arrays))
-            results.append(np.asarray(result))
-        found = np.concatenate(results)
-        return found if self._order is None else found[np.argsort(self._order)]
+            results.append(tf.nest.map_structure(np.asarray, result))
+        back = slice(None) if self._order is None else np.argsort(self._order)
+        return tf.nest.map_structure(lambda *x: np.concatenate(x)[back], *results)
 
     def _class_summary(self, name: str) -> np.ndarray:
         # A recalibration may take long to compute the summary.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
 
 _OTHER_SEED = 0x5EED
+# Fewer draws of a pilot tell so little of the error that many more are made for safety.
+_LEAST_PILOT = 100
 
 
 def find_num_samples(
@@ -34,7 +36,7 @@ def find_num_samples(
         model: The model.
         tensors: The table.
         parameters: The parameters of the request, with `max_standard_error`.
-        num_samples: Draws of the pilot, and the least to return.
+        num_samples: The least to return.
         most: The most draws of each row.
         most_in_time: The most draws that are in time; None for any number.
 
@@ -51,17 +53,19 @@ def find_num_samples(
             "makes none: leave one of them out."
         )
     seed = model.manifest.default_seed if parameters.seed is None else parameters.seed
-    answers = model.predict(tensors, num_samples, seed ^ _OTHER_SEED)
+    allowed = most if most_in_time is None else min(most, most_in_time)
+    pilot = max(num_samples, min(_LEAST_PILOT, allowed))
+    answers = model.predict(tensors, pilot, seed ^ _OTHER_SEED)
     needed_by_row = count_needed_draws(
         answers["mean_standard_error"].astype(np.float64),
         _deviations(answers),
-        num_samples,
+        pilot,
         bound,
         parameters.relative_error,
     )
     needed = max(float(num_samples), float(np.ceil(needed_by_row.max())))
     if most_in_time is not None and needed > most_in_time:
-        return max(num_samples, min(most, most_in_time)), True
+        return max(num_samples, allowed), True
     if needed > most:
         raise RequestTooLarge(
             "`parameters.max_standard_error` needs more draws than the limit of "

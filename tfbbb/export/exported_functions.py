@@ -14,7 +14,7 @@ from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature
 from tfbbb.export.sampler import Sampler, trace_program
-from tfbbb.export.signatures import all_signatures, default_signature
+from tfbbb.export.signatures import Signatures
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -79,15 +79,13 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    signatures = all_signatures(
-        samplers[method], exported[method], specs, num_samples, seed, groups
-    )
+    main = Signatures(samplers[method], exported[method], specs, groups)
+    signatures = main.all(num_samples, seed)
     operations: tuple[Operation, ...] = ()
     if "moments" in programs:
         operations = programs["moments"].operations
-        signatures["moments"] = default_signature(
-            samplers["moments"], exported["moments"], specs, 2, 0
-        )
+        propagated = Signatures(samplers["moments"], exported["moments"], specs, groups)
+        signatures["moments"] = propagated.default(2, 0)
     concrete = {
         name: traced(function, *arguments)
         for name, (function, arguments) in signatures.items()

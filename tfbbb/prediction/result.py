@@ -200,7 +200,7 @@ class Predictive:
 
     def _with(self, **changes: Any) -> "Predictive":
         """Returns a prediction with other arguments of the constructor."""
-        given = {
+        given: dict[str, Any] = {
             "answers": self._answers,
             "summary": self._mixture_summary,
             "blocks": self._blocks,

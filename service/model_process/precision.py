@@ -8,14 +8,14 @@ import numpy.typing as npt
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.prediction_parameters import DrawParameters
 from tfbbb.export.inputs import Tensors
+from tfbbb.prediction.adaptive import count_needed_draws
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
 
-# More draws than the estimate, whose own error would else miss the bound every other
-# time.
-_RESERVE = 1.2
 _OTHER_SEED = 0x5EED
+# Fewer draws of a pilot tell so little of the error that many more are made for safety.
+_LEAST_PILOT = 100
 
 
 def find_num_samples(
@@ -30,15 +30,13 @@ def find_num_samples(
 
     Also returns whether they are fewer, because more would be too late.
 
-    Passes of more and more draws estimate the error s / sqrt(n) of each row. Their seed
-    is not that of the answer, which is made of fresh draws: an estimate that stops on
-    its own draws stops where these happen to lie close together (Stein 1945).
+    A pilot estimates it, as for `tfbbb.predictive`. Its seed is not that of the answer.
 
     Args:
         model: The model.
         tensors: The table.
         parameters: The parameters of the request, with `max_standard_error`.
-        num_samples: Draws of the first pass, and the least to return.
+        num_samples: The least to return.
         most: The most draws of each row.
         most_in_time: The most draws that are in time; None for any number.
 
@@ -55,25 +53,27 @@ def find_num_samples(
             "makes none: leave one of them out."
         )
     seed = model.manifest.default_seed if parameters.seed is None else parameters.seed
-    while True:
-        answers = model.predict(tensors, num_samples, seed ^ _OTHER_SEED)
-        errors = answers["mean_standard_error"].astype(np.float64)
-        if parameters.relative_error:
-            errors /= _deviations(answers)
-        excess = float(np.max(errors, initial=0.0)) / bound
-        if excess <= 1.0:
-            return num_samples, False
-        needed = float(np.ceil(_RESERVE * num_samples * excess**2))
-        if most_in_time is not None and needed > most_in_time:
-            return max(num_samples, min(most, most_in_time)), True
-        if needed > most:
-            raise RequestTooLarge(
-                "`parameters.max_standard_error` needs more draws than the limit of "
-                "work (TFBBB_MAX_WORK) allows; send fewer rows "
-                f"at a time or allow a larger error. Received: {bound:g}, which needs "
-                f"about {needed:.2g} draws of at most {most}"
-            )
-        num_samples = int(needed)
+    allowed = most if most_in_time is None else min(most, most_in_time)
+    pilot = max(num_samples, min(_LEAST_PILOT, allowed))
+    answers = model.predict(tensors, pilot, seed ^ _OTHER_SEED)
+    needed_by_row = count_needed_draws(
+        answers["mean_standard_error"].astype(np.float64),
+        _deviations(answers),
+        pilot,
+        bound,
+        parameters.relative_error,
+    )
+    needed = max(float(num_samples), float(np.ceil(needed_by_row.max())))
+    if most_in_time is not None and needed > most_in_time:
+        return max(num_samples, allowed), True
+    if needed > most:
+        raise RequestTooLarge(
+            "`parameters.max_standard_error` needs more draws than the limit of "
+            "work (TFBBB_MAX_WORK) allows; send fewer rows "
+            f"at a time or allow a larger error. Received: {bound:g}, which needs "
+            f"about {needed:.2g} draws of at most {most}"
+        )
+    return int(needed), False
 
 
 def _deviations(answers: dict[str, npt.NDArray[np.float32]]) -> npt.NDArray[np.float64]:

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import keras
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -120,26 +119,6 @@ def test_exported_targets_have_the_bounds_of_the_likelihood(
                 refused.append(check)
         inside = exported.support.least <= value <= exported.support.greatest
         assert len(refused) == (0 if inside else 2)
-
-
-@pytest.mark.slow
-def test_bounds_of_a_likelihood_are_exported(tmp_path: Path) -> None:
-    likelihood = likelihoods.Beta(10.0, 20.0, heteroscedastic=True)
-    inputs = keras.Input((3,))
-    outputs = DenseVariational(2)(inputs)
-    live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    targets = 10.0 + 10.0 * SHARES
-    live.likelihood.adapt(targets)
-    live.export_predictive(tmp_path / "1")
-    loaded = tfbbb.load(tmp_path / "1")
-    assert loaded.manifest.targets.support == likelihood.support
-    found, expected = loaded.predictive(X, 20), live.predictive(X, 20, "local")
-    np.testing.assert_allclose(
-        found.log_prob(targets), expected.log_prob(targets), **CLOSE
-    )
-    for value in values_about(likelihood.support):
-        given = np.full((12, 1), value)
-        assert refuses(found, given) == refuses(expected, given)
 
 
 def values_about(support: Any) -> list[float]:
@@ -376,21 +355,6 @@ def test_classes_have_their_names(classes: SimpleNamespace) -> None:
     assert "entropy" in frame
     with pytest.raises(ValueError, match="no order and hence no quantiles"):
         prediction.quantile(0.5)
-
-
-def test_scores_and_pictures_are_made_of_it(
-    ensemble: SimpleNamespace, classes: SimpleNamespace
-) -> None:
-    for case, y in ((ensemble, NUMBERS), (classes, LABELS)):
-        found = case.loaded.predictive(X, 60, "local", 0)
-        expected = case.live.predictive(X, 60, "local", 0)
-        score = tfbbb.metrics.negative_log_likelihood
-        assert score(found, y) == pytest.approx(score(expected, y), rel=1e-5)
-    accuracy = tfbbb.metrics.expected_calibration_error
-    assert accuracy(found, LABELS) == pytest.approx(accuracy(expected, LABELS))
-    axes = tfbbb.plots.intervals(ensemble.loaded.predictive(X), NUMBERS, target=0)
-    assert axes.get_title() or axes.get_ylabel()
-    plt.close(axes.figure)
 
 
 @pytest.mark.parametrize(

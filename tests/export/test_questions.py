@@ -15,8 +15,9 @@ from service.api.predictions.schemas import row_model
 from service.model_process import query
 from service.shared.prediction_parameters import parameters_model
 from tests.served_answer import served_answer
-from tfbbb.prediction import live_answers, questions
+from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.mixture import live_answers
 from tfbbb.prediction.questions import QUESTIONS, Question
 from tfbbb.prediction.recalibration import Recalibration
 
@@ -64,7 +65,7 @@ def test_unknown_question_names_the_known() -> None:
 def test_file_without_the_question_says_so() -> None:
     likelihood = tfbbb.likelihoods.Normal()
     likelihood.build((None, 1))
-    answers = live_answers.live_answers(likelihood, Recalibration())
+    answers = live_answers(likelihood, Recalibration())
     with pytest.raises(ValueError, match=r"older tfbbb.*question='density'"):
         answers.ask("density", None)
 

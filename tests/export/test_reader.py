@@ -1,3 +1,4 @@
+import functools
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -18,19 +19,22 @@ from tfbbb.export.reader import read_signatures
 
 X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
+# A file of these tests does not change: one load serves all of them.
+load = functools.cache(tfbbb.load)
+
 
 def test_answer_is_that_of_the_signature(regression: Path) -> None:
     expected = tf.saved_model.load(str(regression)).signatures["predict"](
         inputs=tf.constant(X), num_samples=tf.constant(30), seed=tf.constant(7)
     )
-    answer = tfbbb.load(regression).predict(X, num_samples=30, seed=7)
+    answer = load(regression).predict(X, num_samples=30, seed=7)
     assert set(answer) == set(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(answer[name], value)
 
 
 def test_defaults_are_those_of_the_manifest(regression: Path) -> None:
-    model = tfbbb.load(regression)
+    model = load(regression)
     default = model.predict(X)
     explicit = model.predict(X, num_samples=100, seed=0)
     np.testing.assert_array_equal(default["mean"], explicit["mean"])
@@ -40,7 +44,7 @@ def test_defaults_are_those_of_the_manifest(regression: Path) -> None:
 def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
     # S = 10 000 draws of f = 2 sum(x) + 0.1 w: four standard errors of the mean,
     # and of the variance, whose relative error is sqrt(2 / S).
-    answer = tfbbb.load(regression).predict(X, num_samples=10_000)
+    answer = load(regression).predict(X, num_samples=10_000)
     np.testing.assert_allclose(answer["mean"], [[12.0], [0.0]], atol=4 * 0.1 / 100)
     np.testing.assert_allclose(answer["epistemic"], 0.01, rtol=4 * np.sqrt(2e-4))
     np.testing.assert_allclose(answer["mean_standard_error"], 0.001, rtol=0.06)
@@ -50,7 +54,7 @@ def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
 
 
 def test_quantiles_and_samples_agree(regression: Path) -> None:
-    model = tfbbb.load(regression)
+    model = load(regression)
     samples = model.sample(X, num_samples=1001, seed=3)
     quantiles = model.quantiles(X, [0.1, 0.5], num_samples=1001, seed=3)
     assert samples.shape == (1001, 2, 1)
@@ -61,7 +65,7 @@ def test_quantiles_and_samples_agree(regression: Path) -> None:
 
 
 def test_columns_are_found_by_name(regression: Path) -> None:
-    model = tfbbb.load(regression)
+    model = load(regression)
     named = {"bp": X[:, 2], "age": X[:, 0], "bmi": X[:, 1].tolist(), "id": ["a"]}
     np.testing.assert_array_equal(
         model.predict(named)["mean"], model.predict(X)["mean"]
@@ -69,7 +73,7 @@ def test_columns_are_found_by_name(regression: Path) -> None:
 
 
 def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
-    model = tfbbb.load(columns)
+    model = load(columns)
     answer = model.predict(
         {
             "age": [1, True],
@@ -86,7 +90,7 @@ def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA])
 def test_missing_values_are_those_of_pandas(columns: Path, missing: Any) -> None:
-    model = tfbbb.load(columns)
+    model = load(columns)
     inputs = {"age": [1], "blood pressure": [missing], "sex": ["f"]}
     answer = model.predict(inputs | {"region": [missing]})
     np.testing.assert_allclose(answer["mean"], [[204.0]], atol=0.05)
@@ -105,12 +109,12 @@ def test_columns_of_a_data_frame_are_found_by_name(columns: Path, dtype: str) ->
             "progression": [7, 8],
         }
     )
-    answer = tfbbb.load(columns).predict(frame)
+    answer = load(columns).predict(frame)
     np.testing.assert_allclose(answer["mean"], [[204.0], [40.0]], atol=0.05)
 
 
 def test_data_frame_without_names_is_a_matrix(regression: Path) -> None:
-    model = tfbbb.load(regression)
+    model = load(regression)
     np.testing.assert_array_equal(
         model.predict(pd.DataFrame(X))["mean"], model.predict(X)["mean"]
     )
@@ -136,14 +140,14 @@ def test_where_there_is_no_model_the_path_is_named(tmp_path: Path, path: str) ->
 
 
 def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
-    assert repr(tfbbb.load(regression)) == (
+    assert repr(load(regression)) == (
         "<ExportedModel target='progression', features=['age', 'bmi', 'bp'], "
         "method='local', num_rows=442>"
     )
 
 
 def test_classes_are_answered_as_probabilities(classification: Path) -> None:
-    model = tfbbb.load(classification)
+    model = load(classification)
     answer = model.predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
     assert set(answer) == {
         "probabilities",
@@ -186,7 +190,7 @@ def test_matrix_model_names_what_does_not_fit(
     regression: Path, inputs: Any, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        tfbbb.load(regression).predict(inputs)
+        load(regression).predict(inputs)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_columns_model_names_what_does_not_fit(
 ) -> None:
     inputs = {"age": [1], "blood pressure": [1], "sex": ["f"], "region": ["x"]}
     with pytest.raises(InputError, match=message):
-        tfbbb.load(columns).predict(inputs | change)
+        load(columns).predict(inputs | change)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +225,7 @@ def test_draws_are_validated(
     regression: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        tfbbb.load(regression).predict(X, **arguments)
+        load(regression).predict(X, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +234,7 @@ def test_draws_are_validated(
 )
 def test_levels_are_validated(regression: Path, levels: Any) -> None:
     with pytest.raises(ValueError, match="`levels` must be"):
-        tfbbb.load(regression).quantiles(X, levels)
+        load(regression).quantiles(X, levels)
 
 
 def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
@@ -243,7 +247,7 @@ def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
 
 
 def test_threads_get_the_answers_one_thread_gets(regression: Path) -> None:
-    model = tfbbb.load(regression)
+    model = load(regression)
     alone = [model.predict(X, seed=seed)["mean"] for seed in range(64)]
     with ThreadPoolExecutor(8) as pool:
         together = pool.map(lambda seed: model.predict(X, seed=seed)["mean"], range(64))

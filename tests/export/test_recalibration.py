@@ -73,11 +73,14 @@ CASES = {
     ),
 }
 
+# Those with groups draw, scale and cover as these do alone.
+SLOW = ("isotonic PIT", "variance scaling", "conformal intervals")
+
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name == "isotonic PIT" else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
         for name in CASES
     ],
 )

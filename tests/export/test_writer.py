@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import tensorflow as tf
-from scipy import stats
 
 import tfbbb
 from tests.small_disk import small_disk, small_files
@@ -169,18 +167,6 @@ def test_samples_are_one_of_each_draw_with_noise(two_targets: SimpleNamespace) -
     np.testing.assert_array_equal(drawn, two_targets.loaded.sample(X, 2000, 3))
 
 
-def test_sampled_classes_have_the_predicted_frequencies(
-    classes: SimpleNamespace,
-) -> None:
-    drawn = classes.loaded.sample(X, 3000, 1)
-    assert drawn.shape == (3000, 20)
-    assert drawn.dtype == np.int32
-    probabilities = live(classes, 3000, 1).probabilities
-    for row in range(20):
-        counts = np.bincount(drawn[:, row], minlength=3)
-        assert stats.chisquare(counts, 3000 * probabilities[row]).pvalue > 1e-3
-
-
 def test_default_signature_answers_with_the_defaults_of_the_manifest(
     case: SimpleNamespace,
 ) -> None:
@@ -311,18 +297,6 @@ def test_rows_do_not_depend_on_the_rows_beside_them(case: SimpleNamespace) -> No
     part = tf.nest.map_structure(lambda values: values[7:9], case.x)
     for name, value in case.loaded.predict(part, 20).items():
         np.testing.assert_allclose(value, together[name][7:9], **CLOSE)
-
-
-def test_threads_get_the_answers_one_thread_gets(case: SimpleNamespace) -> None:
-    def ask(seed: int) -> list[np.ndarray]:
-        answer = case.loaded.predict(case.x, 10, seed)
-        return [answer[name] for name in sorted(answer)]
-
-    alone = [ask(seed) for seed in range(24)]
-    with ThreadPoolExecutor(6) as pool:
-        for found, expected in zip(pool.map(ask, range(24)), alone, strict=True):
-            for first, second in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def test_each_group_meets_its_own_kernel(layer, shape, rows):
         tf.TensorSpec([None, None, *shape]),
         tf.TensorSpec([None, *layer.kernel.shape]),
     ]
-    with call_with(engine=object()):
+    with call_with(layer_draws=object()):
         convolve = tf.function(layer.linear, input_signature=specs)
         found = convolve(inputs, kernels)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

@@ -29,35 +29,60 @@ def prediction(model):
     return tfbbb.predictive(model, X, likelihood=NORMAL)
 
 
-@pytest.mark.parametrize("number", [2.5, 100.0, "many", None, True])
-def test_number_of_samples_is_an_integer(model, number):
-    with pytest.raises(ValueError, match=r"`num_samples` must be an integer.*Received"):
-        tfbbb.predictive(model, X, likelihood=NORMAL, num_samples=number)
+WRONG_OPTIONS = {
+    "num_samples": ([2.5, 100.0, "many", None, True], "`num_samples` must be an int"),
+    "seed": ([1.5, "one", None, [0, 1]], "`seed` must be an integer"),
+    "max_memory_mb": (
+        [0, -1, float("inf"), float("nan"), "a", None],
+        "`max_memory_mb` must be ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_OPTIONS)
+def test_options_of_a_prediction_are_checked(model, name):
+    values, message = WRONG_OPTIONS[name]
+    for value in values:
+        with pytest.raises(ValueError, match=f"{message}.*Received: {name}="):
+            tfbbb.predictive(model, X, likelihood=NORMAL, **{name: value})
+
+
+@pytest.mark.parametrize("seed", [2**31, -(2**31) - 1, 2**70])
+def test_seed_of_more_than_32_bits_would_be_another_seed(model, prediction, seed):
+    asked = (
+        lambda: tfbbb.predictive(model, X, likelihood=NORMAL, seed=seed),
+        lambda: prediction.sample(2, seed=seed),
+        lambda: prediction.joint_sample(2, seed=seed),
+    )
+    for ask in asked:
+        with pytest.raises(ValueError, match=r"below 2\*\*31.*Received: seed="):
+            ask()
+
+
+def test_arguments_of_a_result_are_checked(prediction):
+    draws = prediction.sample, prediction.joint_sample
+    for draw in draws:
+        for number in (0, -1, 1.5, "a", None):
+            with pytest.raises(ValueError, match=r"`n` must be .*Received: n="):
+                draw(number)
+        for seed in (1.5, "one", [0, 1]):
+            with pytest.raises(ValueError, match="`seed` must be an integer"):
+                draw(2, seed=seed)
+    between = r"strictly between 0 and 1.*Received"
+    for levels in ([], [[0.1]], [0.1, 1.0], float("nan"), None):
+        with pytest.raises(ValueError, match=between):
+            prediction.quantile(levels)
+        with pytest.raises(ValueError, match=between):
+            prediction.interval(levels)
+    for level in ("a", True, 1.0):
+        with pytest.raises(ValueError, match=f"{between}: level="):
+            prediction.interval(level)
 
 
 @pytest.mark.parametrize(("asked", "given"), [(2, 4), (3, 4), (7, 8), (8, 8)])
 def test_samples_come_in_pairs_and_two_of_them(model, asked, given):
     found = tfbbb.predictive(model, X, likelihood=NORMAL, num_samples=asked)
     assert found.num_samples == given
-
-
-@pytest.mark.parametrize("seed", [1.5, "one", None, [0, 1]])
-def test_seed_is_an_integer(model, prediction, seed):
-    with pytest.raises(ValueError, match=r"`seed` must be an integer.*Received: seed="):
-        tfbbb.predictive(model, X, likelihood=NORMAL, seed=seed)
-    if seed is not None:
-        for draw in (prediction.sample, prediction.joint_sample):
-            with pytest.raises(ValueError, match=r"`seed` must be an integer"):
-                draw(2, seed=seed)
-
-
-@pytest.mark.parametrize("seed", [2**31, -(2**31) - 1, 2**40, 2**70])
-def test_seed_of_more_than_32_bits_would_be_another_seed(model, prediction, seed):
-    with pytest.raises(ValueError, match=r"below 2\*\*31.*Received: seed="):
-        tfbbb.predictive(model, X, likelihood=NORMAL, seed=seed)
-    for draw in (prediction.sample, prediction.joint_sample):
-        with pytest.raises(ValueError, match=r"below 2\*\*31.*Received: seed="):
-            draw(2, seed=seed)
 
 
 def test_every_32_bit_integer_is_a_different_seed(model):
@@ -70,37 +95,6 @@ def test_every_32_bit_integer_is_a_different_seed(model):
         functions.append(found.joint_sample(1).item())
     for numbers in (means, samples, functions):
         assert len(set(numbers)) == len(seeds)
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.5, "a", None])
-def test_number_of_draws_is_a_positive_integer(prediction, number):
-    for draw in (prediction.sample, prediction.joint_sample):
-        with pytest.raises(ValueError, match=r"`n` must be .*Received: n="):
-            draw(number)
-
-
-@pytest.mark.parametrize("levels", [[], [[0.1]], [0.1, 1.0], float("nan"), None])
-def test_levels_of_quantiles_are_numbers_between_zero_and_one(prediction, levels):
-    with pytest.raises(ValueError, match=r"strictly between 0 and 1.*Received"):
-        prediction.quantile(levels)
-
-
-@pytest.mark.parametrize("level", ["a", None, True, float("nan"), 1.0])
-def test_level_of_an_interval_is_a_number_between_zero_and_one(prediction, level):
-    with pytest.raises(ValueError, match=r"strictly between 0 and 1.*Received: level="):
-        prediction.interval(level)
-
-
-@pytest.mark.parametrize("levels", [[], [[0.1]], [0.1, 1.0]])
-def test_levels_of_intervals_are_numbers_between_zero_and_one(prediction, levels):
-    with pytest.raises(ValueError, match=r"strictly between 0 and 1.*Received"):
-        prediction.interval(levels)
-
-
-@pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), "a", None])
-def test_memory_is_a_positive_number(model, size):
-    with pytest.raises(ValueError, match=r"`max_memory_mb` must be .*Received"):
-        tfbbb.predictive(model, X, likelihood=NORMAL, max_memory_mb=size)
 
 
 def test_words_are_no_numbers(model):

@@ -18,8 +18,14 @@ ROWS = 4
 X = np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")
 LEVELS = [0.05, 0.5, 0.9]
 PLACES = [(), (2,)]
-# One with scalar and with vector targets, with counts and with classes.
-WITH_PLACES = {"normal", "multivariate_normal", "poisson", "categorical"}
+# By number of places: with scalar and vector targets, counts and classes.
+SHORT = (
+    {
+        *("normal, heteroscedastic", "beta", "normal_mixture", "multivariate_normal"),
+        *("negative_binomial", "categorical", "ordered_logistic"),
+    },
+    {"normal", "multivariate_normal", "poisson", "categorical"},
+)
 MOMENTS = ("mean", "variance")
 
 
@@ -50,7 +56,7 @@ def predicted(name, arguments, places):
         pytest.param(
             (*kind.values, places),
             id=f"{kind.id}, {len(places)} places",
-            marks=[pytest.mark.slow] if places and kind.id not in WITH_PLACES else [],
+            marks=[] if kind.id in SHORT[len(places)] else [pytest.mark.slow],
         )
         for kind in EVERY
         for places in PLACES
@@ -60,7 +66,6 @@ def case(request):
     return predicted(*request.param)
 
 
-@pytest.mark.few(13)
 def test_moments_are_those_of_the_mixture(case):
     likelihood, prediction, outputs, _ = case
     means, noise = (getattr(likelihood, name)(outputs).numpy() for name in MOMENTS)
@@ -89,7 +94,6 @@ def test_density_is_the_average_over_the_draws(case):
     )
 
 
-@pytest.mark.few(13)
 def test_distribution_function_is_averaged_and_its_inverse_is_the_quantile(case):
     likelihood, prediction, outputs, _ = case
     if not likelihood.ordered:
@@ -114,7 +118,6 @@ def test_distribution_function_is_averaged_and_its_inverse_is_the_quantile(case)
             np.testing.assert_allclose(average, level, rtol=1e-6)
 
 
-@pytest.mark.few(13)
 def test_samples_have_the_shape_and_the_mean_of_targets(case):
     likelihood, prediction, _, y = case
     drawn = prediction.sample(2000)

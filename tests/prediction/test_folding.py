@@ -13,7 +13,7 @@ from tfbbb.layers import (
     SeparableConv2DVariational,
 )
 from tfbbb.layers.conv_variational import ConvVariational
-from tfbbb.prediction import engine, folding
+from tfbbb.prediction import folding, network_pass
 
 WIDE = {
     "posterior": MeanFieldNormal(initial_scale=1.0),
@@ -136,6 +136,7 @@ def network(body, x, members=1):
     return keras.Model(inputs, outputs)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("members", [1, 2])
 def test_samples_in_channels_answer_as_samples_in_rows(body, members, monkeypatch):
@@ -156,8 +157,8 @@ def test_samples_stay_in_channels_between_convolutions(monkeypatch):
         moved.append(arguments)
         return folding.without_channels(*arguments)
 
-    monkeypatch.setattr(engine, "without_channels", without_channels)
-    monkeypatch.setattr(engine, "without_rows", None)
+    monkeypatch.setattr(network_pass, "without_channels", without_channels)
+    monkeypatch.setattr(network_pass, "without_rows", None)
     for body, x in ((plain, IMAGES), (residual, IMAGES), (causal, SEQUENCES)):
         moved.clear()
         engine_draws(network(body, x), x, "weight", 4)

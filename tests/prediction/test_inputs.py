@@ -34,6 +34,7 @@ NESTED = model_of(lambda num, cat: {"z": [num], "cat": cat})
 IN_LIST = model_of(lambda num, cat: [{"z": num}, cat])
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize(
     ("model", "x"),
     [

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tfbbb
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.prediction import computation
+from tfbbb.prediction import program
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 Y = X[:, :1] ** 2
@@ -89,7 +89,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("change", "method"),
     [
@@ -132,12 +132,12 @@ def passes(monkeypatch):
     """Weak references to all that keeps draws, as it is made."""
     found = []
 
-    class Watched(computation.Passes):
+    class Watched(program.Passes):
         def __init__(self, **functions):
             super().__init__(**functions)
             found.append(weakref.ref(self))
 
-    monkeypatch.setattr(computation, "Passes", Watched)
+    monkeypatch.setattr(program, "Passes", Watched)
     return found
 
 
@@ -159,14 +159,14 @@ def test_draws_serve_predictions_of_several_kinds_in_turns(model, passes):
 
 
 def test_few_kinds_of_predictions_keep_their_draws(model, monkeypatch, passes):
-    monkeypatch.setattr(computation, "_MOST_KEPT", 2)
+    monkeypatch.setattr(program, "_MOST_KEPT", 2)
     for method in ("local", "weight", "moments"):
         model.predictive(X, 20, method)
     assert alive(passes) == [False, True, True]
 
 
 def test_number_of_kinds_of_predictions_is_bounded(model, monkeypatch, passes):
-    monkeypatch.setattr("tfbbb.prediction.structure._MOST_COMPUTATIONS", 3)
+    monkeypatch.setattr("tfbbb.prediction.structure._MOST_PROGRAMS", 3)
     inputs = keras.Input((3,))
     plain = keras.Model(inputs, DenseVariational(1)(inputs))
     answers = []

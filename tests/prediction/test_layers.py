@@ -7,7 +7,6 @@ import pytest
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tfbbb.bayes.posteriors import MeanFieldNormal
-from tfbbb.export import load
 from tfbbb.layers import (
     Conv1DTransposeVariational,
     Conv1DVariational,
@@ -108,23 +107,6 @@ def test_draws_depend_neither_on_blocks_nor_on_the_rows_beside(model_and_rows):
     draws = engine_draws(model, x, "local", 10)
     blocks = engine_draws(model, x[1:2], "local", 10, max_floats=2000)
     np.testing.assert_allclose(draws[:, 1:2], blocks, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("body", "x"),
-    [
-        pytest.param(separable_images, REAL, marks=pytest.mark.slow, id="images"),
-        pytest.param(texts, INDICES, id="texts"),
-    ],
-)
-def test_exported_models_answer_as_the_live_ones_do(body, x, tmp_path):
-    model = network(body, x)
-    model.likelihood.adapt(np.array([[1.0], [3.0]]))
-    model.export_predictive(tmp_path / "1")
-    found = load(tmp_path / "1").predict(x, num_samples=20, seed=3)
-    expected = model.predictive(x, num_samples=20, seed=3, method="local")
-    np.testing.assert_allclose(found["mean"], expected.mean, rtol=1e-3)
-    np.testing.assert_allclose(found["variance"], expected.variance, rtol=1e-3)
 
 
 def test_fit_sets_kl_weight_of_layers_within_layers():

@@ -9,8 +9,8 @@ import tfbbb
 from tfbbb.inference import Laplace
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.row_derivatives import RowPass
-from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
+from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 
@@ -133,8 +133,10 @@ def test_loops_are_linearised_as_finite_differences(network):
         return tf.nest.map_structure(lambda m, s: m + factor * s, means, steps)
 
     def outputs(factor):
-        engine = Engine(model, structure, Plan(), {}, drawn(factor), draws, False)
-        return engine.run(x)[0][0]
+        network_pass = NetworkPass(
+            model, structure, Plan(), {}, drawn(factor), draws, False
+        )
+        return network_pass.run(x)[0][0]
 
     @tf.function
     def found():

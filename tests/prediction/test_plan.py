@@ -6,7 +6,7 @@ import tfbbb
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.layers import Conv1DVariational, DenseVariational
 from tfbbb.prediction.blocks import MAX_FLOATS
-from tfbbb.prediction.plan import check_method, plan_for
+from tfbbb.prediction.plan import plan_for
 from tfbbb.prediction.structure import Structure
 
 
@@ -85,8 +85,3 @@ def test_linear_model_is_integrated_exactly():
     np.testing.assert_allclose(found.epistemic, variance, rtol=1e-5)
     np.testing.assert_allclose(found.aleatoric, 0.25, rtol=1e-6)
     assert not found.mean_standard_error.any()
-
-
-def test_unknown_method_is_refused_with_the_names_of_the_known():
-    with pytest.raises(ValueError, match=r"'moments'\. Received: method='exact'"):
-        check_method("exact")

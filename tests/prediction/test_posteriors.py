@@ -77,7 +77,7 @@ def network_and_draws(name):
     return model, brute_force_draws(model, X, 300 if name in SLOW else 1500)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_draws_are_those_of_ordinary_calls(name):
     model, loop = network_and_draws(name)
@@ -94,6 +94,7 @@ def test_draws_are_those_of_ordinary_calls(name):
     assert_same_moments(mirrored, loop)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_predictions_have_mean_and_variance_of_ordinary_calls(name):
     model, loop = network_and_draws(name)

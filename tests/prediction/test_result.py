@@ -10,7 +10,7 @@ from tests.posterior_draws import engine_draws
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
-from tfbbb.prediction import sampling
+from tfbbb.prediction import passes
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(8, 3)).astype("float32")
@@ -74,12 +74,6 @@ def test_moments_are_those_of_the_mixture(prediction, components):
     np.testing.assert_allclose(prediction.aleatoric, aleatoric, rtol=1e-4)
 
 
-def test_variance_is_epistemic_and_aleatoric(prediction):
-    parts = prediction.epistemic + prediction.aleatoric
-    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
-    np.testing.assert_allclose(prediction.stddev**2, parts, rtol=1e-12)
-
-
 def test_quantiles_invert_the_distribution_function(prediction, components):
     levels = [0.01, 0.25, 0.5, 0.9]
     found = prediction.quantile(levels)
@@ -99,12 +93,6 @@ def test_interval_is_central(prediction):
     assert lowers.shape == uppers.shape == (8, 2, 2)
     np.testing.assert_allclose(lowers[:, 1], lower, rtol=1e-9)
     np.testing.assert_allclose(uppers[:, 1], upper, rtol=1e-9)
-
-
-def test_log_prob_is_the_log_of_the_average_density(prediction, components):
-    densities = components.logpdf(Y).sum(axis=-1)
-    expected = special.logsumexp(densities, axis=0) - np.log(200)
-    np.testing.assert_allclose(prediction.log_prob(Y), expected, atol=1e-4)
 
 
 def test_log_prob_of_draws_is_the_log_density_under_each(prediction, components):
@@ -174,21 +162,13 @@ def test_classes_have_probabilities_entropy_and_information(classes, classifier)
     )
 
 
-def test_sampled_classes_have_the_predicted_frequencies(classes):
-    drawn = classes.sample(5000)
-    assert drawn.shape == (5000, 8)
-    for row, probabilities in enumerate(classes.probabilities):
-        counts = np.bincount(drawn[:, row], minlength=3)
-        assert stats.chisquare(counts, 5000 * probabilities).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed again"])
 def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
     model = network(2, Normal())
     model.likelihood.adapt(Y)
     memory = {} if kept else {"max_memory_mb": 1e-3}
     # Three rows at a time.
-    monkeypatch.setattr(sampling, "_OUTPUTS_AT_A_TIME", 3 * 2 * 20)
+    monkeypatch.setattr(passes, "_OUTPUTS_AT_A_TIME", 3 * 2 * 20)
     prediction = model.predictive(X, num_samples=20, **memory)
 
     def answers():
@@ -206,17 +186,6 @@ def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
     for old, new in zip(before, answers(), strict=True):
         np.testing.assert_array_equal(new, old)
     assert not np.any(model.predictive(X, num_samples=20).mean == prediction.mean)
-
-
-def test_answers_do_not_depend_on_what_was_kept(monkeypatch, regression, prediction):
-    expected = prediction.quantile(0.3), prediction.log_prob(Y), prediction.sample(5)
-    monkeypatch.setattr(sampling, "_OUTPUTS_AT_A_TIME", 1)
-    again = regression.predictive(
-        X, num_samples=200, method="weight", max_memory_mb=0.01
-    )
-    found = again.quantile(0.3), again.log_prob(Y), again.sample(5)
-    for first, second in zip(found, expected, strict=True):
-        np.testing.assert_allclose(first, second, rtol=1e-4)
 
 
 def test_result_says_what_it_is(prediction, classes):

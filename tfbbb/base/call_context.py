@@ -13,7 +13,7 @@ from tfbbb.base.types import Structure, Tensor
 RecurrentStep = Callable[[Structure, list[Tensor]], tuple[Tensor, list[Tensor]]]
 
 
-class PredictionEngine(Protocol):
+class LayerDraws(Protocol):
     """Draws the outputs of layers while a posterior predictive is computed."""
 
     def outputs(self, layer: Any, inputs: Tensor) -> Tensor:
@@ -40,8 +40,8 @@ class CallContext:
     in another.
 
     Attributes:
-        engine: Draws the outputs of layers; None for an ordinary call, in which layers
-            draw by their estimators.
+        layer_draws: Draws the outputs of layers in a prediction; None for an ordinary
+            call, in which layers draw by their estimators.
         samples_in_batch: How often the batch holds each row, once per draw; None
             outside a `BayesianModel`.
         copies_in_batch: How often a `BayesianModel` has repeated its batch, one copy
@@ -52,7 +52,7 @@ class CallContext:
             outside a step of a `BayesianModel`.
     """
 
-    engine: PredictionEngine | None = None
+    layer_draws: LayerDraws | None = None
     samples_in_batch: int | None = None
     copies_in_batch: int = 1
     recurrent_step: RecurrentStep | None = None

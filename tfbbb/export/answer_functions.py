@@ -2,16 +2,21 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.manifest import Targets
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.compiled import traced
+
+ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
+# Returns how a function is called, and converts an argument to a type.
+Call = Callable[[ConcreteFunction], Callable[..., Tensor]]
+Convert = Callable[[ArrayLike, tf.DType], tf.Tensor]
 
 
 def trace_answers(
@@ -58,14 +63,14 @@ def trace_answers(
 
 def _trace_summary(
     module: tf.Module,
-    change: Any,
+    change: Callable[[Summary, Quantiles], Summary],
     summary: dict[str, tf.TensorSpec],
     shape: list[int | None],
 ) -> None:
     asked = np.zeros(0)
 
-    def change_summary(mixture: dict[str, Any], quantiles: Any) -> dict[str, Any]:
-        def at(levels: np.ndarray) -> Any:
+    def change_summary(mixture: Summary, quantiles: Tensor) -> Summary:
+        def at(levels: ArrayLike) -> Tensor:
             nonlocal asked
             asked = np.asarray(levels)
             return quantiles
@@ -79,9 +84,9 @@ def _trace_summary(
 
 def use_functions(
     answers: Answers,
-    functions: Any,
-    call: Callable[[Any], Callable[..., Any]] = lambda function: function,
-    convert: Callable[[Any, Any], Any] = tf.cast,
+    functions: tf.Module,
+    call: Call = lambda function: function,
+    convert: Convert = tf.cast,
 ) -> Answers:
     """Returns the same answers, computed by the functions of a SavedModel.
 
@@ -104,19 +109,23 @@ def use_functions(
     )
 
 
-def _convert_arguments(function: Any, call: Any, convert: Any) -> Callable[..., Any]:
+def _convert_arguments(
+    function: ConcreteFunction, call: Call, convert: Convert
+) -> Callable[..., Tensor]:
     """Returns a function that converts its arguments to the types of a traced one."""
     called = call(function)
     # The first input is the outputs of the network.
     dtypes = [tensor.dtype for tensor in function.inputs[1:]]
 
-    def converted(outputs: Tensor, *arguments: Any) -> Any:
+    def converted(outputs: Tensor, *arguments: ArrayLike) -> Tensor:
         return called(outputs, *map(convert, arguments, dtypes))
 
     return converted
 
 
-def _summary(functions: Any, call: Any) -> Callable[[Summary, Quantiles], Summary]:
+def _summary(
+    functions: tf.Module, call: Call
+) -> Callable[[Summary, Quantiles], Summary]:
     change = call(functions.summary)
     levels = functions.levels().numpy()
 

@@ -4,9 +4,9 @@ import math
 import platform
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
 
 from tfbbb.base.texts import snake_case
+from tfbbb.base.types import Config
 from tfbbb.bayes import likelihoods
 from tfbbb.export.manifest import LayerSummary, Targets
 from tfbbb.layers import VariationalLayer
@@ -35,7 +35,7 @@ def class_names(
     return classes
 
 
-def describe_likelihood(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
+def describe_likelihood(likelihood: likelihoods.Likelihood) -> Config:
     """Returns class and configuration of a likelihood."""
     serialized = likelihoods.serialize(likelihood)
     inherited = ("name", "trainable", "dtype")
@@ -43,7 +43,7 @@ def describe_likelihood(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
     return {"class_name": serialized["class_name"], "config": config}
 
 
-def describe_recalibration(given: Recalibration | None) -> dict[str, Any] | None:
+def describe_recalibration(given: Recalibration | None) -> Config | None:
     """Returns class and configuration of a recalibration; None for None."""
     if given is None:
         return None

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
+
+from tfbbb.base.types import ArrayLike
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +67,7 @@ class EpistemicReference:
     @classmethod
     def of(
         cls,
-        prediction: "Predictive | Mapping[str, np.ndarray]",
+        prediction: "Predictive | Mapping[str, ArrayLike]",
         *,
         factor: float = 1.0,
         abstain_above: float | None = None,
@@ -92,7 +94,9 @@ class EpistemicReference:
             tuple(quantiles), scales, len(uncertainty), float(factor), abstain_above
         )
 
-    def percentiles(self, prediction: "Predictive | Mapping[str, Any]") -> "np.ndarray":
+    def percentiles(
+        self, prediction: "Predictive | Mapping[str, ArrayLike]"
+    ) -> "np.ndarray":
         """Returns the percentile of each row's uncertainty, [rows], from 0 to 100.
 
         Args:
@@ -106,11 +110,15 @@ class EpistemicReference:
         )
 
 
-def _summaries(prediction: Any) -> Mapping[str, Any]:
+def _summaries(
+    prediction: "Predictive | Mapping[str, ArrayLike]",
+) -> Mapping[str, ArrayLike]:
     return prediction if isinstance(prediction, Mapping) else prediction.to_numpy()
 
 
-def _uncertainty(outputs: Mapping[str, Any], scales: Sequence[float]) -> Any:
+def _uncertainty(
+    outputs: Mapping[str, ArrayLike], scales: Sequence[float]
+) -> "np.ndarray":
     """Returns the uncertainty of each row, [rows]."""
     import numpy as np
 
@@ -120,7 +128,7 @@ def _uncertainty(outputs: Mapping[str, Any], scales: Sequence[float]) -> Any:
     return (_by_target(outputs["epistemic"]) / scales).sum(axis=-1)
 
 
-def _by_target(variances: Any) -> Any:
+def _by_target(variances: ArrayLike) -> "np.ndarray":
     """Returns variances of all places of a row, [rows, k]."""
     import numpy as np
 

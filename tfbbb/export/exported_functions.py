@@ -1,28 +1,34 @@
 """All functions of a SavedModel."""
 
-from collections.abc import Sequence
-from typing import Any
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
+import keras
 import tensorflow as tf
 
 from tfbbb.base.private_apis import sublayers
+from tfbbb.base.types import Tensor
 from tfbbb.export.answer_functions import trace_answers, use_functions
 from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature
 from tfbbb.export.sampler import Sampler, trace_program
-from tfbbb.export.shared_variables import share_variables, variables_by_contents
-from tfbbb.export.signatures import all_signatures, default_signature
+from tfbbb.export.signatures import Signatures
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.mixture import live_answers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
+
+ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
+# Shape, data type and digest of a tensor.
+Contents = tuple[tuple[int, ...], tf.DType, bytes]
 
 
 def trace_functions(
@@ -31,7 +37,7 @@ def trace_functions(
     method: DrawingMethod,
     num_samples: int,
     seed: int,
-) -> tuple[tf.Module, dict[str, Any], dict[str, Any]]:
+) -> tuple[tf.Module, dict[str, ConcreteFunction], dict[str, Any]]:
     """Traces all functions of an export.
 
     Args:
@@ -60,7 +66,7 @@ def trace_functions(
     }
     answers = live_answers(likelihood, recalibration)
 
-    def groups(features: list[Any]) -> Any:
+    def groups(features: list[Tensor]) -> Tensor | None:
         return recalibration.groups(pack(features))
 
     summary_specs = samplers[method].summary_specs
@@ -73,15 +79,13 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    signatures = all_signatures(
-        samplers[method], exported[method], specs, num_samples, seed, groups
-    )
+    main = Signatures(samplers[method], exported[method], specs, groups)
+    signatures = main.all(num_samples, seed)
     operations: tuple[Operation, ...] = ()
     if "moments" in programs:
         operations = programs["moments"].operations
-        signatures["moments"] = default_signature(
-            samplers["moments"], exported["moments"], specs, 2, 0
-        )
+        propagated = Signatures(samplers["moments"], exported["moments"], specs, groups)
+        signatures["moments"] = propagated.default(2, 0)
     concrete = {
         name: traced(function, *arguments)
         for name, (function, arguments) in signatures.items()
@@ -116,13 +120,13 @@ def _programs(
         variables; and why there is no program for `moments`, None if there is one.
     """
     likelihoods, inputs = [model.likelihood], input_specs(model)
-    variables = variables_by_contents(model.variables)
+    variables = _variables_by_contents(model.variables)
     plan = plan_for(
         Structure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
     )
     main = Program(model, likelihoods, plan, inputs, recalibration)
     programs = {method: main}
-    moments = {method: share_variables(main.moments(), variables)}
+    moments: dict[str, Any] = {method: _share_variables(main.moments(), variables)}
     if method != "weight":
         # Those of a linearised network are means alone.
         held = None if plan.linearised else moments[method]
@@ -137,11 +141,47 @@ def _programs(
     except MomentsError as error:
         return programs, moments, str(error)
     programs["moments"] = propagated
-    moments["moments"] = share_variables(propagated.moments(), variables)
+    moments["moments"] = _share_variables(propagated.moments(), variables)
     return programs, moments, None
 
 
-def _variables_read(root: tf.Module, signatures: dict[str, Any]) -> list[Any]:
+def _variables_by_contents(
+    variables: Iterable[keras.Variable],
+) -> dict[Contents, tf.Variable]:
+    """Returns the TensorFlow variables behind variables of Keras, by their contents."""
+    found: dict[Contents, tf.Variable] = {}
+    for variable in variables:
+        resource = variable.value
+        if isinstance(resource, tf.Variable):
+            found.setdefault(_contents(resource), resource)
+    return found
+
+
+def _share_variables(tensors: Any, known: dict[Contents, tf.Variable]) -> Any:
+    """Returns nested tensors as variables, equal ones as one; adds new ones to `known`.
+
+    The moments of weights serve several methods, and the means of a factorised
+    posterior are variables of the model.
+    """
+
+    def share(tensor: Tensor) -> tf.Variable:
+        contents = _contents(tensor)
+        if contents not in known:
+            known[contents] = tf.Variable(tensor, trainable=False)
+        return known[contents]
+
+    return tf.nest.map_structure(share, tensors)
+
+
+def _contents(tensor: Tensor) -> Contents:
+    array = tensor.numpy()
+    digest = hashlib.sha256(array.tobytes()).digest()
+    return tuple(array.shape), tensor.dtype, digest
+
+
+def _variables_read(
+    root: tf.Module, signatures: dict[str, ConcreteFunction]
+) -> list[tf.Variable]:
     """Returns the variables that the functions read, few of the posteriors'."""
     modules = [*root.methods.values(), *root.answers.values()]
     functions = [

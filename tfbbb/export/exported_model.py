@@ -1,15 +1,15 @@
 """A posterior predictive distribution that was loaded from a SavedModel."""
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.numbers import int32
-from tfbbb.base.types import ArrayLike
-from tfbbb.export.exported_passes import load_passes
+from tfbbb.base.types import ArrayLike, Structure, Tensor
+from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
@@ -17,15 +17,18 @@ from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import fast_call
+from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import NotFiniteError, Predictive
-from tfbbb.prediction.sampling import Sampling
 
 # As much as a signature needs.
 _MEMORY_MB = MAX_FLOATS / 2**18
+
+# The summaries or sums of each output, and the outputs.
+Pair = tuple[list[dict[str, tf.Tensor]], list[tf.Tensor]]
 
 
 class ExportedModel:
@@ -37,10 +40,9 @@ class ExportedModel:
 
     Args:
         saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
-        manifest: The manifest beside it.
     """
 
-    def __init__(self, saved_model: Any, manifest: Manifest) -> None:
+    def __init__(self, saved_model: tf.Module, manifest: Manifest) -> None:
         self.manifest = manifest
         # The variables live as long as this object.
         self._saved_model = saved_model
@@ -53,7 +55,7 @@ class ExportedModel:
         )
         self._passes: dict[str, Passes] = {}
         for method in manifest.passes or ():
-            self._passes[method] = load_passes(saved_model, manifest, method)
+            self._passes[method] = _load_passes(saved_model, manifest, method)
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
         self._tensors = tensors[:1] if matrix else tensors
@@ -115,9 +117,6 @@ class ExportedModel:
         tensors = self._arrange(x)
         inputs = [tf.constant(tensors[name]) for name in self._tensors]
         max_floats = max(1, int(max_memory_mb * 2**18))
-        if max_standard_error is None and deadline_ms is None:
-            sampling = Sampling(passes, inputs, num_samples, seed, max_floats)
-            return sampling.results()[0]
         return predict_adaptively(
             lambda rows, samples: passes,
             inputs,
@@ -125,7 +124,7 @@ class ExportedModel:
             seed=seed,
             max_floats=max_floats,
             max_standard_error=max_standard_error,
-            relative=relative_error,
+            relative_error=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )[0]
 
@@ -274,7 +273,7 @@ class ExportedModel:
         asked = question_named(question)
         if not self.manifest.answers(asked):
             raise ValueError(f"{self.explain_missing(asked)} Received: {levels=!r}")
-        given: dict[str, Any] = {}
+        given: dict[str, ArrayLike] = {}
         if asked.takes_levels:
             given["levels"] = _checked_levels(levels)
         if "targets" in asked.arguments:
@@ -315,10 +314,10 @@ class ExportedModel:
         inputs: Inputs,
         num_samples: int | None,
         seed: int | None,
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, ArrayLike] | None = None,
     ) -> dict[str, np.ndarray]:
         num_samples, seed = self._checked_draws(num_samples, seed)
-        tensors: dict[str, Any] = dict(self._arrange(inputs))
+        tensors: dict[str, ArrayLike] = dict(self._arrange(inputs))
         tensors |= {"num_samples": num_samples, "seed": seed, **(given or {})}
         return self._signatures[signature](tensors)
 
@@ -330,6 +329,67 @@ class ExportedModel:
         if seed is None:
             seed = self.manifest.default_seed
         return int32("num_samples", num_samples, least=2), int32("seed", seed)
+
+
+def _load_passes(saved_model: tf.Module, manifest: Manifest, method: str) -> Passes:
+    """Returns passes by one method, with the functions of a SavedModel."""
+    assert manifest.passes is not None
+    functions = saved_model.methods[method]
+    answer, add_up = fast_call(functions.answer), fast_call(functions.add_up)
+
+    def summaries(inputs: Tensor, draws: Structure) -> Pair:
+        found = answer(inputs, draws)
+        return [found["summary"]], [found["outputs"]]
+
+    def sums(inputs: Tensor, draws: Structure) -> Pair:
+        found = add_up(inputs, draws)
+        return [found["sums"]], [found["outputs"]]
+
+    by_groups = hasattr(saved_model, "groups")
+    propagated = method == "moments" and manifest.operations is not None
+    # A linearised network draws weights already.
+    coherent = "linearised" if method == "linearised" else "weight"
+    return Passes(
+        draw=fast_call(functions.draw),
+        summaries=summaries,
+        sums=sums,
+        outputs=lambda inputs, draws: sums(inputs, draws)[1],
+        merge=fast_call(functions.merge),
+        summarize=fast_call(functions.summarize),
+        coherent=lambda: _load_passes(saved_model, manifest, coherent),
+        sizes=manifest.passes[method],
+        answers=[_load_answers(saved_model.answers[method], manifest)],
+        operations=(manifest.operations or ()) if propagated else (),
+        groups=fast_call(saved_model.groups) if by_groups else lambda inputs: None,
+    )
+
+
+def _load_answers(functions: tf.Module, manifest: Manifest) -> Answers:
+    """Returns the answers by the functions of a loaded model."""
+    assert manifest.targets is not None
+    targets = manifest.targets
+    recalibration = manifest.recalibration or {"config": {}}
+    config = recalibration["config"]
+    scores = config.get("scores")
+    answers = Answers(
+        functions={},
+        task=manifest.task,
+        ordered=targets.ordered,
+        discrete=targets.discrete,
+        noise_size=targets.noise_size,
+        check_targets=functools.partial(
+            checked_targets, wanted=targets, classes=manifest.classes
+        ),
+        classes=manifest.classes,
+        member_weights=manifest.member_weights,
+        reach=None
+        if scores is None
+        else functools.partial(
+            conformal_reach, scores, group_scores=config.get("group_scores", ())
+        ),
+    )
+    # Of arrays, `tf.constant` makes tensors in less time than `tf.cast`.
+    return use_functions(answers, functions, fast_call, tf.constant)
 
 
 def _answers_of_older_file(manifest: Manifest) -> Answers:
@@ -359,7 +419,9 @@ def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
     return probabilities.astype(np.float32)
 
 
-def _call_by_name(function: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def _call_by_name(
+    function: tf.types.experimental.ConcreteFunction,
+) -> Callable[[Mapping[str, ArrayLike]], dict[str, np.ndarray]]:
     """Returns a loaded signature that takes and returns arrays by name."""
     # The arguments of the function are in the order of their names. The names in
     # its specs differ: TensorFlow writes them in lower case.
@@ -367,7 +429,7 @@ def _call_by_name(function: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]
     dtypes = [(name, inputs[name].dtype) for name in sorted(inputs)]
     call = fast_call(function)
 
-    def answer(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(tensors: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
         arguments = [tf.constant(tensors[name], dtype) for name, dtype in dtypes]
         return {name: result.numpy() for name, result in call(*arguments).items()}
 

@@ -3,9 +3,9 @@
 import keyword
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import keras
 import numpy as np
@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.private_apis import input_structure
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.export.manifest import Feature
 from tfbbb.tables.values import MISSING_DATE
 
@@ -67,7 +68,7 @@ def features_of(
 
 
 def _kind(
-    name: str, tensor: Any, columns: Mapping[str, "Column"]
+    name: str, tensor: keras.KerasTensor, columns: Mapping[str, "Column"]
 ) -> Literal["numeric", "categorical", "date"]:
     if tensor.dtype == "string":
         return "categorical"
@@ -75,16 +76,9 @@ def _kind(
 
 
 def _feature(
-    name: str, given: Any, tensor: str, columns: Mapping[str, "Column"]
+    name: str, given: keras.KerasTensor, tensor: str, columns: Mapping[str, "Column"]
 ) -> Feature:
-    """Describes a feature.
-
-    Args:
-        name: Its name.
-        given: The model's input that it lies in.
-        tensor: Name of the tensor that carries it.
-        columns: The columns of the training table, by name.
-    """
+    """Describes a feature that lies in the input `given`, carried by a tensor."""
     kind = _kind(name, given, columns)
     # NumPy has no bfloat16: Keras converts such inputs.
     usual = kind != "numeric" or given.dtype in ("float32", "bfloat16")
@@ -123,7 +117,7 @@ def _imputes(model: keras.Model, features: Sequence[Feature]) -> bool:
     return bool(np.isfinite(np.asarray(outputs)).all())
 
 
-def _check_names(given: Any, inputs: list[str]) -> None:
+def _check_names(given: Iterable[str], inputs: list[str]) -> None:
     if set(given) != set(inputs):
         raise ValueError(
             "The feature names must be those of the model's inputs, "
@@ -159,7 +153,7 @@ def row_shape(model: keras.Model) -> tuple[int, ...] | None:
     return None if has_columns(model) or len(shape) == 1 else shape
 
 
-def input_specs(model: keras.Model) -> Any:
+def input_specs(model: keras.Model) -> Structure:
     """Returns the specs of a model's inputs, for any number of rows."""
     return tree.map_structure(
         lambda tensor: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype),
@@ -185,13 +179,13 @@ def _tensor_spec(model: keras.Model, feature: Feature) -> tf.TensorSpec:
 
 def packing(
     model: keras.Model, features: Sequence[Feature]
-) -> Callable[[Sequence[Any]], Any]:
+) -> Callable[[Sequence[Tensor]], Structure]:
     """Returns a function that arranges feature tensors as the model's inputs."""
     if has_columns(model):
         inputs = input_structure(model)
         ranks = {feature.name: len(inputs[feature.name].shape) for feature in features}
 
-        def pack(tensors: Sequence[Any]) -> dict[str, Any]:
+        def pack(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
             columns = zip(ranks, tensors, strict=True)
             return {
                 name: column if ranks[name] == 1 else column[:, tf.newaxis]

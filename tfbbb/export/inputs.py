@@ -156,7 +156,7 @@ def listed(features: Sequence[Feature], most: int = 20) -> str:
     )
 
 
-def number(value: Any, row: int, feature: Feature) -> float:
+def number(value: object, row: int, feature: Feature) -> float:
     """Returns one value of a numeric column; NaN if it is missing and may be.
 
     Raises:
@@ -181,7 +181,7 @@ def number(value: Any, row: int, feature: Feature) -> float:
         raise _not_a_number(sign * math.inf, row, feature) from None
 
 
-def text(value: Any, row: int, feature: Feature) -> str:
+def text(value: object, row: int, feature: Feature) -> str:
     """Returns one value of a categorical column; empty if it is missing and may be.
 
     Raises:
@@ -212,14 +212,14 @@ def _may_miss(feature: Feature) -> bool:
     return feature.missing or feature.imputed
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     # Pandas may not be installed; a value that is its NA shows that it is imported.
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
-def in_row_shape(matrix: Any, manifest: Manifest) -> Any:
+def in_row_shape(matrix: np.ndarray, manifest: Manifest) -> np.ndarray:
     """Returns the tensor of all features, [n, d], in the shape of the model's input."""
     shape = manifest.row_shape
     return matrix if shape is None else matrix.reshape(len(matrix), *shape)
@@ -286,7 +286,7 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
     return numbers
 
 
-def _with_digits(values: Any) -> list[Any]:
+def _with_digits(values: Iterable[object]) -> list[object]:
     """Returns values with numbers written as text, as a table's column is."""
     return [
         _digits(value)
@@ -354,7 +354,7 @@ def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
 
 
 def _read(
-    column: Column, values: list[Any], places: list[int], feature: Feature
+    column: Column, values: Sequence[object], places: list[int], feature: Feature
 ) -> np.ndarray:
     """Reads some values of a column as a table's cells are read.
 
@@ -364,7 +364,7 @@ def _read(
     if not values:
         return np.zeros(0)
 
-    def read(some: list[Any]) -> np.ndarray:
+    def read(some: Sequence[object]) -> np.ndarray:
         given = pa.array(some, from_pandas=True)
         return column.values(pa.table({column.name: given}))
 
@@ -385,7 +385,7 @@ def _read(
     )
 
 
-def _unreadable(value: Any, row: int, feature: Feature) -> InputError:
+def _unreadable(value: object, row: int, feature: Feature) -> InputError:
     notation = feature.column.notation
     described = "" if notation is None else notation.describe()
     needs = feature.column.meaning
@@ -419,7 +419,7 @@ def _missing(row: int, feature: Feature) -> InputError:
     )
 
 
-def _not_a_number(value: Any, row: int, feature: Feature) -> InputError:
+def _not_a_number(value: object, row: int, feature: Feature) -> InputError:
     if _is_missing(value):
         return _missing(row, feature)
     needs = "a number that is finite in single precision, up to 3.4e38"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tfbbb.base.texts import snake_case
+from tfbbb.base.types import Config
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods import likelihood_support
@@ -182,7 +183,7 @@ class Manifest:
         layers: The variational layers of the network.
         num_rows: N, the number (or total weight) of the training rows.
         kl_weight: The factor of the KL divergence in the loss, usually 1 / N.
-        method: The prediction engine in the signatures.
+        method: The prediction method of the signatures.
         default_num_samples: Draws behind an answer that asks for no number.
         default_seed: Seed of an answer that asks for none.
         metrics: Held-out figures.
@@ -430,7 +431,7 @@ class Manifest:
                 )
 
 
-def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
+def _without_unknown(feature: Config) -> Config:
     """Returns the fields of a feature without those that say nothing."""
     optional = ("notation", "imputed", "low", "high", "categories", "dtype")
     return {
@@ -440,7 +441,7 @@ def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _with_support(fields: dict[str, Any]) -> dict[str, Any]:
+def _with_support(fields: Config) -> Config:
     """Returns the fields of version 2 with the support that the likelihood has.
 
     The word that version 2 wrote was wrong for bounds other than 0 and 1.

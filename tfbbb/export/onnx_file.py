@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -17,6 +17,7 @@ from keras import tree
 from tfbbb.base.extras import import_extra
 from tfbbb.base.files import check_free, flush
 from tfbbb.base.numbers import int32
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.export.description import class_names
 from tfbbb.export.feature_tensors import (
     features_of,
@@ -28,12 +29,12 @@ from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.export.signatures import summary_outputs
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.mixture import live_answers
 from tfbbb.prediction.moments import MomentsError
+from tfbbb.prediction.passes import MAIN
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
-from tfbbb.prediction.sampling import MAIN
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
@@ -149,7 +150,7 @@ def write_onnx(
 
 def _frozen_answer(
     model: LikelihoodModel,
-    pack: Callable[[Sequence[Any]], Any],
+    pack: Callable[[Sequence[Tensor]], Structure],
     method: OnnxMethod,
     num_samples: int,
     seed: int,
@@ -172,7 +173,7 @@ def _frozen_answer(
     )
     answers = live_answers(model.likelihood, recalibration)
 
-    def answer(*features: Any) -> dict[str, tf.Tensor]:
+    def answer(*features: Tensor) -> dict[str, tf.Tensor]:
         constants = [tree.map_structure(tf.constant, x) for x in (moments, draws)]
         (sums,), (outputs,) = program.sums(pack(features), *constants)
         found = _recalibrated(answers, program.summary(sums), outputs)
@@ -188,7 +189,7 @@ def _recalibrated(
     if answers.summary is None:
         return summary
 
-    def quantiles(levels: Any) -> tf.Tensor:
+    def quantiles(levels: ArrayLike) -> tf.Tensor:
         levels = tf.constant(np.asarray(levels), tf.float64)
         return answers.ask("quantiles", outputs, levels)
 
@@ -196,7 +197,9 @@ def _recalibrated(
 
 
 def _converted(
-    function: Any, specs: Sequence[tf.TensorSpec], tf2onnx: ModuleType
+    function: tf.types.experimental.GenericFunction,
+    specs: Sequence[tf.TensorSpec],
+    tf2onnx: ModuleType,
 ) -> Any:
     """Returns the ONNX model of a function of tensors."""
     with _quiet(tf2onnx.__name__):
@@ -216,12 +219,7 @@ def _converted(
 
 
 def _embed(proto: Any, captures: Sequence[tuple[tf.Tensor, tf.Tensor]]) -> None:
-    """Makes constants of tensors that a layer holds, such as those of a normalisation.
-
-    Args:
-        proto: An ONNX model that has them as inputs.
-        captures: What the function took from outside, with its inner tensors.
-    """
+    """Makes constants of captured tensors, such as those of a normalisation layer."""
     (helper,) = import_extra("onnx", "onnx.numpy_helper")
     held = {inner.name: outer for outer, inner in captures}
     for place in reversed(range(len(proto.graph.input))):
@@ -241,7 +239,10 @@ def _explain(cause: str) -> str:
 
 
 def _check(
-    content: bytes, function: Any, specs: Sequence[tf.TensorSpec], runtime: ModuleType
+    content: bytes,
+    function: tf.types.experimental.GenericFunction,
+    specs: Sequence[tf.TensorSpec],
+    runtime: ModuleType,
 ) -> None:
     """Raises ValueError unless the file answers as the function does."""
     one_row = {spec.name: _row(spec) for spec in specs}
@@ -282,7 +283,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _quiet(name: str) -> Any:
+def _quiet(name: str) -> Iterator[None]:
     """Keeps what a library logs about each graph from the terminal."""
     logger = logging.getLogger(name)
     level = logger.level

@@ -1,16 +1,21 @@
 """Operations of TensorFlow that its converter to ONNX converts not at all, or wrong."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfbbb.base.extras import import_extra
 
+if TYPE_CHECKING:
+    import onnx
+    from tf2onnx.graph import Graph, Node  # type: ignore[import-untyped]
+
 # The first version of ONNX whose `Equal` takes texts, and its file format.
 _OPSET_OF_TEXTS, _FORMAT_OF_TEXTS = 19, 9
 
 
-def convert_xlogy(graph: Any, node: Any, name: str, arguments: Any) -> None:
+def convert_xlogy(graph: "Graph", node: "Node", name: str, arguments: object) -> None:
     """Converts `x log(y)`, which is 0 where x and y are 0."""
     x, y = node.input
     # The least normal number of single precision.
@@ -21,7 +26,7 @@ def convert_xlogy(graph: Any, node: Any, name: str, arguments: Any) -> None:
     graph.replace_inputs(node, [x, logarithm.output[0]])
 
 
-def convert_equal(graph: Any, node: Any, name: str, arguments: Any) -> None:
+def convert_equal(graph: "Graph", node: "Node", name: str, arguments: object) -> None:
     """Converts `x = y` and `x != y`, also of texts."""
     onnx, logical = import_extra("onnx", "onnx", "tf2onnx.onnx_opset.logical")
     if graph.get_dtype(node.input[0]) != onnx.TensorProto.STRING:
@@ -34,7 +39,9 @@ def convert_equal(graph: Any, node: Any, name: str, arguments: Any) -> None:
         graph.copy_dtype(output, negated.output[0])
 
 
-def convert_softplus(graph: Any, node: Any, name: str, arguments: Any) -> None:
+def convert_softplus(
+    graph: "Graph", node: "Node", name: str, arguments: object
+) -> None:
     """Converts `log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)`.
 
     ONNX Runtime has its own Softplus in single precision alone.
@@ -50,7 +57,7 @@ def convert_softplus(graph: Any, node: Any, name: str, arguments: Any) -> None:
     graph.replace_inputs(node, [positive.output[0], logarithm.output[0]])
 
 
-def convert_expm1(graph: Any, node: Any, name: str, arguments: Any) -> None:
+def convert_expm1(graph: "Graph", node: "Node", name: str, arguments: object) -> None:
     """Converts `e^x - 1 = tanh(x / 2) (e^x + 1)`, without cancellation."""
     (x,) = node.input
     half = graph.make_node("Mul", [x, _constant(graph, 0.5, like=x)])
@@ -61,7 +68,7 @@ def convert_expm1(graph: Any, node: Any, name: str, arguments: Any) -> None:
     graph.replace_inputs(node, [tangent.output[0], sum_.output[0]])
 
 
-def convert_log1p(graph: Any, node: Any, name: str, arguments: Any) -> None:
+def convert_log1p(graph: "Graph", node: "Node", name: str, arguments: object) -> None:
     """Converts `log(1 + x) = log(u) x / (u - 1)` for the rounded u = 1 + x.
 
     Where u is 1 it is x. The rounding errors of u cancel (Goldberg 1991, theorem 4).
@@ -78,7 +85,7 @@ def convert_log1p(graph: Any, node: Any, name: str, arguments: Any) -> None:
     graph.replace_inputs(node, [is_one, x, product])
 
 
-def _constant(graph: Any, value: float, like: str) -> str:
+def _constant(graph: "Graph", value: float, like: str) -> str:
     """Returns the name of a scalar of the type of another tensor."""
     helper, utils = import_extra("onnx", "onnx.helper", "tf2onnx.utils")
     dtype = helper.tensor_dtype_to_np_dtype(graph.get_dtype(like))
@@ -88,7 +95,7 @@ def _constant(graph: Any, value: float, like: str) -> str:
 
 
 # As `tf2onnx.convert.from_function` takes them.
-HANDLERS: dict[str, tuple[Any, list[Any]]] = {
+HANDLERS: dict[str, tuple[Callable[..., None], list[object]]] = {
     "Xlogy": (convert_xlogy, []),
     "Softplus": (convert_softplus, []),
     "Expm1": (convert_expm1, []),
@@ -98,7 +105,7 @@ HANDLERS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def allow_texts(proto: Any) -> None:
+def allow_texts(proto: "onnx.ModelProto") -> None:
     """Declares the version of ONNX whose `Equal` takes texts.
 
     Args:

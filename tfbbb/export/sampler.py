@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.blocks import (
     MAX_FLOATS,
     block_sizes,
@@ -16,7 +16,7 @@ from tfbbb.prediction.blocks import (
 from tfbbb.prediction.compiled import to_specs, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.summary import merged
+from tfbbb.prediction.summary import Sums, merged
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
@@ -26,7 +26,7 @@ def trace_program(
     program: Program,
     moments: Tensors,
     features: Sequence[tf.TensorSpec],
-    pack: Callable[[Sequence[Any]], Any],
+    pack: Callable[[Sequence[Tensor]], Structure],
 ) -> tf.Module:
     """Returns a module with the functions of a program: graphs without loops.
 
@@ -47,20 +47,20 @@ def trace_program(
         pack: Arranges feature tensors, in order, as the model's inputs.
     """
     module = tf.Module()
-    form: Any = None
+    form: Tensors = {}
 
     def draw(seed: Tensor, first: int | Tensor, count: int | Tensor) -> list[tf.Tensor]:
         nonlocal form
         form = program.draws(seed, first, count)
         return tf.nest.map_structure(tf.identity, tf.nest.flatten(form))
 
-    def add_up(features: list[Any], draws: list[Any]) -> dict[str, Any]:
+    def add_up(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
         drawn = tf.nest.pack_sequence_as(form, draws)
         weights = tf.nest.map_structure(tf.convert_to_tensor, moments)
         (sums,), (outputs,) = program.sums(pack(features), weights, drawn)
         return {"sums": sums, "outputs": outputs}
 
-    def answer(features: list[Any], draws: list[Any]) -> dict[str, Any]:
+    def answer(features: list[Tensor], draws: list[Tensor]) -> dict[str, Any]:
         found = module.add_up(features, draws)
         summary = module.summarize(found["sums"])
         return {"summary": summary, "outputs": found["outputs"]}
@@ -90,7 +90,7 @@ class Sampler:
     def __init__(
         self,
         program: Program,
-        functions: Any,
+        functions: tf.Module,
         max_floats: int = MAX_FLOATS,
     ):
         self.program = program
@@ -98,7 +98,7 @@ class Sampler:
         self._max_floats = max_floats
 
     def summary(
-        self, inputs: Tensor, num_samples: Any, seed: Tensor
+        self, inputs: Tensor, num_samples: int | Tensor, seed: Tensor
     ) -> dict[str, tf.Tensor]:
         """Returns the summary of every row: see `tfbbb.prediction.summary`.
 
@@ -115,7 +115,7 @@ class Sampler:
         ) -> dict[str, tf.Tensor]:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
 
-            def compute_rounds(first: int | Tensor, count: int | Tensor) -> Any:
+            def compute_rounds(first: int | Tensor, count: int | Tensor) -> Sums:
                 draws = self.functions.draw(seed, first, count)
                 return self.functions.add_up(part, draws)["sums"]
 
@@ -126,12 +126,12 @@ class Sampler:
 
     def map_rows(
         self,
-        compute: Callable[[Any, Any], Any],
+        compute: Callable[[Tensor, Tensor], Structure],
         inputs: Tensor,
-        num_samples: Any,
+        num_samples: int | Tensor,
         seed: Tensor,
-        specs: Any,
-    ) -> Any:
+        specs: Structure,
+    ) -> Structure:
         """Applies `compute` to the outputs, block of rows by block of rows.
 
         Args:
@@ -150,7 +150,7 @@ class Sampler:
         per_row = 2 * sizes.members * 2 * sizes.outputs
         rows = tf.maximum(1, tf.minimum(rows, self._max_floats // per_row // rounds))
 
-        def compute_rows(first: int | Tensor, count: int | Tensor) -> Any:
+        def compute_rows(first: int | Tensor, count: int | Tensor) -> Structure:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
             return compute(self._outputs(part, rounds, block, seed), first)
 
@@ -165,7 +165,9 @@ class Sampler:
             for name, tensor in found.items()
         }
 
-    def _outputs(self, inputs: Tensor, rounds: Any, block: Any, seed: Tensor) -> Any:
+    def _outputs(
+        self, inputs: Tensor, rounds: Tensor, block: Tensor, seed: Tensor
+    ) -> tf.Tensor:
         """Returns the outputs for some rows, [rows, S, ..., P], round by round."""
 
         def compute_rounds(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
@@ -178,11 +180,11 @@ class Sampler:
         spec = self.program.outputs_spec
         return tf.transpose(map_blocks(compute_rounds, rounds, block, spec), axes)
 
-    def _rounds(self, num_samples: Any) -> Any:
+    def _rounds(self, num_samples: int | Tensor) -> tf.Tensor:
         rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
         return tf.convert_to_tensor(rounds)
 
-    def _block_sizes(self, inputs: Tensor, rounds: Any) -> tuple[Any, Any]:
+    def _block_sizes(self, inputs: Tensor, rounds: Tensor) -> tuple[Tensor, Tensor]:
         return block_sizes(
             self.program.sizes,
             _num_rows(inputs),
@@ -193,5 +195,5 @@ class Sampler:
         )
 
 
-def _num_rows(inputs: Tensor) -> Any:
+def _num_rows(inputs: Structure) -> tf.Tensor:
     return tf.shape(tree.flatten(inputs)[0])[0]

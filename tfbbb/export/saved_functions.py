@@ -11,10 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.framework.function_pb2 import FunctionDef
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+from tensorflow.core.framework.op_def_pb2 import OpDef
+from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+from tensorflow.core.protobuf.saved_object_graph_pb2 import (
+    SavedConcreteFunction,
+)
+from tensorflow.core.protobuf.saved_object_graph_pb2 import (
+    SavedObject as SavedNode,
+)
+from tensorflow.core.protobuf.struct_pb2 import StructuredValue
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from tfbbb.base.private_tensorflow import add_function, remove_function
+from tfbbb.base.types import Structure
 from tfbbb.prediction.compiled import fast_call
 
 # Functions of two SavedModels may have the same name.
@@ -39,7 +51,11 @@ class SavedFunction:
     """
 
     def __init__(
-        self, signature: Any, saved: Any, captured_inputs: list[Any], library: object
+        self,
+        signature: OpDef,
+        saved: SavedConcreteFunction,
+        captured_inputs: list[tf.Tensor],
+        library: object,
     ) -> None:
         self.name = signature.name
         self.captured_inputs = captured_inputs
@@ -51,7 +67,7 @@ class SavedFunction:
         self.structured_outputs = _structure(saved.output_signature)
         self._library = library
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Structure) -> Structure:
         return fast_call(self)(*arguments)
 
 
@@ -107,13 +123,12 @@ def load_functions(directory: Path) -> Any:
 class _Library:
     """The functions of one SavedModel, in TensorFlow's runtime as long as this lives.
 
-    Args:
-        definitions: Their `FunctionDef`s, which get names that are unique in the
-            runtime.
-        variables: The variables that they read.
+    They get names that are unique in the runtime.
     """
 
-    def __init__(self, definitions: Sequence[Any], variables: list[Any]) -> None:
+    def __init__(
+        self, definitions: Sequence[FunctionDef], variables: list[tf.Variable]
+    ) -> None:
         self._variables = variables
         suffix = f"_{next(_loads)}"
         names = {
@@ -135,7 +150,7 @@ def _remove(names: list[str]) -> None:
         remove_function(name)
 
 
-def _rename_called(node: Any, names: Mapping[str, str]) -> None:
+def _rename_called(node: NodeDef, names: Mapping[str, str]) -> None:
     """Renames the functions that a node calls."""
     node.op = names.get(node.op, node.op)
     for value in node.attr.values():
@@ -145,7 +160,7 @@ def _rename_called(node: Any, names: Mapping[str, str]) -> None:
             function.name = names.get(function.name, function.name)
 
 
-def _constants(graph: Any, read: Iterable[int]) -> dict[int, Any]:
+def _constants(graph: MetaGraphDef, read: Iterable[int]) -> dict[int, tf.Tensor]:
     """Returns the constants among the nodes that are read, by their places."""
     nodes = graph.object_graph_def.nodes
     operations = {node.name: node for node in graph.graph_def.node}
@@ -160,7 +175,9 @@ def _constants(graph: Any, read: Iterable[int]) -> dict[int, Any]:
     }
 
 
-def _variables(directory: Path, nodes: Any, read: Iterable[int]) -> dict[int, Any]:
+def _variables(
+    directory: Path, nodes: Sequence[SavedNode], read: Iterable[int]
+) -> dict[int, tf.Variable]:
     """Returns the variables that are read, by their places."""
     places = [place for place in read if nodes[place].WhichOneof("kind") == "variable"]
     if not places:
@@ -188,12 +205,12 @@ def _variables(directory: Path, nodes: Any, read: Iterable[int]) -> dict[int, An
     return variables
 
 
-def _spec(argument: Any) -> tf.TensorSpec:
+def _spec(argument: OpDef.ArgDef) -> tf.TensorSpec:
     """Returns the type of an argument or a result of a function."""
     return tf.TensorSpec(None, argument.type)
 
 
-def _structure(value: Any) -> Any:
+def _structure(value: StructuredValue) -> Structure | None:
     """Returns the structure that a `StructuredValue` of arguments or results has."""
     kind = value.WhichOneof("kind")
     if kind == "dict_value":

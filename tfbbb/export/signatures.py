@@ -1,7 +1,7 @@
 """The signatures of an exported posterior predictive."""
 
+import functools
 from collections.abc import Callable, Container, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +19,7 @@ _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 _TARGET_NOISE = 1 << 30
 _MEMBERS = _TARGET_NOISE + 1
 
-Groups = Callable[[list[Any]], Any]
+Groups = Callable[[list[Tensor]], Tensor | None]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
 
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -27,64 +27,219 @@ _SEED = tf.TensorSpec([], tf.int32, name="seed")
 _LEVELS = tf.TensorSpec([None], tf.float32, name="levels")
 
 
-def all_signatures(
-    sampler: Sampler,
-    answers: Answers,
-    features: Sequence[tf.TensorSpec],
-    num_samples: int,
-    seed: int,
-    groups: Groups,
-) -> dict[str, Signature]:
-    """Returns function and input specs of each signature by its name.
+class Signatures:
+    """The signatures that answer by one sampler.
 
-    Each function is a pure function of feature tensors and arguments, and bounded in
-    memory: `serving_default`, `predict`, and one for each question with an output.
+    Each is a pure function of feature tensors and arguments, and bounded in memory.
 
     Args:
         sampler: Draws the network's outputs, of feature tensors in a list.
         answers: The answers about the predictive distribution.
         features: Specs of the feature tensors, named as in the signatures.
-        num_samples: Samples behind `serving_default`.
-        seed: Seed of `serving_default`.
         groups: Takes feature tensors and returns the index of each row's group, or
             None without groups.
     """
-    drawn = [*features, _NUM_SAMPLES, _SEED]
-    signatures = {
-        "serving_default": default_signature(
-            sampler, answers, features, num_samples, seed
-        ),
-        "predict": (_summary_function(sampler, answers, "mean_standard_error"), drawn),
-    }
-    for question in questions.QUESTIONS:
-        if question.of_summary:
-            is_classes = answers.task == "classification"
-            if is_classes >= question.needs_classes and (
-                answers.ordered or not question.needs_order
-            ):
-                function = _of_summary_function(question, sampler, answers, groups)
-                signatures[question.name] = (function, [*drawn, _LEVELS])
-        elif question.output and question.name in answers.functions:
-            specs = _argument_specs(question, sampler, answers)
-            function = _question_function(question, sampler, answers)
-            signatures[question.name] = (function, [*drawn, *specs.values()])
-    return signatures
 
+    def __init__(
+        self,
+        sampler: Sampler,
+        answers: Answers,
+        features: Sequence[tf.TensorSpec],
+        groups: Groups,
+    ):
+        self._sampler = sampler
+        self._answers = answers
+        self._features = list(features)
+        self._groups = groups
+        self._is_classes = answers.task == "classification"
+        *self._places, self._width = sampler.summary_specs["mean"].shape[1:]
 
-def default_signature(
-    sampler: Sampler,
-    answers: Answers,
-    features: Sequence[tf.TensorSpec],
-    num_samples: int,
-    seed: int,
-) -> Signature:
-    """Returns the signature that gives the summary of fixed draws."""
-    summary = _summary_function(sampler, answers)
+    def all(self, num_samples: int, seed: int) -> dict[str, Signature]:
+        """Returns function and input specs of each signature by its name.
 
-    def serving_default(*features: Any) -> dict[str, tf.Tensor]:
-        return summary(*features, num_samples, seed)
+        They are `serving_default`, `predict`, and one for each question with an output.
+        """
+        drawn = [*self._features, _NUM_SAMPLES, _SEED]
+        signatures = {
+            "serving_default": self.default(num_samples, seed),
+            "predict": (self._summary_function("mean_standard_error"), drawn),
+        }
+        for question in questions.QUESTIONS:
+            if question.of_summary:
+                if self._is_classes >= question.needs_classes and (
+                    self._answers.ordered or not question.needs_order
+                ):
+                    function = self._of_summary_function(question)
+                    signatures[question.name] = (function, [*drawn, _LEVELS])
+            elif question.output and question.name in self._answers.functions:
+                specs = self._argument_specs(question).values()
+                function = self._question_function(question)
+                signatures[question.name] = (function, [*drawn, *specs])
+        return signatures
 
-    return serving_default, list(features)
+    def default(self, num_samples: int, seed: int) -> Signature:
+        """Returns the signature that gives the summary of fixed draws."""
+        summary = self._summary_function()
+
+        def serving_default(*features: Tensor) -> dict[str, tf.Tensor]:
+            return summary(*features, num_samples, seed)
+
+        return serving_default, self._features
+
+    def _summary_function(self, *more: str) -> Callable[..., dict[str, tf.Tensor]]:
+        names = [*summary_outputs(self._answers, self._sampler.summary_specs), *more]
+
+        def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
+            *features, num_samples, seed = arguments
+            return self._summarize(features, num_samples, seed, names)
+
+        return predict
+
+    def _of_summary_function(
+        self, question: Question
+    ) -> Callable[..., dict[str, tf.Tensor]]:
+        """Returns the signature of a question about the summary."""
+        names = ["probabilities"] if self._is_classes else ["mean", "variance"]
+
+        def answer(*arguments: Tensor) -> dict[str, tf.Tensor]:
+            *features, num_samples, seed, levels = arguments
+            drawn = (features, num_samples, seed)
+            # Intervals between quantiles need no summary.
+            summary = {}
+            if question.needs_classes or not self._answers.central_intervals:
+                summary = self._summarize(*drawn, names, tf.float64)
+            compute = getattr(self._answers, question.name)
+            quantiles = functools.partial(self._quantiles, *drawn)
+            found = compute(summary, quantiles, levels, self._groups(features))
+            if found.dtype != tf.bool:
+                found = tf.cast(found, tf.float32)
+            if not question.parts:
+                return {question.output: found}
+            parts = tf.unstack(found, len(question.parts), axis=1)
+            return dict(zip(question.parts, parts, strict=True))
+
+        return answer
+
+    def _question_function(
+        self, question: Question
+    ) -> Callable[..., dict[str, tf.Tensor]]:
+        names = list(self._argument_specs(question))
+
+        def answer(*arguments: Tensor) -> dict[str, tf.Tensor]:
+            first = len(arguments) - len(names)
+            *features, num_samples, seed = arguments[:first]
+            given = dict(zip(names, arguments[first:], strict=True))
+            found = self._answer(question, features, num_samples, seed, given)
+            if question.draws_first:
+                found = tf.transpose(found, [1, 0, *range(2, len(found.shape))])
+            dtype = found.dtype if found.dtype.is_integer else tf.float32
+            return {question.output: tf.cast(found, dtype)}
+
+        return answer
+
+    def _argument_specs(self, question: Question) -> dict[str, tf.TensorSpec]:
+        """Returns the specs of the arguments that a signature takes, by name."""
+        places, width = self._places, self._width
+        specs = {
+            "levels": _LEVELS,
+            "values": tf.TensorSpec(
+                [None, *places, 1 if self._is_classes else width],
+                tf.float32,
+                name="values",
+            ),
+            "targets": tf.TensorSpec(
+                [None, *places] if self._is_classes else [None, *places, width],
+                tf.int32 if self._is_classes else tf.float32,
+                name="targets",
+            ),
+        }
+        return {name: specs[name] for name in question.arguments if name in specs}
+
+    def _answer_spec(self, question: Question) -> tf.TensorSpec:
+        """Returns the spec of a question's answer, with the rows first."""
+        ends = {
+            "means": [self._width],
+            "numbers": [1 if self._is_classes else self._width],
+            "y": [] if self._is_classes else [self._width],
+        }
+        axes = [None for axis in question.shape if axis not in ends]
+        end = [size for axis in question.shape for size in ends.get(axis, [])]
+        dtype = tf.float64
+        if "y" in question.shape:
+            dtype = tf.int32 if self._is_classes else tf.float32
+        return tf.TensorSpec([None, *axes, *self._places, *end], dtype)
+
+    def _answer(
+        self,
+        question: Question,
+        features: Sequence[Tensor],
+        num_samples: int | Tensor,
+        seed: Tensor,
+        given: dict[str, Tensor],
+    ) -> tf.Tensor:
+        """Returns the answer to a question for all rows, block by block."""
+        by_row = {}
+        for name, values in given.items():
+            if name == "levels":
+                continue
+            rows = [tf.shape(tensor)[0] for tensor in (features[0], values)]
+            message = f"`{name}` must have one entry for each row."
+            same = tf.debugging.assert_equal(*rows, message)
+            with tf.control_dependencies([same]):
+                by_row[name] = tf.identity(values)
+        answers, spec = self._answers, self._answer_spec(question)
+
+        def answer_rows(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
+            rows = tf.shape(outputs)[0]
+            arguments = given | {
+                name: values[first : first + rows] for name, values in by_row.items()
+            }
+            if "draws" in question.arguments:
+                weights = answers.member_weights
+                draws = tf.range(tf.cast(num_samples, tf.int64))
+                if weights is not None:
+                    draws = _draws_by_weight(draws, weights, tf.shape(outputs)[1], seed)
+                arguments["draws"] = tf.broadcast_to(draws, [rows, num_samples])
+            if "noise" in question.arguments:
+                arguments["noise"] = noise.normal_block(
+                    noise.fold(_seed_pair(seed), _TARGET_NOISE),
+                    first,
+                    rows,
+                    [num_samples, *self._places, answers.noise_size],
+                )
+            ordered = [arguments[name] for name in question.arguments]
+            return tf.cast(answers.ask(question.name, outputs, *ordered), spec.dtype)
+
+        num_samples, seed_pair = _at_least_two(num_samples), _seed_pair(seed)
+        return self._sampler.map_rows(
+            answer_rows, list(features), num_samples, seed_pair, spec
+        )
+
+    def _quantiles(
+        self,
+        features: Sequence[Tensor],
+        num_samples: int | Tensor,
+        seed: Tensor,
+        levels: ArrayLike,
+    ) -> tf.Tensor:
+        question = question_named("quantiles")
+        return self._answer(question, features, num_samples, seed, {"levels": levels})
+
+    def _summarize(
+        self,
+        features: Sequence[Tensor],
+        num_samples: int | Tensor,
+        seed: Tensor,
+        names: Sequence[str],
+        dtype: tf.DType = tf.float32,
+    ) -> dict[str, tf.Tensor]:
+        summary = self._sampler.summary(
+            list(features), _at_least_two(num_samples), _seed_pair(seed)
+        )
+        if self._answers.summary is not None:
+            quantiles = functools.partial(self._quantiles, features, num_samples, seed)
+            summary = self._answers.summary(summary, quantiles)
+        return {name: tf.cast(summary[name], dtype) for name in names}
 
 
 def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
@@ -99,176 +254,10 @@ def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
     return [*names, *(["between_members"] if "between_members" in summary else [])]
 
 
-def _summary_function(
-    sampler: Sampler, answers: Answers, *more: str
-) -> Callable[..., dict[str, tf.Tensor]]:
-    names = [*summary_outputs(answers, sampler.summary_specs), *more]
-
-    def predict(*arguments: Any) -> dict[str, tf.Tensor]:
-        *features, num_samples, seed = arguments
-        return _summarize(sampler, answers, features, num_samples, seed, names)
-
-    return predict
-
-
-def _of_summary_function(
-    question: Question, sampler: Sampler, answers: Answers, groups: Groups
-) -> Callable[..., dict[str, tf.Tensor]]:
-    """Returns the signature of a question about the summary."""
-    names = ["mean", "variance"]
-    if answers.task == "classification":
-        names = ["probabilities"]
-
-    def answer(*arguments: Any) -> dict[str, tf.Tensor]:
-        *features, num_samples, seed, levels = arguments
-        drawn = (sampler, answers, features, num_samples, seed)
-
-        def quantiles(levels: ArrayLike) -> tf.Tensor:
-            return _answer(question_named("quantiles"), *drawn, {"levels": levels})
-
-        # Intervals between quantiles need no summary.
-        summary = {}
-        if question.needs_classes or not answers.central_intervals:
-            summary = _summarize(*drawn, names, tf.float64)
-        compute = getattr(answers, question.name)
-        found = compute(summary, quantiles, levels, groups(features))
-        if found.dtype != tf.bool:
-            found = tf.cast(found, tf.float32)
-        if not question.parts:
-            return {question.output: found}
-        parts = tf.unstack(found, len(question.parts), axis=1)
-        return dict(zip(question.parts, parts, strict=True))
-
-    return answer
-
-
-def _question_function(
-    question: Question, sampler: Sampler, answers: Answers
-) -> Callable[..., dict[str, tf.Tensor]]:
-    def answer(*arguments: Any) -> dict[str, tf.Tensor]:
-        names = list(_argument_specs(question, sampler, answers))
-        first = len(arguments) - len(names)
-        *features, num_samples, seed = arguments[:first]
-        given = dict(zip(names, arguments[first:], strict=True))
-        found = _answer(question, sampler, answers, features, num_samples, seed, given)
-        if question.draws_first:
-            found = tf.transpose(found, [1, 0, *range(2, len(found.shape))])
-        dtype = found.dtype if found.dtype.is_integer else tf.float32
-        return {question.output: tf.cast(found, dtype)}
-
-    return answer
-
-
-def _argument_specs(
-    question: Question, sampler: Sampler, answers: Answers
-) -> dict[str, tf.TensorSpec]:
-    """Returns the specs of the arguments that a signature takes, by name."""
-    *places, width = sampler.summary_specs["mean"].shape[1:]
-    is_classes = answers.task == "classification"
-    specs = {
-        "levels": _LEVELS,
-        "values": tf.TensorSpec(
-            [None, *places, 1 if is_classes else width], tf.float32, name="values"
-        ),
-        "targets": tf.TensorSpec(
-            [None, *places] if is_classes else [None, *places, width],
-            tf.int32 if is_classes else tf.float32,
-            name="targets",
-        ),
-    }
-    return {name: specs[name] for name in question.arguments if name in specs}
-
-
-def _answer_spec(question: Question, sampler: Sampler, answers: Answers) -> Any:
-    """Returns the spec of a question's answer, with the rows first."""
-    *places, width = sampler.summary_specs["mean"].shape[1:]
-    is_classes = answers.task == "classification"
-    ends = {
-        "means": [width],
-        "numbers": [1 if is_classes else width],
-        "y": [] if is_classes else [width],
-    }
-    axes = [None for axis in question.shape if axis not in ends]
-    end = [size for axis in question.shape for size in ends.get(axis, [])]
-    dtype = tf.float64
-    if "y" in question.shape:
-        dtype = tf.int32 if is_classes else tf.float32
-    return tf.TensorSpec([None, *axes, *places, *end], dtype)
-
-
-def _answer(
-    question: Question,
-    sampler: Sampler,
-    answers: Answers,
-    features: Sequence[Any],
-    num_samples: Any,
-    seed: Tensor,
-    given: dict[str, Any],
-) -> tf.Tensor:
-    """Returns the answer to a question for all rows, block by block.
-
-    Args:
-        question: The question.
-        sampler: Draws the network's outputs.
-        answers: The answers.
-        features: The feature tensors.
-        num_samples: Number of samples.
-        seed: Seed of the draws.
-        given: The arguments of the signature, for all rows.
-    """
-    by_row = {}
-    for name, values in given.items():
-        if name == "levels":
-            continue
-        rows = [tf.shape(tensor)[0] for tensor in (features[0], values)]
-        message = f"`{name}` must have one entry for each row."
-        same = tf.debugging.assert_equal(*rows, message)
-        with tf.control_dependencies([same]):
-            by_row[name] = tf.identity(values)
-    places = sampler.summary_specs["mean"].shape[1:-1]
-    spec = _answer_spec(question, sampler, answers)
-
-    def answer_rows(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
-        rows = tf.shape(outputs)[0]
-        arguments = given | {
-            name: values[first : first + rows] for name, values in by_row.items()
-        }
-        if "draws" in question.arguments:
-            weights = answers.member_weights
-            draws = tf.range(tf.cast(num_samples, tf.int64))
-            if weights is not None:
-                draws = _draws_by_weight(draws, weights, tf.shape(outputs)[1], seed)
-            arguments["draws"] = tf.broadcast_to(draws, [rows, num_samples])
-        if "noise" in question.arguments:
-            arguments["noise"] = noise.normal_block(
-                noise.fold(_seed_pair(seed), _TARGET_NOISE),
-                first,
-                rows,
-                [num_samples, *places, answers.noise_size],
-            )
-        ordered = [arguments[name] for name in question.arguments]
-        return tf.cast(answers.ask(question.name, outputs, *ordered), spec.dtype)
-
-    return sampler.map_rows(
-        answer_rows,
-        list(features),
-        _at_least_two(num_samples),
-        _seed_pair(seed),
-        spec,
-    )
-
-
 def _draws_by_weight(
     indices: tf.Tensor, weights: Sequence[float], num_draws: Tensor, seed: Tensor
 ) -> tf.Tensor:
-    """Returns draws whose members are chosen by their weights.
-
-    Args:
-        indices: 0 to the number of samples, [n].
-        weights: Weights of the members, [K].
-        num_draws: Number of draws of all members, a multiple of K.
-        seed: Seed of the signature.
-    """
+    """Returns n draws, of `num_draws` of K members, by the weights of the members."""
     uniform = tf.random.stateless_uniform(
         tf.shape(indices), noise.fold(_seed_pair(seed), _MEMBERS), dtype=tf.float64
     )
@@ -279,30 +268,7 @@ def _draws_by_weight(
     return (indices % each) * len(weights) + tf.cast(members, tf.int64)
 
 
-def _summarize(
-    sampler: Sampler,
-    answers: Answers,
-    features: Sequence[Any],
-    num_samples: Any,
-    seed: Tensor,
-    names: Sequence[str],
-    dtype: tf.DType = tf.float32,
-) -> dict[str, tf.Tensor]:
-    summary = sampler.summary(
-        list(features), _at_least_two(num_samples), _seed_pair(seed)
-    )
-
-    def quantiles(levels: ArrayLike) -> tf.Tensor:
-        question = question_named("quantiles")
-        given = {"levels": levels}
-        return _answer(question, sampler, answers, features, num_samples, seed, given)
-
-    if answers.summary is not None:
-        summary = answers.summary(summary, quantiles)
-    return {name: tf.cast(summary[name], dtype) for name in names}
-
-
-def _at_least_two(num_samples: Any) -> tf.Tensor:
+def _at_least_two(num_samples: int | Tensor) -> tf.Tensor:
     enough = tf.debugging.assert_greater_equal(
         num_samples, 2, "num_samples must be at least 2."
     )

@@ -9,9 +9,11 @@ bring; they hold nothing but other messages and text, so that a few lines write 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike
 
 WARM_UP_PATH = "assets.extra/tf_serving_warmup_requests"
 
@@ -27,7 +29,9 @@ _OF_ARGUMENTS = {"num_samples": 100, "seed": 0, "levels": [0.05, 0.5, 0.95]}
 
 
 def write_warm_up(
-    directory: Path, model_name: str, signatures: Mapping[str, Any]
+    directory: Path,
+    model_name: str,
+    signatures: Mapping[str, tf.types.experimental.ConcreteFunction],
 ) -> None:
     """Writes one request of one row for each signature.
 
@@ -44,7 +48,7 @@ def write_warm_up(
 
 
 def prediction_log(
-    model_name: str, signature_name: str, inputs: Mapping[str, Any]
+    model_name: str, signature_name: str, inputs: Mapping[str, ArrayLike]
 ) -> bytes:
     """Returns a `PredictionLog` of one request, as protocol buffers write it.
 
@@ -61,7 +65,9 @@ def prediction_log(
     return _field(_PREDICT_LOG, _field(_REQUEST, request))
 
 
-def _one_row(function: Any) -> dict[str, Any]:
+def _one_row(
+    function: tf.types.experimental.ConcreteFunction,
+) -> dict[str, np.ndarray]:
     positional, named = function.structured_input_signature
     values = {}
     for spec in tf.nest.flatten((positional, named)):

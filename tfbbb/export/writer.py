@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from tfbbb.base.files import atomic_directory, check_free, disk_faults_named
 from tfbbb.base.numbers import int32
+from tfbbb.base.types import Config, Json
 from tfbbb.export.description import (
     class_names,
     describe_likelihood,
@@ -46,8 +47,8 @@ def write_saved_model(
     units: str = "as in the training table",
     classes: Sequence[str] | None = None,
     metrics: Mapping[str, float] | None = None,
-    lineage: Mapping[str, Any] | None = None,
-    recalibration_choice: Mapping[str, Any] | None = None,
+    lineage: Mapping[str, Json] | None = None,
+    recalibration_choice: Mapping[str, Json] | None = None,
     epistemic_reference: EpistemicReference | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     method: DrawingMethod = "local",
@@ -199,13 +200,15 @@ def write_saved_model(
         destination.write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _target_notation(schema: "Schema | None") -> dict[str, Any] | None:
+def _target_notation(schema: "Schema | None") -> Config | None:
     if schema is None or schema.target.notation is None:
         return None
     return schema.target.notation.to_dict()
 
 
-def _saved_bytes(root: tf.Module, signatures: Mapping[str, Any]) -> int:
+def _saved_bytes(
+    root: tf.Module, signatures: Mapping[str, tf.types.experimental.ConcreteFunction]
+) -> int:
     """Measures a SavedModel by writing it to memory."""
     directory = f"ram://tfbbb-{secrets.token_hex(8)}"
     try:

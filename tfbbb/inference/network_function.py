@@ -12,7 +12,7 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.place_weights import split_weights
-from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.output_mask import OutputMask
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
@@ -93,10 +93,10 @@ class NetworkFunction:
             for info in self._structure.layer_infos
         }
         count = tf.shape(values[0])[0]
-        engine = Engine(
+        network_pass = NetworkPass(
             self.model, self._structure, Plan(), {}, draws, count, uses_channels=False
         )
-        (outputs,), _ = engine.run(x)
+        (outputs,), _ = network_pass.run(x)
         return outputs
 
     def log_likelihood(

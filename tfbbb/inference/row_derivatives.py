@@ -20,8 +20,8 @@ from tfbbb.layers import (
     VariationalLayer,
 )
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.folding import IN_ROWS
+from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 
@@ -95,7 +95,7 @@ class RowPass:
         self._layers = layers
         self._tape = tf.GradientTape(persistent=True)
         with self._tape:
-            self._engine = _RowEngine(network, values, layers, x, self._tape)
+            self._engine = _RowPass(network, values, layers, x, self._tape)
             self.outputs: tf.Tensor = self._engine.row_outputs(x)
 
     def derivatives(self, directions: Tensor) -> RowDerivatives:
@@ -140,7 +140,7 @@ class RowPass:
         return RowDerivatives(by_layer, jacobians)
 
 
-class _RowEngine(Engine):
+class _RowPass(NetworkPass):
     """Runs a network for rows that are samples of their own, one row each."""
 
     def __init__(
@@ -167,7 +167,7 @@ class _RowEngine(Engine):
 
     def row_outputs(self, x: types.Structure) -> tf.Tensor:
         """Returns the outputs, [rows, ..., P]."""
-        with call_with(engine=self):
+        with call_with(layer_draws=self):
             tree.map_structure(lambda tensor: self._mark(tensor, IN_ROWS), x)
             (outputs,) = tree.flatten(self._walk(self._model, x))
             return self._folded(outputs)

@@ -152,9 +152,9 @@ class LinearVariationalLayer(VariationalLayer):
         raise NotImplementedError
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
-        engine = current_call().engine
-        if engine is not None:
-            return self.activation(engine.outputs(self, inputs))
+        draws = current_call().layer_draws
+        if draws is not None:
+            return self.activation(draws.outputs(self, inputs))
         self.begin_call()
         with self.weights_read_once():
             outputs, draws = self.estimator(self, inputs)

@@ -213,7 +213,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         mask: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
-        if self.stateful and current_call().engine is not None:
+        if self.stateful and current_call().layer_draws is not None:
             raise ValueError(
                 f"The layer '{self.name}' keeps one state for each row, not one for "
                 "each draw from the posterior, so it has no posterior predictive. "
@@ -228,9 +228,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         mask: Tensor | None,
         training: bool = False,
     ) -> Tensor:
-        engine = current_call().engine
-        if engine is not None and self._joins_kernels:
-            draws = engine.drawn_weights(self)
+        layer_draws = current_call().layer_draws
+        if layer_draws is not None and self._joins_kernels:
+            draws = layer_draws.drawn_weights(self)
             sequences, step = self._step_of_inputs(sequences, draws)
             if mask is None and (sequences.shape[1] or math.inf) <= _FEW_STEPS:
                 return self._unrolled(sequences, initial_state, step)
@@ -304,14 +304,14 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def _drawn(self, rows: int | Tensor, training: bool) -> dict[str, DrawnKernel]:
         """Returns this call's kernels by name; an ordinary one counts divergence."""
-        engine = current_call().engine
-        if engine is None:
+        layer_draws = current_call().layer_draws
+        if layer_draws is None:
             self.begin_call()
             with self.weights_read_once():
                 kernels, draws = self.estimator.draw_kernels(self, rows)
                 self.count_kl(draws, training)
             return kernels
-        draws = engine.drawn_weights(self)
+        draws = layer_draws.drawn_weights(self)
         count = tf.shape(next(iter(draws.values())))[0]
         return grouped_kernels(self, draws, _SampleFold(count))
 
@@ -421,7 +421,7 @@ class _Cell:
 
 
 class _SampleFold:
-    """The order of a batch that an engine has folded: samples, then rows."""
+    """The order of a batch that has samples folded in: samples, then rows."""
 
     def __init__(self, count: int | Tensor):
         self._count = count

@@ -2,15 +2,15 @@
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import Tensor
-from tfbbb.prediction.passes import PassesFor
+from tfbbb.base.types import Array, Structure
+from tfbbb.prediction.passes import PILOT, Passes
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.sampling import PILOT, Sampling
 
 # Per row: a draw takes some hundred bytes, a thousand draws a millisecond or more.
 MOST_SAMPLES = 1 << 20
@@ -19,16 +19,19 @@ _SHARE_OF_TIME = 0.8
 # Factor of the number of draws of a second pilot, if there is time for one.
 _LARGER_PILOT = 16
 
+# Takes numbers of rows and of samples.
+PassesFor = Callable[[int, int], Passes]
+
 
 def predict_adaptively(
     passes_for: PassesFor,
-    inputs: Tensor,
+    inputs: Structure,
     *,
     num_samples: int,
     seed: int,
     max_floats: int,
     max_standard_error: float | None,
-    relative: bool,
+    relative_error: bool,
     deadline: float | None,
 ) -> list[Predictive]:
     """Returns predictions whose means have the standard error asked for, in time.
@@ -36,7 +39,8 @@ def predict_adaptively(
     A pilot of `num_samples` draws estimates each row's standard error `s / sqrt(n)` and
     with it fixes the number n of draws of the row. The answer is made of fresh ones: an
     estimate that stops on its own draws stops where these happen to lie close together,
-    which biases it (Stein 1945 on sampling in two stages).
+    which biases it (Stein 1945 on sampling in two stages). Without an error and a
+    deadline, there is no pilot.
 
     Args:
         passes_for: Returns the passes for a number of rows and of samples.
@@ -45,17 +49,20 @@ def predict_adaptively(
         seed: Seed of the draws.
         max_floats: How many numbers may be in memory at a time.
         max_standard_error: The standard error that is asked for, or None.
-        relative: Whether it is a share of the predictive standard deviation.
+        relative_error: Whether it is a share of the predictive standard deviation.
         deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
     """
     num_rows = len(tf.nest.flatten(inputs)[0])
+    if max_standard_error is None and deadline is None:
+        passes = passes_for(num_rows, num_samples)
+        return passes.predict(inputs, num_samples, seed, max_floats)
 
     def pilot(draws: int) -> tuple[list[Predictive], float]:
         """Returns predictions from a number of draws, and their time in seconds."""
         begin = time.perf_counter()
         passes = passes_for(num_rows, draws)
-        sampling = Sampling(passes, inputs, draws, seed, max_floats, stream=PILOT)
-        return sampling.results(), time.perf_counter() - begin
+        found = passes.predict(inputs, draws, seed, max_floats, stream=PILOT)
+        return found, time.perf_counter() - begin
 
     is_first = not passes_for(num_rows, num_samples).is_compiled
     found, seconds = pilot(num_samples)
@@ -73,29 +80,70 @@ def predict_adaptively(
         seconds_per_draw /= num_rows
     needed = np.full(num_rows, num_samples)
     if max_standard_error is not None:
-        needed = _count_needed_draws(found, num_samples, max_standard_error, relative)
+        draws = np.max(
+            [
+                count_needed_draws(
+                    prediction.mean_standard_error,
+                    prediction.stddev,
+                    int(prediction.num_samples),
+                    max_standard_error,
+                    relative_error,
+                )
+                for prediction in found
+            ],
+            axis=0,
+        )
+        # Rows with the same number are drawn together: there are few powers of 2.
+        times = np.clip(draws / num_samples, 1.0, 2.0**40)
+        needed = num_samples * 2 ** np.ceil(np.log2(times)).astype(np.int64)
     granted = np.minimum(needed, MOST_SAMPLES)
     if deadline is not None:
         left = max(0.0, deadline - time.perf_counter()) * _SHARE_OF_TIME
         granted = _fit_into_time(granted, left / seconds_per_draw)
     parts, part_rows = [], []
-    for number in np.unique(granted):
+    for number in np.unique(granted).tolist():
         rows = np.flatnonzero(granted == number)
         part = inputs
         if len(rows) < num_rows:
             part = tf.nest.map_structure(
                 lambda x, rows=rows: tf.gather(x, rows), inputs
             )
-        sampling = Sampling(
-            passes_for(len(rows), int(number)), part, int(number), seed, max_floats
-        )
-        parts.append(sampling.results())
+        passes = passes_for(len(rows), number)
+        parts.append(passes.predict(part, number, seed, max_floats))
         part_rows.append(rows)
     order = np.concatenate(part_rows)
     return [
         Predictive.joined(predictions, order, needed > granted, whole.functions)
         for predictions, whole in zip(zip(*parts, strict=True), found, strict=True)
     ]
+
+
+def count_needed_draws(
+    standard_error: Array,
+    stddev: Array,
+    num_samples: int,
+    max_standard_error: float,
+    relative_error: bool,
+) -> Array:
+    """Returns the number of draws that each row needs, by those of a pilot, [rows].
+
+    The relative error of the pilot's squared error is sqrt(2 / (rounds - 1)): the
+    margin is twice this error.
+
+    Args:
+        standard_error: Standard errors of the pilot's means, [rows, ...].
+        stddev: Predictive standard deviations, [rows, ...].
+        num_samples: Number of draws of the pilot.
+        max_standard_error: The standard error that is asked for.
+        relative_error: Whether it is a share of the predictive standard deviation.
+    """
+    wanted = max_standard_error * stddev if relative_error else max_standard_error
+    # Without variance there is no error.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.nan_to_num(standard_error / wanted, nan=0.0)
+    excess = share.reshape(len(share), -1).max(axis=1) ** 2
+    margin = 1.0 + 2.0 * math.sqrt(2.0 / max(num_samples / 2 - 1, 1))
+    return excess * margin * num_samples
 
 
 def check_bounds(
@@ -118,28 +166,6 @@ def check_bounds(
     if deadline_ms is not None:
         positive_number("deadline_ms", deadline_ms)
     positive_number("max_memory_mb", max_memory_mb)
-
-
-def _count_needed_draws(
-    found: list[Predictive], num_samples: int, error: float, relative: bool
-) -> np.ndarray:
-    """Returns the number of draws of each row: `num_samples` times a power of 2.
-
-    Rows with the same number are drawn together, so there are few different numbers.
-    The relative error of the pilot's squared error is sqrt(2 / (rounds - 1)): the
-    margin is twice this error.
-    """
-    excess = np.zeros(len(found[0]))
-    for prediction in found:
-        wanted = error * prediction.stddev if relative else error
-        # Without variance there is no error.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.nan_to_num(prediction.mean_standard_error / wanted, nan=0.0)
-        excess = np.maximum(excess, share.reshape(len(share), -1).max(axis=1) ** 2)
-    drawn = int(found[0].num_samples)
-    margin = 1.0 + 2.0 * math.sqrt(2.0 / max(drawn / 2 - 1, 1))
-    times = np.clip(excess * margin * (drawn / num_samples), 1.0, 2.0**40)
-    return num_samples * 2 ** np.ceil(np.log2(times)).astype(np.int64)
 
 
 def _fit_into_time(needed: np.ndarray, draws: float) -> np.ndarray:

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 
-Summary = dict[str, Any]
+Summary = dict[str, Tensor]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
-Quantiles = Callable[[Any], Any]
+Quantiles = Callable[[ArrayLike], Tensor]
 # Sums of probabilities differ by rounding between a live and an exported model.
 _ROUNDING = 1e-6
 
@@ -40,7 +40,7 @@ class Answers:
         member_weights: Weights of the members in the mixture; None for equal ones.
     """
 
-    functions: Mapping[str, Callable[..., Any]]
+    functions: Mapping[str, Callable[..., Tensor]]
     task: Literal["regression", "classification"]
     ordered: bool
     discrete: bool
@@ -48,7 +48,7 @@ class Answers:
     check_targets: Callable[..., np.ndarray]
     classes: Sequence[str] | None = None
     summary: Callable[[Summary, Quantiles], Summary] | None = None
-    reach: Callable[[Any, Any], Any] | None = None
+    reach: Callable[[ArrayLike, Tensor | None], Tensor] | None = None
     member_weights: Sequence[float] | None = None
 
     @property
@@ -57,7 +57,11 @@ class Answers:
         return self.reach is None or self.task == "classification"
 
     def intervals(
-        self, summary: Summary, quantiles: Quantiles, levels: Any, groups: Any = None
+        self,
+        summary: Summary,
+        quantiles: Quantiles,
+        levels: ArrayLike,
+        groups: Tensor | None = None,
     ) -> tf.Tensor:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
@@ -78,7 +82,11 @@ class Answers:
         return tf.stack([mean - distance, mean + distance], axis=1)
 
     def prediction_sets(
-        self, summary: Summary, quantiles: Quantiles, levels: Any, groups: Any = None
+        self,
+        summary: Summary,
+        quantiles: Quantiles,
+        levels: ArrayLike,
+        groups: Tensor | None = None,
     ) -> tf.Tensor:
         """Returns whether each class is in the set of a level, [rows, Q, ..., C].
 
@@ -101,7 +109,7 @@ class Answers:
             inside = before < _with_places(levels[:, None], before) - _ROUNDING
         return inside | (before <= 0.0)
 
-    def ask(self, question: str, outputs: Tensor, *arguments: Any) -> Any:
+    def ask(self, question: str, outputs: Tensor, *arguments: ArrayLike) -> Tensor:
         """Returns the answer to the question of this name.
 
         Raises:
@@ -116,7 +124,7 @@ class Answers:
         return self.functions[question](outputs, *arguments)
 
 
-def more_probable(probabilities: Any) -> tf.Tensor:
+def more_probable(probabilities: ArrayLike) -> tf.Tensor:
     """Returns the probability of the classes more probable than each, [rows, ..., C].
 
     Of two classes with the same probability, the first counts as more probable.

@@ -1,13 +1,15 @@
 """Work done block by block, so that memory stays bounded whatever its size."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.properties import Sizes
 
+# What the computation of one block returns: nested tensors.
+Block = TypeVar("Block")
 # 256 MB of float32: the most that a prediction holds at a time.
 MAX_FLOATS = 1 << 26
 # Inputs, moments, noise and result of a layer are alive together.
@@ -17,11 +19,11 @@ _LIVE_TENSORS = 4
 def block_sizes(
     sizes: Sizes,
     num_rows: int | Tensor,
-    num_rounds: Any,
+    num_rounds: int | Tensor,
     max_floats: int = MAX_FLOATS,
-    least: Callable[[Any, Any], Any] = min,
-    greatest: Callable[[Any, Any], Any] = max,
-) -> tuple[Any, Any]:
+    least: Callable[[Tensor, Tensor], Tensor] = min,
+    greatest: Callable[[Tensor, Tensor], Tensor] = max,
+) -> tuple[Tensor, Tensor]:
     """Returns how many rows and how many rounds of draws one block may hold.
 
     Half of the memory is for draws, half for the tensors of the network. The block has
@@ -45,11 +47,11 @@ def block_sizes(
 
 
 def map_blocks(
-    compute: Callable[[Any, Any], Any],
+    compute: Callable[[Tensor, Tensor], Block],
     total: int | Tensor,
     block: int | Tensor,
-    specs: Any,
-) -> Any:
+    specs: Structure,
+) -> Block:
     """Returns `compute(first, count)` of consecutive blocks, concatenated.
 
     Args:
@@ -60,7 +62,9 @@ def map_blocks(
     """
     num_blocks = -(-total // block)
 
-    def body(index: Any, arrays: list[tf.TensorArray]) -> Any:
+    def body(
+        index: tf.Tensor, arrays: list[tf.TensorArray]
+    ) -> tuple[tf.Tensor, list[tf.TensorArray]]:
         first = index * block
         results = tf.nest.flatten(compute(first, tf.minimum(block, total - first)))
         written = [
@@ -85,11 +89,11 @@ def map_blocks(
 
 
 def reduce_blocks(
-    compute: Callable[[Any, Any], Any],
-    merge: Callable[[Any, Any], Any],
+    compute: Callable[[Tensor, Tensor], Block],
+    merge: Callable[[Block, Block], Block],
     total: int | Tensor,
     block: int | Tensor,
-) -> Any:
+) -> Block:
     """Returns `compute(first, count)` of consecutive blocks, merged into one.
 
     Args:
@@ -99,10 +103,10 @@ def reduce_blocks(
         block: Number of items in one block, at least 1.
     """
 
-    def compute_block(first: int | Tensor) -> Any:
+    def compute_block(first: int | Tensor) -> Block:
         return compute(first, tf.minimum(block, total - first))
 
-    def body(first: int | Tensor, merged: Any) -> Any:
+    def body(first: int | Tensor, merged: Block) -> tuple[Tensor, Block]:
         return first + block, merge(merged, compute_block(first))
 
     start = compute_block(tf.constant(0))

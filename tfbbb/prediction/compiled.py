@@ -5,10 +5,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 
 
-def traced(function: Callable[..., Any], *specs: Any) -> Any:
+def traced(
+    function: Callable[..., Structure | None], *specs: Structure
+) -> tf.types.experimental.ConcreteFunction:
     """Returns the concrete function of one structure of arguments.
 
     Args:
@@ -19,7 +21,7 @@ def traced(function: Callable[..., Any], *specs: Any) -> Any:
     return wrapped.get_concrete_function()
 
 
-def fast_call(concrete: Any) -> Callable[..., Any]:
+def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[..., Any]:
     """Returns a function that runs a concrete function, without checks of arguments.
 
     Binding and checking the arguments costs a concrete function more than computing a
@@ -32,7 +34,7 @@ def fast_call(concrete: Any) -> Callable[..., Any]:
     pack = _packing(concrete.structured_outputs)
     dtypes = [tensor.dtype for tensor in concrete.outputs]
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Structure) -> Structure:
         results = tf.raw_ops.StatefulPartitionedCall(
             args=tf.nest.flatten(arguments) + captured,
             Tout=dtypes,
@@ -43,7 +45,9 @@ def fast_call(concrete: Any) -> Callable[..., Any]:
     return call
 
 
-def _packing(structure: Any) -> Callable[[Iterator[Any]], Any]:
+def _packing(
+    structure: Structure,
+) -> Callable[[Iterator[tf.Tensor]], Structure]:
     """Returns a fast function that packs tensors, in order, into a structure."""
     if isinstance(structure, dict):
         parts = {name: _packing(structure[name]) for name in sorted(structure)}
@@ -54,6 +58,6 @@ def _packing(structure: Any) -> Callable[[Iterator[Any]], Any]:
     return next
 
 
-def to_specs(values: ArrayLike) -> Any:
+def to_specs(values: ArrayLike) -> Structure:
     """Returns the `tf.TensorSpec`s of a structure of tensors or of their specs."""
     return tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), values)

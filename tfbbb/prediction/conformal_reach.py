@@ -1,12 +1,11 @@
 """Thresholds of conformal intervals and prediction sets."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Tensor
 
 # Levels come in single precision too, in which few of interest are exact.
 _ROUNDING = 1e-7
@@ -17,7 +16,7 @@ Scores = Sequence[Sequence[float]]
 def conformal_reach(
     scores: Scores,
     level: ArrayLike,
-    groups: Any = None,
+    groups: Tensor | None = None,
     group_scores: Sequence[Scores] = (),
 ) -> tf.Tensor:
     """Returns the greatest score that intervals or sets of a level contain, [..., k].

@@ -5,7 +5,8 @@ has the same number of draws, so a draw weighs as much as its member, divided by
 number, and the mixture is exact for any weights.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from tfbbb.bayes.likelihoods import Likelihood
 
 
-def average_over_draws(likelihood: "Likelihood", values: Tensor, axis: int) -> Any:
+def average_over_draws(
+    likelihood: "Likelihood", values: Tensor, axis: int
+) -> tf.Tensor:
     """Returns the average of values over an axis of draws, by the draws' weights.
 
     Args:
@@ -35,7 +38,7 @@ def average_over_draws(likelihood: "Likelihood", values: Tensor, axis: int) -> A
     return weighted_sum(means, weights, axis)
 
 
-def log_average_over_draws(likelihood: "Likelihood", logs: Tensor) -> Any:
+def log_average_over_draws(likelihood: "Likelihood", logs: Tensor) -> tf.Tensor:
     """Returns the log of the average of `exp(logs)` over the draws.
 
     Args:
@@ -56,7 +59,7 @@ def log_average_over_draws(likelihood: "Likelihood", logs: Tensor) -> Any:
     )
 
 
-def weighted_sum(values: Tensor, weights: Any, axis: int) -> Any:
+def weighted_sum(values: Tensor, weights: Sequence[float], axis: int) -> tf.Tensor:
     """Returns the sum over an axis of values times weights.
 
     Args:

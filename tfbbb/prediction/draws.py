@@ -10,7 +10,6 @@ mean of a wide network does, loses most of its error when the two draws are aver
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -27,7 +26,7 @@ _PLACES = 64
 # In place of the index of a layer: the noise that all weights of a draw share.
 _ALL_LAYERS = -1
 
-Tensors = dict[str, dict[str, Any]]
+Tensors = dict[str, dict[str, tf.Tensor]]
 
 
 def local_moments(structure: Structure, plan: Plan) -> Tensors:
@@ -94,7 +93,9 @@ def _is_normal(layer: keras.Layer) -> bool:
 
 
 def _draw_weights(
-    normal: Callable[..., tf.Tensor], info: LayerInfo, moments: dict[str, Any] | None
+    normal: Callable[..., tf.Tensor],
+    info: LayerInfo,
+    moments: dict[str, tf.Tensor] | None,
 ) -> dict[str, tf.Tensor]:
     """Returns draws of a layer's weights by name, [members * 2R, *shape]."""
     drawn = {}
@@ -119,7 +120,7 @@ def _draw_weights(
 
 
 def normal_noise(
-    source: Mapping[str, Any], members: int, layer: int, number: int, shape: Shape
+    source: Mapping[str, Tensor], members: int, layer: int, number: int, shape: Shape
 ) -> tf.Tensor:
     """Returns standard normal noise [2R, *shape]; with members [members, 2R, *shape].
 

@@ -1,7 +1,6 @@
 """Dropout as a stochastic layer: Monte Carlo dropout (Gal and Ghahramani 2016)."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -25,7 +24,7 @@ def is_dropout(operation: keras.Operation) -> bool:
 
 
 def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
-    """Raises ValueError for dropout within another layer, which no engine draws.
+    """Raises ValueError for dropout within another layer, which no pass draws.
 
     Args:
         model: A model.
@@ -89,7 +88,7 @@ def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
     )
 
 
-def mask_shape(layer: keras.Layer, inputs: Tensor) -> list[Any]:
+def mask_shape(layer: keras.Layer, inputs: Tensor) -> list[int | tf.Tensor]:
     """Returns the shape of one draw's noise: a row's, with 1 where units share it.
 
     Args:

@@ -7,7 +7,6 @@ Operations that treat every channel alike leave the samples there.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -48,28 +47,18 @@ IN_ROWS = Folding(in_rows=True)
 
 # Each output element depends on the input elements of its own channel alone, in the
 # same way for every channel.
-_CHANNEL_BY_CHANNEL = (
-    keras.layers.AveragePooling1D,
-    keras.layers.AveragePooling2D,
-    keras.layers.Cropping1D,
-    keras.layers.Cropping2D,
-    keras.layers.Dropout,
-    keras.layers.ELU,
-    keras.layers.GlobalAveragePooling1D,
-    keras.layers.GlobalAveragePooling2D,
-    keras.layers.GlobalMaxPooling1D,
-    keras.layers.GlobalMaxPooling2D,
-    keras.layers.LeakyReLU,
-    keras.layers.MaxPooling1D,
-    keras.layers.MaxPooling2D,
+_CHANNEL_BY_CHANNEL = {
+    *(keras.layers.Dropout, keras.layers.ELU, keras.layers.LeakyReLU),
     keras.layers.ReLU,
-    keras.layers.SpatialDropout1D,
-    keras.layers.SpatialDropout2D,
-    keras.layers.UpSampling1D,
-    keras.layers.UpSampling2D,
-    keras.layers.ZeroPadding1D,
-    keras.layers.ZeroPadding2D,
-)
+    *(
+        getattr(keras.layers, f"{kind}{rank}D")
+        for kind in (
+            *("AveragePooling", "Cropping", "GlobalAveragePooling", "GlobalMaxPooling"),
+            *("MaxPooling", "SpatialDropout", "UpSampling", "ZeroPadding"),
+        )
+        for rank in (1, 2)
+    ),
+}
 _ELEMENT_BY_ELEMENT = (
     keras.layers.Add,
     keras.layers.Average,
@@ -84,7 +73,7 @@ def folds_channels(operation: keras.Operation) -> bool:
     """Whether a layer convolves all samples at once, channels beside each other."""
     return (
         isinstance(operation, ConvVariational)
-        # The engine does the work of `call`.
+        # The pass does the work of `call`.
         and type(operation).call is LinearVariationalLayer.call
         and operation.takes_channels_beside
         and operation.activation in ELEMENTWISE_ACTIVATIONS
@@ -109,7 +98,7 @@ def keeps_channels(operation: keras.Operation, inputs: Sequence[Tensor]) -> bool
     return kind in _CHANNEL_BY_CHANNEL and last
 
 
-def without_rows(inputs: Tensor, samples: Any) -> tf.Tensor:
+def without_rows(inputs: Tensor, samples: int | Tensor) -> tf.Tensor:
     """Returns [samples * rows, ..., channels] as [rows, ..., samples * channels]."""
     split = split_leading(inputs, samples)
     _, *rest, channels = dimensions(split, 0)
@@ -117,7 +106,7 @@ def without_rows(inputs: Tensor, samples: Any) -> tf.Tensor:
     return tf.reshape(tf.transpose(split, axes), [*rest, samples * channels])
 
 
-def without_channels(inputs: Tensor, samples: Any, channels: int) -> tf.Tensor:
+def without_channels(inputs: Tensor, samples: int | Tensor, channels: int) -> tf.Tensor:
     """Returns [rows, ..., samples * channels] as [samples * rows, ..., channels]."""
     apart = channels_apart(inputs, samples, outer=1, channels=channels, channel_axis=-1)
     return merge_leading(apart)

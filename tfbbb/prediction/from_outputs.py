@@ -1,12 +1,10 @@
 """Predictive distributions of outputs that are already drawn."""
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.mixture import live_answers
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.summary import summary, sums
@@ -34,7 +32,7 @@ def predictive_from_outputs(
     if recalibration.acts_on_outputs:
         drawn = recalibration.outputs(likelihood, drawn)
 
-    def functions(n: int, seed: int) -> Any:
+    def functions(n: int, seed: int) -> np.ndarray:
         raise ValueError(
             "The rows of this prediction have draws of different members, so they "
             "share no function; call `predictive` of the model."

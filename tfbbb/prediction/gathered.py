@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,7 +9,7 @@ import tensorflow as tf
 from tfbbb.base.types import ArrayLike
 
 
-def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[Any, Any]:
+def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[ArrayLike, ArrayLike]:
     """Returns inputs and targets as arrays, those of a dataset as one pass gives them.
 
     Args:
@@ -52,7 +51,7 @@ def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[Any, Any]:
         ) from None
 
 
-def _batches(x: Any) -> Iterable[Any] | None:
+def _batches(x: object) -> Iterable[ArrayLike] | None:
     """Returns the batches of a dataset, None for anything else."""
     # A program that loads an exported model has no Keras.
     keras = sys.modules.get("keras")
@@ -67,17 +66,17 @@ def _batches(x: Any) -> Iterable[Any] | None:
     return x if isinstance(x, Iterator) else None
 
 
-def _inputs_and_targets(batch: Any) -> tuple[Any, Any]:
+def _inputs_and_targets(batch: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     # As Keras unpacks a batch, which may come in a list.
     x, y, *_ = (*batch, None) if isinstance(batch, tuple | list) else (batch, None)
     return tf.nest.map_structure(np.asarray, x), None if y is None else np.asarray(y)
 
 
-def _joined(*parts: Any) -> Any:
+def _joined(*parts: ArrayLike) -> ArrayLike:
     return None if parts[0] is None else np.concatenate(parts)
 
 
-def _endless(x: Any) -> ValueError:
+def _endless(x: object) -> ValueError:
     return ValueError(
         "The rows of a dataset are gathered, so it must end: leave `repeat()` out, or "
         f"take its first batches by `take`. Received: x of type {type(x).__name__} "

@@ -10,11 +10,11 @@ from keras import tree
 
 from tfbbb.base.numbers import in_dtype
 from tfbbb.base.private_apis import graph_of
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.prediction.gathered import gathered
 
 
-def input_tensors(model: keras.Model, x: ArrayLike) -> Any:
+def input_tensors(model: keras.Model, x: ArrayLike) -> Structure:
     """Returns `x` as tensors, in the data types of the model's inputs.
 
     Without a graph, floats have Keras' float type.
@@ -40,7 +40,7 @@ def input_tensors(model: keras.Model, x: ArrayLike) -> Any:
     return tensors
 
 
-def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[Any]:
+def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[ArrayLike]:
     """Returns the arrays of `x`, as they are, in the order of a graph's inputs.
 
     The model finds the values of a dictionary by name, in any order: by the keys of its
@@ -62,7 +62,7 @@ def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[Any]:
     return leaves
 
 
-def _leaves(form: Any, x: ArrayLike) -> list[Any] | None:
+def _leaves(form: Any, x: ArrayLike) -> list[ArrayLike] | None:
     """Returns the arrays in the order of the graph's inputs, None if they don't fit."""
     if isinstance(form, dict):
         if isinstance(x, list | tuple) and list(form) == sorted(form):
@@ -82,7 +82,7 @@ def _leaves(form: Any, x: ArrayLike) -> list[Any] | None:
     else:
         value = x.get(form.name) if isinstance(x, dict) else x
         return None if value is None else [value]
-    leaves: list[Any] = []
+    leaves: list[ArrayLike] = []
     for part in parts:
         found = _leaves(*part)
         if found is None:
@@ -117,7 +117,7 @@ def _is_input(form: Any) -> bool:
     return isinstance(form, keras.KerasTensor)
 
 
-def _single(reference: keras.KerasTensor, x: ArrayLike) -> Any:
+def _single(reference: keras.KerasTensor, x: ArrayLike) -> Structure:
     """Returns the array of a model's only input, which may come in a list."""
     alone = isinstance(x, list | tuple) and len(x) == 1
     if alone and not _fits(reference, np.shape(x)) and _fits(reference, np.shape(x[0])):
@@ -125,7 +125,7 @@ def _single(reference: keras.KerasTensor, x: ArrayLike) -> Any:
     return x
 
 
-def _converted(x: ArrayLike) -> Any:
+def _converted(x: ArrayLike) -> Structure:
     """Returns the inputs of a model without a graph, as tensors in their structure."""
     if isinstance(x, dict):
         return {name: _nested(value) for name, value in x.items()}
@@ -134,7 +134,7 @@ def _converted(x: ArrayLike) -> Any:
     return _tensor(x)
 
 
-def _nested(x: ArrayLike) -> Any:
+def _nested(x: ArrayLike) -> Structure:
     # A list of plain numbers is an array.
     is_structure = isinstance(x, dict) or (
         isinstance(x, list | tuple)
@@ -143,7 +143,7 @@ def _nested(x: ArrayLike) -> Any:
     return _converted(x) if is_structure else _tensor(x)
 
 
-def _tensor(value: Any) -> tf.Tensor:
+def _tensor(value: ArrayLike) -> tf.Tensor:
     if tf.is_tensor(value):
         floating = value.dtype.is_floating
         return tf.cast(value, keras.config.floatx()) if floating else value
@@ -155,7 +155,7 @@ def _tensor(value: Any) -> tf.Tensor:
     return tf.constant(value)
 
 
-def _input_tensor(value: Any, reference: keras.KerasTensor) -> tf.Tensor:
+def _input_tensor(value: ArrayLike, reference: keras.KerasTensor) -> tf.Tensor:
     """Returns an input of a graph in its data type; raises ValueError if impossible."""
     if reference.dtype == "string":
         tensor = _tensor(value)
@@ -171,7 +171,7 @@ def _input_tensor(value: Any, reference: keras.KerasTensor) -> tf.Tensor:
     return tensor
 
 
-def _numbers(value: Any, reference: keras.KerasTensor) -> np.ndarray:
+def _numbers(value: ArrayLike, reference: keras.KerasTensor) -> np.ndarray:
     """Returns numbers in the data type of an input, if that can hold them."""
     numbers = np.asarray(value)
     if numbers.dtype == object:

@@ -1,10 +1,16 @@
 """What recalibration and export need to know of a `BayesianModel`."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from tfbbb.base.types import ArrayLike, Tensor
+import keras
+
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.likelihoods.likelihood import Likelihood
 from tfbbb.layers.variational import VariationalLayer
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.recalibration.recalibration import Recalibration
+    from tfbbb.prediction.result import Predictive
 
 
 @runtime_checkable
@@ -25,10 +31,10 @@ class LikelihoodModel(Protocol):
     """
 
     likelihood: Likelihood
-    recalibration: Any
-    variables: list[Any]
+    recalibration: "Recalibration | None"
+    variables: list[keras.Variable]
     inputs: list[Tensor]
-    input: Any
+    input: Structure
 
     @property
     def variational_layers(self) -> list[VariationalLayer]: ...
@@ -36,5 +42,5 @@ class LikelihoodModel(Protocol):
     @property
     def num_rows(self) -> float | None: ...
 
-    def predictive(self, x: ArrayLike, *args: Any, **options: Any) -> Any:
+    def predictive(self, x: ArrayLike, *args: Any, **options: Any) -> "Predictive":
         """Computes the posterior predictive distribution p(y | x, data)."""

@@ -2,14 +2,13 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
 from tfbbb.prediction.draws import Tensors
-from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 
@@ -55,9 +54,9 @@ def linearised_outputs(
         draws: Draws of all weights, as `draw` returns them.
         count: Number of draws S.
     """
-    points: list[Any] = []
-    deviations: list[Any] = []
-    at_means: dict[str, dict[str, Any]] = {}
+    points: list[tf.Tensor] = []
+    deviations: list[tf.Tensor] = []
+    at_means: Tensors = {}
     for info in structure.layer_infos:
         at_means[info.key] = {}
         for name, drawn in draws[info.key].items():
@@ -70,8 +69,10 @@ def linearised_outputs(
             at_means[info.key][name] = copies
 
     def run(uses_channels: bool = True) -> list[tf.Tensor]:
-        engine = Engine(model, structure, Plan(), {}, at_means, count, uses_channels)
-        return engine.run(inputs)[0]
+        network_pass = NetworkPass(
+            model, structure, Plan(), {}, at_means, count, uses_channels
+        )
+        return network_pass.run(inputs)[0]
 
     zero = tf.UnconnectedGradients.ZERO
     if _has_loops(run):
@@ -90,7 +91,7 @@ def linearised_outputs(
     return [output + change for output, change in zip(outputs, changes, strict=True)]
 
 
-def _has_loops(function: Callable[[], Any]) -> bool:
+def _has_loops(function: Callable[[], list[tf.Tensor]]) -> bool:
     """Whether the graph of a function has loops, branches or lists of tensors."""
     graph = tf.function(function).get_concrete_function().graph.as_graph_def()
     called = (definition.node_def for definition in graph.library.function)

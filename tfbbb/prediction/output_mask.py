@@ -1,13 +1,12 @@
 """The places of a row that count, by the mask that Keras keeps with the outputs."""
 
-from typing import Any
-
 import keras
 import numpy as np
 import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.private_apis import mask_of, sublayers
+from tfbbb.base.types import Structure
 from tfbbb.prediction.inputs import flat_inputs
 
 
@@ -41,7 +40,7 @@ class OutputMask:
             self._may_exist |= any(map(_makes_mask, layers))
         self._function = tf.function(self._mask, reduce_retracing=True)
 
-    def __call__(self, x: Any) -> tf.Tensor | None:
+    def __call__(self, x: Structure) -> tf.Tensor | None:
         """Returns the mask of the outputs, [rows, places...], or None without one.
 
         Args:
@@ -62,7 +61,7 @@ class OutputMask:
         # With members, the model repeats the rows.
         return mask[: tf.shape(leaves[0])[0]]
 
-    def of_arrays(self, x: Any) -> np.ndarray | None:
+    def of_arrays(self, x: Structure) -> np.ndarray | None:
         """Returns the mask as an array; None also if Keras will refuse the inputs."""
         try:
             mask = self(x)

@@ -1,17 +1,42 @@
-"""The compiled functions that a prediction runs."""
+"""The compiled passes through a network, and predictions made of them."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.answers import Answers, Summary
+from tfbbb.prediction.blocks import block_sizes
 from tfbbb.prediction.properties import Operation, Sizes
+from tfbbb.prediction.result import Predictive
+
+# The streams of draws: of predictions, and of pilots that find the number of draws.
+MAIN, PILOT = 0, 1
+# 32 MB of float64, in which densities are computed.
+_OUTPUTS_AT_A_TIME = 1 << 22
+
+# The sums of one output that can be merged, and the noise and weights of some draws.
+Sums = dict[str, tf.Tensor]
+Draws = Structure
+
+
+class _Rows(NamedTuple):
+    """Rows to predict, and how many of them and of their draws one block holds."""
+
+    inputs: Structure
+    num_rows: int
+    rounds: int
+    block_rows: int
+    block_rounds: int
+    key: tuple[int, int]
+    max_floats: int
 
 
 class Passes:
-    """Compiled passes through one network by one method, with fixed weights.
+    """Compiled passes through one network by one plan, with fixed weights.
 
     Lists with one element for each output of the network are in the order of the
     outputs. The passes keep the draws of the last prediction for the next prediction
@@ -34,7 +59,7 @@ class Passes:
         sizes: The sizes of a pass.
         answers: The answers about each output's predictive distribution.
         operations: Whether each operation of the network is exact, if moments are
-            propagated; empty if the method draws.
+            propagated; empty if the plan draws.
         is_compiled: Whether a prediction has compiled the functions.
         groups: Takes inputs and returns the index of each row's group, [rows], or None
             without groups.
@@ -43,56 +68,203 @@ class Passes:
     def __init__(
         self,
         *,
-        draw: Callable[[Any, Any, Any], Any],
-        summaries: Callable[[Tensor, Any], tuple[list[Summary], list[Any]]],
-        sums: Callable[[Tensor, Any], tuple[list[Any], list[Any]]],
-        outputs: Callable[[Tensor, Any], list[Any]],
-        merge: Callable[[Any, Any], Any],
-        summarize: Callable[[Any], Summary],
+        draw: Callable[[Tensor, Tensor, Tensor], Draws],
+        summaries: Callable[[Structure, Draws], tuple[list[Summary], list[tf.Tensor]]],
+        sums: Callable[[Structure, Draws], tuple[list[Sums], list[tf.Tensor]]],
+        outputs: Callable[[Structure, Draws], list[tf.Tensor]],
+        merge: Callable[[Sums, Sums], Sums],
+        summarize: Callable[[Sums], Summary],
         coherent: Callable[[], "Passes"],
         sizes: Sizes,
         answers: Sequence[Answers],
         operations: tuple[Operation, ...],
         is_compiled: bool = False,
-        groups: Callable[[Tensor], Any] = lambda inputs: None,
+        groups: Callable[[Structure], tf.Tensor | None] = lambda inputs: None,
     ):
         self._draw = draw
-        self.summaries = summaries
-        self.sums = sums
-        self.outputs = outputs
-        self.merge = merge
-        self.summarize = summarize
-        self.coherent = coherent
+        self._summaries = summaries
+        self._sums = sums
+        self._outputs = outputs
+        self._merge = merge
+        self._summarize = summarize
+        self._coherent = coherent
         self.sizes = sizes
         self.answers = answers
         self.operations = operations
         self.is_compiled = is_compiled
-        self.groups = groups
-        self._kept: tuple[Any, Any] = (None, None)
+        self._groups = groups
+        self._kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
 
-    def draws(self, key: tuple[int, int], first: int, count: int, keep: bool) -> Any:
-        """Returns the noise and the weights of some rounds.
+    def predict(
+        self,
+        inputs: Structure,
+        num_samples: int,
+        seed: int,
+        max_floats: int,
+        stream: int = MAIN,
+    ) -> list[Predictive]:
+        """Returns the predictive distribution of each row, for each output.
 
         Args:
-            key: Stream and seed of the draws.
-            first: Index of the first round.
-            count: Number of rounds.
-            keep: Whether to keep the draws for the next prediction.
+            inputs: Tensors whose leading dimension is the number of rows.
+            num_samples: The least number S of draws; whole rounds are drawn.
+            seed: Seed of the draws.
+            max_floats: How many numbers may be in memory at a time.
+            stream: The stream of the seed's draws.
         """
-        asked = (key, first, count)
+        rows = self._rows(inputs, num_samples, (stream, seed), max_floats)
+        summaries, outputs = self._summarize_rows(rows)
+        groups = self._groups(inputs)
+        return [
+            Predictive(
+                answers,
+                found,
+                functools.partial(self._slices, rows, number, outputs),
+                self._num_draws(rows),
+                seed,
+                functools.partial(self._functions, rows, number),
+                operations=self.operations,
+                groups=groups,
+            )
+            for number, (answers, found) in enumerate(
+                zip(self.answers, summaries, strict=True)
+            )
+        ]
+
+    def _rows(
+        self, inputs: Structure, num_samples: int, key: tuple[int, int], max_floats: int
+    ) -> _Rows:
+        num_rows = int(tf.nest.flatten(inputs)[0].shape[0])
+        rounds = self.sizes.num_rounds(num_samples)
+        block = block_sizes(self.sizes, num_rows, rounds, max_floats)
+        return _Rows(inputs, num_rows, rounds, *block, key, max_floats)
+
+    def _num_draws(self, rows: _Rows) -> int:
+        return 2 * self.sizes.members * rows.rounds
+
+    def _summarize_rows(
+        self, rows: _Rows
+    ) -> tuple[list[Summary], list[tf.Tensor] | None]:
+        """Returns the summary of each output, and the outputs if they fit in memory."""
+        if (rows.block_rows, rows.block_rounds) == (rows.num_rows, rows.rounds):
+            return self._summaries(rows.inputs, self._draws(rows, 0, rows.rounds))
+        per_row = self._num_draws(rows) * self.sizes.outputs
+        fits = rows.num_rows * per_row <= rows.max_floats
+        kept: list[list[tf.Tensor]] = []
+        totals: list[Sums] = []
+        # Rounds are the outer loop, because all rows share the draws.
+        for first, count in _round_blocks(rows):
+            parts, outputs = [], []
+            draws = self._draws(rows, first, count)
+            for part in _row_blocks(rows, rows.block_rows):
+                found, drawn = self._sums(_slice(rows.inputs, part), draws)
+                parts.append(found)
+                if fits:
+                    outputs.append(drawn)
+            sums = [_join(x) for x in zip(*parts, strict=True)]
+            totals = list(map(self._merge, totals, sums)) if totals else sums
+            if fits:
+                kept.append([tf.concat(x, 0) for x in zip(*outputs, strict=True)])
+        summaries = [self._summarize(found) for found in totals]
+        if not fits:
+            return summaries, None
+        return summaries, [tf.concat(x, 1) for x in zip(*kept, strict=True)]
+
+    def _slices(
+        self, rows: _Rows, number: int, outputs: list[tf.Tensor] | None
+    ) -> Iterator[tf.Tensor]:
+        """Yields one output under all draws, for one slice of rows after another."""
+        per_row = self._num_draws(rows) * self.sizes.outputs
+        for part in _row_blocks(rows, max(1, _OUTPUTS_AT_A_TIME // per_row)):
+            if outputs is not None:
+                yield outputs[number][part]
+            else:
+                yield self._output(rows, number, part)
+
+    def _output(
+        self, rows: _Rows, number: int, chosen: slice = slice(None)
+    ) -> tf.Tensor:
+        """Returns one output of some rows under all draws, [rows, S, ..., P]."""
+        blocks = []
+        for first, count in _round_blocks(rows):
+            draws = self._draws(rows, first, count)
+            parts = [
+                self._outputs(_slice(rows.inputs, part), draws)[number]
+                for part in _row_blocks(rows, rows.block_rows, chosen)
+            ]
+            blocks.append(tf.concat(parts, axis=0))
+        return tf.concat(blocks, axis=1)
+
+    def _functions(self, rows: _Rows, number: int, n: int, seed: int) -> tf.Tensor:
+        """Returns n coherent draws of one output's mean, [rows, n, ..., k].
+
+        All rows see the same n draws of the weights, independent of each other.
+        """
+        members = self.sizes.members
+        weights = self.answers[number].member_weights
+        if weights is None:
+            rounds, chosen = np.divmod(np.arange(n), members)
+        else:
+            # NumPy takes no negative seed.
+            generator = np.random.default_rng([seed % 2**32, n])
+            chosen = generator.choice(members, size=n, p=weights)
+            # Each draw of a member is from a round of its own.
+            rounds = np.zeros(n, np.int64)
+            for member in range(members):
+                mine = chosen == member
+                rounds[mine] = np.arange(mine.sum())
+        # One half of each round: the other half is its mirror image.
+        num_samples = 2 * members * int(rounds.max() + 1)
+        passes = self._coherent()
+        key = MAIN, seed
+        drawn = passes._rows(rows.inputs, num_samples, key, rows.max_floats)
+        outputs = passes._output(drawn, number)
+        num_rows, _, *event = outputs.shape
+        pairs = tf.reshape(outputs, [num_rows, -1, 2, members, *event])
+        functions = tf.reshape(pairs[:, :, 0], [num_rows, -1, *event])
+        functions = tf.gather(functions, rounds * members + chosen, axis=1)
+        return passes.answers[number].ask("mean", functions)
+
+    def _draws(self, rows: _Rows, first: int, count: int) -> Draws:
+        """Returns the noise and the weights of some rounds."""
+        asked = (rows.key, first, count)
         kept, draws = self._kept
         if kept == asked:
             return draws
         draws = self._draw(
-            tf.constant(key, tf.int32),
+            tf.constant(rows.key, tf.int32),
             tf.constant(first, tf.int32),
             tf.constant(count, tf.int32),
         )
         self.is_compiled = True
-        if keep:
+        # Draws that fit into one block are kept.
+        if rows.block_rounds == rows.rounds:
             self._kept = (asked, draws)
         return draws
 
 
-# Takes numbers of rows and of samples.
-PassesFor = Callable[[int, int], Passes]
+def _slice(inputs: Structure, rows: slice) -> Structure:
+    if rows == slice(None):
+        return inputs
+    return tf.nest.map_structure(lambda x: x[rows], inputs)
+
+
+def _round_blocks(rows: _Rows) -> Iterator[tuple[int, int]]:
+    for first in range(0, rows.rounds, rows.block_rounds):
+        yield first, min(rows.block_rounds, rows.rounds - first)
+
+
+def _row_blocks(rows: _Rows, size: int, chosen: slice = slice(None)) -> Iterator[slice]:
+    start, stop, _ = chosen.indices(rows.num_rows)
+    for first in range(start, stop, size):
+        yield slice(first, min(first + size, stop))
+
+
+def _join(parts: Sequence[Sums]) -> Sums:
+    """Joins the sums of blocks of rows into the sums of all rows."""
+
+    def join(*values: tf.Tensor) -> tf.Tensor:
+        # The number of draws has no axis of rows: every block has the same number.
+        return tf.concat(values, 0) if values[0].shape.rank else values[0]
+
+    return tf.nest.map_structure(join, *parts)

@@ -10,19 +10,17 @@ from keras import tree
 
 from tfbbb.base.numbers import int32
 from tfbbb.base.private_apis import graph_of
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
-from tfbbb.prediction.computation import Computation
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import check_method, plan_for
-from tfbbb.prediction.program import structure_of_outputs
+from tfbbb.prediction.program import Program, structure_of_outputs
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
-from tfbbb.prediction.sampling import Sampling
 from tfbbb.prediction.structure import Structure
 
 
@@ -114,7 +112,7 @@ def predictive(
     Raises:
         ValueError: For fewer than two samples, no rows, inputs that are not the
             model's, an unknown method, a model without variational layers, a missing
-            likelihood, dropout where no engine draws it, or an answer that is not
+            likelihood, dropout where no pass draws it, or an answer that is not
             finite.
         RuntimeError: Within a `tf.function`.
     """
@@ -137,7 +135,6 @@ def predictive(
             f"Received: include_dropout=True, method={method!r}"
         )
     inputs = input_tensors(model, x)
-    num_rows = len(tree.flatten(inputs)[0])
     if not model.built:
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
@@ -155,23 +152,19 @@ def predictive(
         plan = plan_for(
             structure, method, num_rows, num_samples, max_floats, found, include_dropout
         )
-        computation = Computation.of(model, found, plan, inputs, recalibration)
-        return computation.passes(recalibration)
+        program = Program.of(model, found, plan, inputs, recalibration)
+        return program.passes(recalibration)
 
-    if max_standard_error is None and deadline_ms is None:
-        passes = passes_for(num_rows, num_samples)
-        predictions = Sampling(passes, inputs, num_samples, seed, max_floats).results()
-    else:
-        predictions = predict_adaptively(
-            passes_for,
-            inputs,
-            num_samples=num_samples,
-            seed=seed,
-            max_floats=max_floats,
-            max_standard_error=max_standard_error,
-            relative=relative_error,
-            deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
-        )
+    predictions = predict_adaptively(
+        passes_for,
+        inputs,
+        num_samples=num_samples,
+        seed=seed,
+        max_floats=max_floats,
+        max_standard_error=max_standard_error,
+        relative_error=relative_error,
+        deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
+    )
     if structure.output_mask is not None:
         predictions[0].leave_out_masked(structure.output_mask(inputs))
     return tree.pack_sequence_as(form, predictions)
@@ -265,7 +258,7 @@ def _in_form(given: Any, form: Any) -> list[Any] | None:
     return found
 
 
-def _checked(given: Any) -> Likelihood:
+def _checked(given: str | Config | Likelihood) -> Likelihood:
     likelihood: Likelihood = likelihoods.get(given)
     if likelihood.learns:
         raise ValueError(

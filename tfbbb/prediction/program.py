@@ -1,7 +1,7 @@
-"""The pure functions that the predictions of one model by one plan are made of."""
+"""The functions that the predictions of one model by one plan are made of."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -10,22 +10,42 @@ from keras import tree
 
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.private_apis import graph_of, output_structure
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Shape, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction import propagated
+from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments
-from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
+from tfbbb.prediction.mixture import live_answers
 from tfbbb.prediction.moments import operations
+from tfbbb.prediction.network_pass import NetworkPass
+from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.snapshot import Snapshot
 from tfbbb.prediction.structure import Structure
-from tfbbb.prediction.summary import Sums, summary, sums
+from tfbbb.prediction.summary import Sums, merged, summary, sums
+
+_INTEGER = tf.TensorSpec([], tf.int32)
+_SEED = tf.TensorSpec([2], tf.int32)
+# The number of kinds of predictions that keep their draws for the next one.
+_MOST_KEPT = 4
+# Names of variables of training, which no prediction reads.
+_OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
+
+# Passes, the recalibration of their answers, and the values of the variables of the
+# posteriors and of all others.
+BoundPasses = tuple[Passes, Recalibration, Snapshot, Snapshot]
 
 
 class Program:
     """A prediction as functions of tensors and of the model's variables.
+
+    `moments`, `draws`, `outputs`, `sums` and `summary` are pure: exports trace them.
+    `passes` compiles them, once for any number of rows, as functions of the values of
+    the variables, and reads the present values. The passes keep the moments of weights,
+    the noise and the drawn weights for the next prediction, until the variables change.
 
     One likelihood for a model of several outputs makes the outputs members of one
     mixture: see `tfbbb.average`.
@@ -82,6 +102,41 @@ class Program:
             self._event_shape(likelihood, output.shape)
             for likelihood, output in zip(self.likelihoods, outputs, strict=True)
         ]
+        # Kept until the values change.
+        self._bound: BoundPasses | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: keras.Model,
+        likelihoods: Sequence[Likelihood],
+        plan: Plan,
+        inputs: Tensor,
+        recalibration: Recalibration = IDENTITY,
+    ) -> "Program":
+        """Returns the model's program, which the first call of its kind makes."""
+        # Other parts change answers, which are not compiled.
+        recalibration = recalibration.density
+        if not recalibration.acts_on_outputs:
+            recalibration = IDENTITY
+        structure = Structure.of(model)
+        kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
+        keys = [_key(x, structure) for x in likelihoods]
+        key = (plan, repr(kinds), recalibration, *keys)
+        known = structure.programs.get(key)
+        if known is None:
+            outputs = tree.flatten(structure_of_outputs(model, inputs))
+            # One likelihood may be that of all outputs.
+            outputs = outputs[:: len(outputs) // len(likelihoods)]
+            own = [
+                likelihood
+                if id(likelihood) in structure.indices
+                else _copy(likelihood, output.shape)
+                for likelihood, output in zip(likelihoods, outputs, strict=True)
+            ]
+            known = cls(model, own, plan, inputs, recalibration)
+            structure.programs.keep(key, known)
+        return known
 
     @property
     def outputs_spec(self) -> tf.TensorSpec:
@@ -125,7 +180,9 @@ class Program:
         moments = self._held_moments
         return draw(self.structure, self.plan, seed, first, count, moments)
 
-    def outputs(self, inputs: Tensor, moments: Tensors, draws: Tensors) -> list[Any]:
+    def outputs(
+        self, inputs: Tensor, moments: Tensors, draws: Tensors
+    ) -> list[tf.Tensor]:
         """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.
 
         Args:
@@ -150,12 +207,12 @@ class Program:
             outputs = linearised_outputs(
                 self.model, self.structure, inputs, moments, draws, count
             )
-            variances: list[Any] = [None] * len(outputs)
+            variances: list[tf.Tensor | None] = [None] * len(outputs)
         else:
-            engine = Engine(
+            network_pass = NetworkPass(
                 self.model, self.structure, self.plan, moments, draws, count
             )
-            outputs, variances = engine.run(inputs)
+            outputs, variances = network_pass.run(inputs)
         found = [
             (self._rows_first(x), None if v is None else self._rows_first(v))
             for x, v in zip(outputs, variances, strict=True)
@@ -164,7 +221,7 @@ class Program:
 
     def sums(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
-    ) -> tuple[list[Sums], list[Any]]:
+    ) -> tuple[list[Sums], list[tf.Tensor]]:
         """Returns the sums behind the summary of each output, and the outputs."""
         outputs = self.outputs(inputs, moments, draws)
         found = [
@@ -178,12 +235,143 @@ class Program:
         weights = self.likelihoods[0].member_weights
         return summary(found, drawn=not self.plan.propagated, weights=weights)
 
-    def _joined(self, found: list[Any]) -> list[tf.Tensor]:
+    def passes(self, recalibration: Recalibration = IDENTITY) -> Passes:
+        """Returns the passes with the present values of the variables."""
+        posterior, others = self._variables
+        values = Snapshot(posterior), Snapshot(others)
+        bound = self._bound
+        if (
+            bound is None
+            or bound[1] is not recalibration
+            or not _has_values(bound, *values)
+        ):
+            passes = self._bind(*values, recalibration)
+            self._bound = bound = passes, recalibration, *values
+            self._drop_others()
+        return bound[0]
+
+    def _bind(
+        self, posterior: Snapshot, others: Snapshot, recalibration: Recalibration
+    ) -> Passes:
+        """Returns passes with the values that the variables had at one moment.
+
+        The passes hold the values because the result of a prediction can be asked
+        later.
+        """
+        state = list(zip(self._variables[1], others.values, strict=True))
+        moments: Tensors | None = None
+
+        def arguments(inputs: Tensor, draws: Tensors) -> tuple[Tensor, ...]:
+            nonlocal moments
+            if moments is None:
+                moments = fast_call(self._traced_moments)(posterior.values)
+            return others.values, inputs, moments, draws
+
+        def coherent() -> Passes:
+            plan = Plan(dropout=self.plan.dropout, linearised=self.plan.linearised)
+            program = Program.of(
+                self.model, self.likelihoods, plan, self.input_specs, recalibration
+            )
+            return program._bind(posterior, others, recalibration)
+
+        return Passes(
+            draw=lambda *rounds: self._draw(posterior.values, *rounds),
+            summaries=lambda *given: self._summaries(*arguments(*given)),
+            sums=lambda *given: self._sums(*arguments(*given)),
+            outputs=lambda *given: self._outputs(*arguments(*given)),
+            merge=merged,
+            summarize=self.summary,
+            coherent=coherent,
+            sizes=self.sizes,
+            answers=[
+                live_answers(likelihood, recalibration, state)
+                for likelihood in self.likelihoods
+            ],
+            operations=self.operations,
+            is_compiled="_traced_draws" in self.__dict__,
+            groups=recalibration.groups,
+        )
+
+    def _drop_others(self) -> None:
+        """Drops the draws of other programs that are old or from old weights."""
+        for place, other in enumerate(reversed(self.structure.programs.values())):
+            bound = other._bound
+            if bound is not None and not (
+                place < _MOST_KEPT
+                and _has_values(bound, *map(Snapshot, other._variables))
+            ):
+                other._bound = None
+
+    @functools.cached_property
+    def _variables(self) -> tuple[list[keras.Variable], list[keras.Variable]]:
+        """The variables of the posteriors, and all others a prediction may read."""
+        posterior = [
+            variable
+            for info in self.structure.layer_infos
+            for weight in info.layer.variational_weights
+            for variable in weight.all_variables
+        ]
+        known = {id(variable) for variable in posterior}
+        others = [*self.model.variables]
+        for likelihood in self.likelihoods:
+            others += likelihood.variables
+        found = {
+            id(variable): variable
+            for variable in others
+            if id(variable) not in known and variable.name not in _OF_TRAINING
+        }
+        return posterior, list(found.values())
+
+    @functools.cached_property
+    def _traced_moments(self) -> tf.types.experimental.ConcreteFunction:
+        posterior, _ = self._variables
+        return traced(_with_values(posterior, self.moments), to_specs(posterior))
+
+    @functools.cached_property
+    def _traced_draws(self) -> tf.types.experimental.ConcreteFunction:
+        posterior, _ = self._variables
+        draws = _with_values(posterior, self.draws)
+        return traced(draws, to_specs(posterior), _SEED, _INTEGER, _INTEGER)
+
+    @functools.cached_property
+    def _draw(self) -> Callable[..., Tensors]:
+        return fast_call(self._traced_draws)
+
+    @functools.cached_property
+    def _summaries(self) -> Callable[..., Any]:
+        def summaries(*arguments: Tensors) -> tuple[list[Sums], list[tf.Tensor]]:
+            found, outputs = self.sums(*arguments)
+            return [self.summary(x) for x in found], outputs
+
+        return self._compile(summaries)
+
+    @functools.cached_property
+    def _sums(self) -> Callable[..., Any]:
+        return self._compile(self.sums)
+
+    @functools.cached_property
+    def _outputs(self) -> Callable[..., Any]:
+        return self._compile(self.outputs)
+
+    def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiles a function of inputs, moments and draws."""
+        _, others = self._variables
+        concrete = traced(
+            _with_values(others, function),
+            to_specs(others),
+            self.input_specs,
+            to_specs(self._traced_moments.structured_outputs),
+            to_specs(self._traced_draws.structured_outputs),
+        )
+        return fast_call(concrete)
+
+    def _joined(
+        self, found: Sequence[tuple[tf.Tensor, tf.Tensor | None]]
+    ) -> list[tf.Tensor]:
         """Returns outputs as the likelihoods take them, those of networks as members.
 
-        Args:
-            found: Of each output, [rows, R, 2, K, ..., P], with the variance of its
-                integrated mean, [rows, R, 2, K, k], or None.
+        Takes each output, [rows, R, 2, K, ..., P], with the variance of its integrated
+        mean, [rows, R, 2, K, k], or None.
         """
         outputs = []
         for index, likelihood in enumerate(self.likelihoods):
@@ -203,18 +391,14 @@ class Program:
         return tf.transpose(split, [3, 2, 1, 0, *range(4, len(split.shape))])
 
     def _complete(
-        self, likelihood: Likelihood, outputs: Tensor, location_variance: Any
+        self,
+        likelihood: Likelihood,
+        outputs: Tensor,
+        location_variance: tf.Tensor | None,
     ) -> tf.Tensor:
-        """Returns outputs as the likelihood takes them, [rows, S, ..., P].
+        """Returns outputs [rows, R, 2, K, ..., P] as [rows, S, ..., P].
 
-        Draws are by round, by sign, by member, so blocks of rounds can be
-        concatenated.
-
-        Args:
-            likelihood: The likelihood of the outputs.
-            outputs: [rows, R, 2, K, ..., P].
-            location_variance: Variance of its integrated mean, [rows, R, 2, K, k], or
-                None.
+        Draws are by round, by sign, by member, so blocks of rounds can be concatenated.
         """
         ones = [1] * (len(outputs.shape) - 5)
         member = tf.reshape(tf.range(self.members), [-1, *ones])
@@ -238,7 +422,7 @@ class Program:
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
 
 
-def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:
+def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Tensor:
     """Returns the structure of the model's outputs, with shapes and dtypes."""
     graph = graph_of(model)
     if graph is not None:
@@ -247,6 +431,40 @@ def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:
         lambda x: keras.KerasTensor((None, *x.shape[1:]), x.dtype.name), inputs
     )
     return model.compute_output_spec(symbolic)
+
+
+def _with_values(
+    variables: Sequence[keras.Variable], function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Returns a function whose first argument is the values of the variables."""
+
+    def pure(values: Sequence[tf.Tensor], *arguments: Any) -> Any:
+        state = zip(variables, values, strict=True)
+        with keras.StatelessScope(state_mapping=state):
+            return function(*arguments)
+
+    return pure
+
+
+def _has_values(bound: BoundPasses, posterior: Snapshot, others: Snapshot) -> bool:
+    """Whether passes have the values of these snapshots."""
+    return bound[2].is_same(posterior) and bound[3].is_same(others)
+
+
+def _key(likelihood: Likelihood, structure: Structure) -> int | tuple[type, str, str]:
+    if id(likelihood) in structure.indices:
+        return id(likelihood)
+    # Equal likelihoods share a program, which copies the likelihood.
+    config = {**likelihood.get_config(), "name": None}
+    return type(likelihood), repr(config), repr(likelihood.get_weights())
+
+
+def _copy(likelihood: Likelihood, output_shape: Shape) -> Likelihood:
+    copy = type(likelihood).from_config(likelihood.get_config())
+    copy.build(tuple(output_shape))
+    if likelihood.built:
+        copy.set_weights(likelihood.get_weights())
+    return copy
 
 
 def _rows_unknown(tensor: Tensor) -> tf.TensorSpec:

@@ -9,7 +9,6 @@ function, with its mirror image), which take the place of draws.
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 import keras
 import numpy as np
@@ -48,7 +47,7 @@ def weight_tensors(model: keras.Model, structure: Structure) -> Tensors:
 
 def moments_of_outputs(
     model: keras.Model, structure: Structure, inputs: Tensor, tensors: Tensors
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[tf.Tensor, tf.Tensor]]:
     """Returns mean and variance of each output, [members, rows, ..., P] each.
 
     Args:
@@ -100,7 +99,7 @@ def _weights(structure: Structure) -> Iterator[tuple[str, VariationalWeight]]:
             yield f"{info.key}/{weight.name}", weight
 
 
-def _rows_first(moments: Any) -> tf.Tensor:
+def _rows_first(moments: Tensor) -> tf.Tensor:
     """Returns [K, rows, ..., P] as [rows, 1, 1, K, ..., P]."""
     moments = tf.transpose(moments, [1, 0, *range(2, len(moments.shape))])
     return moments[:, tf.newaxis, tf.newaxis]

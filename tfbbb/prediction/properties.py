@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from tfbbb.base.types import Tensor
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class Sizes:
     rounds: int | None = None
 
     def num_rounds(
-        self, num_samples: Any, greatest: Callable[[Any, Any], Any] = max
-    ) -> Any:
+        self, num_samples: int | Tensor, greatest: Callable[..., Tensor] = max
+    ) -> Tensor:
         """Returns the least number of rounds, two or more, for a number of samples.
 
         A round is two draws for every member. One round alone does not tell the error

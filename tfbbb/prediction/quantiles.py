@@ -4,7 +4,7 @@
 Everything is computed in float64.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -61,7 +61,9 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.
     return map_blocks(block, shape[0], rows, spec)
 
 
-def _invert_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> Any:
+def _invert_steps(
+    likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor
+) -> tf.Tensor:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
     # [Q] -> [Q, 1, ..., 1] over places and targets.
     shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 3], tf.int32)], 0)
@@ -87,7 +89,7 @@ def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Te
         # [Q] -> [1, Q, 1, ..., 1] over rows, places and targets.
         levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
 
-    def average(compute: Any) -> Tensor:
+    def average(compute: Callable[..., tf.Tensor]) -> Callable[[tf.Tensor], tf.Tensor]:
         return lambda values: average_over_draws(
             likelihood, compute(values[:, :, tf.newaxis], outputs), axis=2
         )

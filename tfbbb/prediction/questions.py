@@ -6,7 +6,13 @@ of a SavedModel, loaded models, the service and its documentation loop over the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+from tfbbb.base.types import ArrayLike, Tensor
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.mixture import Mixture
+    from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,14 @@ class Question:
     needs_order: bool = False
     needs_classes: bool = False
     of_summary: bool = False
-    compute: Callable[..., Any] | None = None
+    compute: Callable[..., Tensor] | None = None
     output: str = ""
     parts: tuple[str, ...] = ()
     parameter: str = ""
 
-    def answer(self, recalibration: Any, mixture: Any, *arguments: Any) -> Any:
+    def answer(
+        self, recalibration: "Recalibration", mixture: "Mixture", *arguments: ArrayLike
+    ) -> Tensor:
         """Returns the answer of a recalibrated mixture of likelihoods."""
         compute = self.compute or getattr(type(recalibration), self.name)
         return compute(recalibration, mixture, *arguments)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import tensorflow as tf
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.questions import Question, question_named
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     import pandas
 
 # Blocks of rows of the network's outputs, [rows, S, ..., P], in order.
-OutputBlocks = Callable[[], Iterator[Any]]
+OutputBlocks = Callable[[], Iterator[Tensor]]
 # Takes n and a seed, and returns the means [rows, n, ..., k] under n draws of the
 # weights, which all rows share.
-Functions = Callable[[int, int], Any]
+Functions = Callable[[int, int], Tensor]
 
 
 class NotFiniteError(ValueError):
@@ -66,7 +67,7 @@ class Predictive:
     def __init__(
         self,
         answers: Answers,
-        summary: dict[str, Any],
+        summary: Summary,
         blocks: OutputBlocks,
         num_samples: int | np.ndarray,
         seed: int,
@@ -151,7 +152,7 @@ class Predictive:
         new_places[rows] = np.arange(len(rows))
         order = new_places[places]
 
-        def blocks() -> Iterator[Any]:
+        def blocks() -> Iterator[Tensor]:
             first = 0
             for outputs in self._blocks():
                 chosen = order[first : first + len(outputs)] >= 0
@@ -159,20 +160,16 @@ class Predictive:
                 if chosen.any():
                     yield np.asarray(outputs)[chosen]
 
-        taken = Predictive(
-            self._answers,
-            {name: values[rows] for name, values in self._mixture_summary.items()},
-            blocks,
-            self.num_samples[rows]
-            if isinstance(self.num_samples, np.ndarray)
-            else self.num_samples,
-            self._seed,
-            lambda n, seed: np.asarray(self.functions(n, seed))[rows],
-            self.truncated[rows],
-            order[order >= 0],
-            self.operations,
-            None if self._groups is None else self._groups[rows],
+        taken = self._with(
+            summary={name: x[rows] for name, x in self._mixture_summary.items()},
+            blocks=blocks,
+            functions=lambda n, seed: np.asarray(self.functions(n, seed))[rows],
+            truncated=self.truncated[rows],
+            order=order[order >= 0],
+            groups=None if self._groups is None else self._groups[rows],
         )
+        if isinstance(self.num_samples, np.ndarray):
+            taken.num_samples = self.num_samples[rows]
         taken.mask = None if self.mask is None else self.mask[rows]
         return taken
 
@@ -180,8 +177,8 @@ class Predictive:
         self,
         answers: Answers,
         groups: ArrayLike = None,
-        outputs: Callable[[Any], Any] | None = None,
-        summary: dict[str, Any] | None = None,
+        outputs: Callable[[Tensor], Tensor] | None = None,
+        summary: Summary | None = None,
     ) -> "Predictive":
         """Returns the same draws with other answers.
 
@@ -191,27 +188,31 @@ class Predictive:
             outputs: Changes the outputs of the network, [rows, S, ..., P].
             summary: The summary of the mixture of the changed outputs.
         """
-        blocks = self._blocks
+        changes: dict[str, Any] = {"answers": answers, "groups": groups}
         if outputs is not None:
             change = outputs
-
-            def blocks() -> Iterator[Any]:
-                return map(change, self._blocks())
-
-        answered = Predictive(
-            answers,
-            self._mixture_summary if summary is None else summary,
-            blocks,
-            self.num_samples,
-            self._seed,
-            self.functions,
-            self.truncated,
-            self._order,
-            self.operations,
-            groups,
-        )
+            changes["blocks"] = lambda: map(change, self._blocks())
+        if summary is not None:
+            changes["summary"] = summary
+        answered = self._with(**changes)
         answered.mask = self.mask
         return answered
+
+    def _with(self, **changes: Any) -> "Predictive":
+        """Returns a prediction with other arguments of the constructor."""
+        given: dict[str, Any] = {
+            "answers": self._answers,
+            "summary": self._mixture_summary,
+            "blocks": self._blocks,
+            "num_samples": self.num_samples,
+            "seed": self._seed,
+            "functions": self.functions,
+            "truncated": self.truncated,
+            "order": self._order,
+            "operations": self.operations,
+            "groups": self._groups,
+        }
+        return Predictive(**(given | changes))
 
     @property
     def discrete(self) -> bool:
@@ -582,15 +583,13 @@ class Predictive:
             raise ValueError(explain_infinite(levels))
         return found
 
-    def of_outputs(
-        self, compute: Callable[..., Any], *arrays: np.ndarray
-    ) -> np.ndarray:
+    def of_outputs(self, compute: Callable[..., Any], *arrays: np.ndarray) -> Any:
         """Applies `compute` to the network's outputs, block by block.
 
         Args:
             compute: Takes outputs of some rows, [rows, S, ..., P], as the likelihood
                 takes them, and these rows of the arrays; returns a tensor with the same
-                number of rows.
+                number of rows, or tensors by name.
             *arrays: Arrays, [rows, ...].
         """
         if self._order is not None:
@@ -600,9 +599,9 @@ class Predictive:
             rows = slice(first, first + len(outputs))
             first = rows.stop
             result = compute(outputs, *(array[rows] for array in arrays))
-            results.append(np.asarray(result))
-        found = np.concatenate(results)
-        return found if self._order is None else found[np.argsort(self._order)]
+            results.append(tf.nest.map_structure(np.asarray, result))
+        back = slice(None) if self._order is None else np.argsort(self._order)
+        return tf.nest.map_structure(lambda *x: np.concatenate(x)[back], *results)
 
     def _class_summary(self, name: str) -> np.ndarray:
         # A recalibration may take long to compute the summary.

@@ -9,11 +9,7 @@ from tfbbb.base.private_apis import version_read
 
 
 class Snapshot:
-    """The values of variables at one moment, which later assignments do not change.
-
-    Args:
-        variables: Keras variables.
-    """
+    """The values of variables at one moment, which later assignments do not change."""
 
     def __init__(self, variables: Sequence[keras.Variable]):
         self.values = [_read(variable) for variable in variables]

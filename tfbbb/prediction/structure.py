@@ -2,9 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import tree
@@ -17,7 +17,6 @@ from tfbbb.base.private_apis import (
     run_through_graph,
     sublayers,
 )
-from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -25,12 +24,15 @@ from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.prediction.output_mask import OutputMask
 
+if TYPE_CHECKING:
+    from tfbbb.prediction.program import Program
+
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()
 # As many tensors as a graph's operation may return.
 _MANY = 1000
 # Each holds its graphs and its last draws.
-_MOST_COMPUTATIONS = 16
+_MOST_PROGRAMS = 16
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,15 @@ class Structure:
         self.lasts = _last_layers(model)
         # Indices of the outputs that are known to be no probabilities.
         self.logits: set[int] = set()
-        # The compiled predictions of this structure; the key says what they compute.
-        self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
+        # By what they compute.
+        self.programs: LRUCache[Program] = LRUCache(_MOST_PROGRAMS)
         # Computes the mask of a graph with one output; None without such a graph.
         graph = graph_of(model)
         self.output_mask = None
         if graph is not None and len(graph.outputs) == 1:
             self.output_mask = OutputMask(graph)
         # The compiled derivatives of rows, which `tfbbb.inference` keeps here.
-        self.row_steps: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
+        self.row_steps: LRUCache[Any] = LRUCache(_MOST_PROGRAMS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":
@@ -213,7 +215,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
     """Returns the ids of the linear layers whose inputs depend on no weight drawn."""
     firsts: set[int] = set()
 
-    def outputs(operation: keras.Operation, inputs: Tensor) -> Any:
+    def outputs(operation: keras.Operation, inputs: object) -> object:
         """Returns the mark of an operation's outputs, and notes first layers."""
         stochastic = is_stochastic(operation)
         graph = graph_of(operation) if stochastic else None
@@ -223,8 +225,8 @@ def _first_layers(model: keras.Layer) -> set[int]:
             firsts.add(id(operation))
         return _DRAWN if stochastic else inputs
 
-    def run(graph: keras.Model, inputs: Tensor) -> Any:
-        def operation(op: Any) -> Any:
+    def run(graph: keras.Model, inputs: object) -> object:
+        def operation(op: keras.Operation) -> Callable[..., list[object]]:
             return lambda *args, **kwargs: (
                 [outputs(op, _any_drawn((args, kwargs)))] * _MANY
             )
@@ -236,5 +238,5 @@ def _first_layers(model: keras.Layer) -> set[int]:
     return firsts
 
 
-def _any_drawn(flags: Any) -> Any:
+def _any_drawn(flags: object) -> object:
     return _DRAWN if any(flag is _DRAWN for flag in tree.flatten(flags)) else _KNOWN

@@ -1,13 +1,16 @@
 """Scores of predictions by their targets, for which Keras is not needed."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.result import Predictive
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 
 # Percentiles, and beyond them a level at every quarter of a standard deviation to 4.5.
 _TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]
@@ -16,17 +19,19 @@ _RARE = 1e-6
 _MAX_TERMS = 256
 
 
-def is_of_classes(prediction: Any) -> bool:
+def is_of_classes(prediction: object) -> bool:
     """Returns whether a prediction is of classes rather than numbers."""
     return hasattr(prediction, "probabilities")
 
 
-def is_discrete(prediction: Any) -> bool:
+def is_discrete(prediction: object) -> bool:
     """Returns whether the targets are counts or classes, whose F is a step function."""
     return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
-def cdf_step(prediction: Any, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
+def cdf_step(
+    prediction: "Predictive | CrossFitted", targets: ArrayLike
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
@@ -43,7 +48,9 @@ def cdf_step(prediction: Any, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]
     return tf.where(values >= 1.0, below, 0.0), up_to
 
 
-def ordered_values(prediction: Any, targets: ArrayLike) -> Any:
+def ordered_values(
+    prediction: "Predictive | CrossFitted", targets: ArrayLike
+) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
@@ -104,9 +111,7 @@ def _score_numbers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
 def _integral(nodes: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
     """Returns the size of `integral F(z)^2 dz` over the nodes z, [..., Q].
 
-    Args:
-        nodes: Quantiles, in order.
-        scores: `Phi^-1(F)` at the nodes.
+    The nodes are quantiles, in order, and the scores are `Phi^-1(F)` at the nodes.
     """
     width = tf.abs(nodes[..., 1:] - nodes[..., :-1])
     first, last = scores[..., :-1], scores[..., 1:]
@@ -140,7 +145,7 @@ def _score_integers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
     step = tf.maximum(tf.math.ceil((end - first) / _MAX_TERMS), 1.0)
     num_terms = tf.reduce_max(tf.math.ceil((end - first) / step))
 
-    def add(index: Any, total: Any) -> Any:
+    def add(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         start = tf.minimum(first + index * step, end)
         size = tf.minimum(step, end - start)
         middle = tf.math.floor(start + tf.maximum(size - 1.0, 0.0) / 2.0)

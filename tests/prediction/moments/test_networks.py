@@ -136,6 +136,7 @@ def model_and_draws(make):
     return model, with_standard_errors(draws)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("make", EXACT)
 def test_networks_of_exact_operations_have_the_moments_of_draws(make):
     model, sampled = model_and_draws(make)
@@ -143,6 +144,7 @@ def test_networks_of_exact_operations_have_the_moments_of_draws(make):
     assert_within_standard_errors([m[0] for m in output_moments(model, X)], sampled)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("make", APPROXIMATE)
 def test_networks_with_an_approximate_operation_do_not(make):
     model, sampled = model_and_draws(make)
@@ -170,6 +172,7 @@ def test_two_hidden_layers_are_near_the_moments_of_draws():
     np.testing.assert_allclose(np.sqrt(variance), stddev, rtol=0.2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("make", [one_hidden_layer, certain_features])
 def test_members_have_the_moments_that_each_would_have_alone(make):
     keras.utils.set_random_seed(1)
@@ -292,6 +295,7 @@ def test_the_moments_are_saved_and_load_without_keras(tmp_path):
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_half_precision_propagates_in_single_precision(dtype):
     def network(policy):

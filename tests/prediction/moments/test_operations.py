@@ -93,6 +93,7 @@ def id_of(case):
     return f"{case[1]}"
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("case", AFFINE, ids=id_of)
 def test_affine_operations_are_exact(case):
     make, shape = case
@@ -181,6 +182,7 @@ def bilinear_moments(layer, means, variances, shape):
     return mean + layer.bias.mean.numpy(), variance + layer.bias.variance.numpy()
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("inputs_are_random", [False, True])
 @pytest.mark.parametrize("case", LINEAR, ids=id_of)
 def test_layers_with_a_posterior_are_exact_for_independent_inputs(
@@ -267,6 +269,7 @@ JOINED = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", JOINED)
 def test_joined_tensors_of_different_weights_are_exact(name):
     operation = JOINED[name]
@@ -311,6 +314,7 @@ APPROXIMATE = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", APPROXIMATE, ids=id_of)
 def test_approximate_operations_are_near_and_not_exact(case):
     make, shape, tolerance = case
@@ -327,6 +331,7 @@ def test_approximate_operations_are_near_and_not_exact(case):
     np.testing.assert_allclose(np.sqrt(variance), expected, rtol=tolerance)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("make", "shape"),
     [

@@ -11,7 +11,6 @@ from tests.prediction.recalibration.known_models import (
     X,
     network,
 )
-from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
 from tfbbb.prediction.recalibration.conformal import labels_of
 
@@ -144,10 +143,6 @@ def test_saved_and_loaded_models_know_the_groups(tmp_path):
     np.testing.assert_allclose(bounds[:, :, 1], expected.swapaxes(0, 1), rtol=1e-4)
     with pytest.raises(ValueError, match="takes 199 held-out rows"):
         loaded.ask("intervals", more, [0.5, 0.995])
-
-
-def test_without_groups_the_result_has_no_rows():
-    assert conformal_reach([[0.1, 0.2]], [0.3, 0.6]).shape == (2, 1)
 
 
 def test_only_conformal_methods_have_groups():

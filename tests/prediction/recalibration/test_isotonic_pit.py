@@ -102,22 +102,6 @@ def test_mean_and_spread_of_a_normal_are_corrected():
     np.testing.assert_allclose(ratio, factor, atol=4.0 * 2.0 * error / np.sqrt(2.0))
 
 
-def test_a_calibrated_model_hardly_changes():
-    model = network()
-    found = model.recalibrate(X, drawn(model, X), "isotonic_pit", num_samples=DRAWS)
-    levels = np.array(found.levels)
-    error = np.sqrt(levels * (1.0 - levels) / len(X))
-    assert np.all(np.abs(np.array(found.pit) - levels) < 4.0 * error)
-    y = drawn(plain(), FRESH, seed=1)
-    after = model.predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
-    before = plain().predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
-    # m / (2n) in the mean, a sum of m squares of normals of which half the variance is
-    # twice their number.
-    knots = len(levels)
-    most = (knots + 4.0 * np.sqrt(2.0 * knots)) / (2 * len(X))
-    assert before - after < most + 4.0 * np.sqrt(2.0 * most / len(FRESH))
-
-
 def test_quantiles_invert_the_distribution_function(bent):
     prediction = bent.predictive(X[:5], num_samples=DRAWS)
     levels = [1e-4, 0.01, 0.1, 0.35, 0.9, 0.999]

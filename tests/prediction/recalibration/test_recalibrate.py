@@ -77,15 +77,6 @@ def test_none_removes_the_recalibration():
     np.testing.assert_allclose(upper - lower, 2.0 * (narrow[1] - narrow[0]))
 
 
-def test_tempered_draws_of_functions_do_not_change():
-    model = network(3, "categorical")
-    model.recalibration = Temperature(0.2)
-    kept = model.predictive(ROWS)
-    expected = kept.joint_sample(3)
-    model.recalibration = None
-    np.testing.assert_array_equal(kept.joint_sample(3), expected)
-
-
 @pytest.mark.parametrize("fitted", FITTED, ids=repr)
 def test_a_recalibration_is_saved_and_loaded_with_the_model(fitted, tmp_path):
     model = network_for(fitted)
@@ -161,17 +152,6 @@ def test_another_likelihood_than_the_models_is_not_recalibrated():
     np.testing.assert_array_equal(own.variance, model.predictive(ROWS).variance)
 
 
-def test_several_inputs_are_taken():
-    one, two = keras.Input((2,), name="one"), keras.Input((1,), name="two")
-    hidden = keras.layers.Concatenate()([one, two])
-    model = tfbbb.BayesianModel(
-        {"one": one, "two": two}, tfbbb.layers.DenseVariational(1)(hidden)
-    )
-    x = {"one": ROWS[:, :2], "two": ROWS[:, 2:]}
-    model.recalibrate(x, drawn(model, x))
-    assert isinstance(model.recalibration, VarianceScaling)
-
-
 def test_a_plain_model_is_refused():
     model = keras.Sequential([keras.Input((3,)), tfbbb.layers.DenseVariational(1)])
     with pytest.raises(
@@ -215,10 +195,3 @@ def test_a_refused_fit_keeps_the_previous_recalibration(y, message):
     with pytest.raises(ValueError, match=message):
         model.recalibrate(ROWS, y)
     assert model.recalibration == VarianceScaling(2.0)
-
-
-def test_inputs_that_are_not_finite_are_refused():
-    x = ROWS.copy()
-    x[3] = np.nan
-    with pytest.raises(ValueError, match=r"no finite answer for every row.*row 3"):
-        network().recalibrate(x, np.zeros(100))

@@ -1,12 +1,12 @@
 """Means and variances of an activation, by its function."""
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.exponential import elu, exponential, selu
-from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.marginals import Marginals, OfNormal
 from tfbbb.prediction.moments.quadrature import (
     QUADRATURE_ERROR,
     by_quadrature,
@@ -23,15 +23,13 @@ from tfbbb.prediction.moments.registry import Call
 
 NOT_NORMAL = "The inputs of its activation are taken as normal, and they are not quite."
 
-MeanAndVariance = tuple[Any, Any]
-OfNormal = Callable[[Any, Any], MeanAndVariance]
-
-
 # By function: mean and variance of a normal input, and why they are not exact.
-_ACTIVATIONS: dict[Any, tuple[OfNormal, str]] = {}
+_ACTIVATIONS: dict[Callable[..., Tensor], tuple[OfNormal, str]] = {}
 
 
-def register_activation(function: Any, why: str = "") -> Callable[[OfNormal], OfNormal]:
+def register_activation(
+    function: Callable[..., Tensor], why: str = ""
+) -> Callable[[OfNormal], OfNormal]:
     """Registers mean and variance of an elementwise activation of a normal input.
 
     `mean, variance = of_normal(mean, variance)`: float32 tensors of the same shape. The
@@ -60,7 +58,9 @@ def register_activation(function: Any, why: str = "") -> Callable[[OfNormal], Of
     return register
 
 
-def activated(call: Call, function: Any, inputs: Marginals) -> Marginals:
+def activated(
+    call: Call, function: Callable[..., Tensor], inputs: Marginals
+) -> Marginals:
     """Returns the marginals after a layer's activation."""
     if function is None or function is keras.activations.linear:
         return inputs

@@ -1,7 +1,6 @@
 """Sums and products, exact for tensors that depend on different weights."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -17,14 +16,14 @@ from tfbbb.prediction.moments.registry import Call
 DEPENDENT = "What it joins depends on the same weights, and is taken as independent."
 
 
-def total(call: Call, terms: Sequence[Any]) -> Marginals:
+def total(call: Call, terms: Sequence[Tensor | Marginals]) -> Marginals:
     """Returns the marginals of `sum_i x_i`: means and variances add up."""
     _note_dependence(call, terms)
     mean, variance = sum(map(mean_of, terms)), sum(map(variance_of, terms))
     return _joined(terms, mean, variance, normal=True)
 
 
-def product(call: Call, factors: Sequence[Any]) -> Marginals:
+def product(call: Call, factors: Sequence[Tensor | Marginals]) -> Marginals:
     """Returns the marginals of `prod_i x_i`, two by two.
 
     `Var[x y] = Var[x] (E[y]^2 + Var[y]) + E[x]^2 Var[y]`
@@ -39,7 +38,9 @@ def product(call: Call, factors: Sequence[Any]) -> Marginals:
     return _joined(factors, mean, variance, normal=number == 1)
 
 
-def concatenated(call: Call, tensors: Sequence[Any], axis: int) -> Marginals:
+def concatenated(
+    call: Call, tensors: Sequence[Tensor | Marginals], axis: int
+) -> Marginals:
     """Returns the marginals of concatenated tensors."""
     if axis % len(mean_of(tensors[0]).shape) == 0:
         call.refuse("it joins batches of rows")
@@ -49,7 +50,12 @@ def concatenated(call: Call, tensors: Sequence[Any], axis: int) -> Marginals:
 
 
 def _joined(
-    tensors: Any, mean: Tensor, variance: Tensor, *, normal: bool, copies: bool = True
+    tensors: Sequence[Tensor | Marginals],
+    mean: Tensor,
+    variance: Tensor,
+    *,
+    normal: bool,
+    copies: bool = True,
 ) -> Marginals:
     uncertain = [x for x in tensors if isinstance(x, Marginals)]
     # Where a tensor is broadcast, its elements serve several of the outputs.
@@ -66,7 +72,7 @@ def _joined(
     )
 
 
-def _note_dependence(call: Call, tensors: Any) -> None:
+def _note_dependence(call: Call, tensors: Sequence[Tensor | Marginals]) -> None:
     if not are_independent(*tensors):
         call.approximate(DEPENDENT)
 

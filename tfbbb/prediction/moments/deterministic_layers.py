@@ -1,5 +1,6 @@
 """Layers of Keras with certain weights, of uncertain inputs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -80,7 +81,7 @@ def separable_convolution(call: Call) -> Marginals:
     """
     layer = call.operation
 
-    def kernel() -> Any:
+    def kernel() -> Tensor:
         depthwise = tf.convert_to_tensor(layer.depthwise_kernel)
         channels, multiplier = depthwise.shape[-2:]
         pointwise = tf.reshape(
@@ -98,7 +99,7 @@ def separable_convolution(call: Call) -> Marginals:
     return activated(call, layer.activation, outputs)
 
 
-def _linear(call: Call, linear: Any) -> Marginals:
+def _linear(call: Call, linear: Callable[[Tensor, Tensor], Tensor]) -> Marginals:
     layer = call.operation
     outputs = through_fixed_kernel(
         call, call.inputs, lambda: layer.kernel, linear, _bias(layer)

@@ -1,10 +1,9 @@
 """Functions of a normal with exponential parts, in closed form."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
+from tfbbb.prediction.moments.marginals import MeanAndVariance
 from tfbbb.prediction.moments.rectified import rectified
 
 # Klambauer et al. 2017.
@@ -12,13 +11,13 @@ _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772
 
 
-def exponential(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def exponential(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of `exp(x)` of normals x, the log-normal's."""
     expected = tf.exp(mean + 0.5 * variance)
     return expected, tf.square(expected) * tf.math.expm1(variance)
 
 
-def elu(mean: Tensor, variance: Tensor, alpha: float = 1.0) -> tuple[Any, Any]:
+def elu(mean: Tensor, variance: Tensor, alpha: float = 1.0) -> MeanAndVariance:
     """Returns mean and variance of the exponential linear unit of normals x.
 
     `elu(x) = r - alpha g` with `r = max(x, 0)` and `g = 1 - exp(min(x, 0))`, a product
@@ -47,13 +46,13 @@ def elu(mean: Tensor, variance: Tensor, alpha: float = 1.0) -> tuple[Any, Any]:
     return tf.cast(expected, dtype), tf.cast(tf.nn.relu(spread), dtype)
 
 
-def selu(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def selu(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of the scaled exponential linear unit of normals x."""
     mean, variance = elu(mean, variance, _SELU_ALPHA)
     return _SELU_SCALE * mean, _SELU_SCALE**2 * variance
 
 
-def _tail(k: float, mean: Tensor, variance: Tensor, stddev: Any) -> Tensor:
+def _tail(k: float, mean: Tensor, variance: Tensor, stddev: Tensor) -> Tensor:
     """Returns `E[exp(k x); x < 0] = exp(k m + k^2 v / 2) Phi(-(m + k v) / sqrt(v))`.
 
     Args:

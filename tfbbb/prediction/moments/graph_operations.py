@@ -1,14 +1,13 @@
 """Functions of `keras.ops` and operators in a model's graph."""
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import activations, ops
 
 from tfbbb.base.private_apis import producer
-from tfbbb.base.types import Activation, Tensor
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.activations import activated, elementwise
 from tfbbb.prediction.moments.arithmetic import (
     concatenated,
@@ -18,18 +17,18 @@ from tfbbb.prediction.moments.arithmetic import (
     total,
 )
 from tfbbb.prediction.moments.exponential import elu
-from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.marginals import Marginals, MeanAndVariance
 from tfbbb.prediction.moments.rectified import leaky_relu
 from tfbbb.prediction.moments.registry import Call, register_moments
 
 
-def _class_of(expression: Callable[[Any], Any]) -> type:
+def _class_of(expression: Callable[[Tensor], Tensor]) -> type:
     """Returns the class of the operation that an expression puts into a graph."""
     symbol = keras.KerasTensor((None, 2))
     return type(producer(expression(symbol)))
 
 
-def _operands(call: Call) -> list[Any]:
+def _operands(call: Call) -> list[Tensor | Marginals]:
     return [*call.args, *call.kwargs.values()]
 
 
@@ -71,7 +70,7 @@ def negate(call: Call) -> Marginals:
 def square(call: Call) -> Marginals:
     """`x^2`, whose variance is `2 v^2 + 4 m^2 v` of a normal."""
 
-    def of_normal(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+    def of_normal(mean: Tensor, variance: Tensor) -> MeanAndVariance:
         squared = tf.square(mean)
         return squared + variance, 2.0 * variance * (variance + 2.0 * squared)
 
@@ -112,7 +111,9 @@ for _operation, _activation in (
 ):
 
     @register_moments(_class_of(_operation))
-    def _with_slope(call: Call, of_normal: Any = _activation) -> Marginals:
+    def _with_slope(
+        call: Call, of_normal: Callable[..., MeanAndVariance] = _activation
+    ) -> Marginals:
         operation = call.operation
         return elementwise(call, call.inputs, lambda m, v: of_normal(m, v, operation))
 
@@ -131,5 +132,7 @@ for _operation, _activation in (
 ):
 
     @register_moments(_class_of(_operation))
-    def _function(call: Call, activation: Activation = _activation) -> Marginals:
+    def _function(
+        call: Call, activation: Callable[..., Tensor] = _activation
+    ) -> Marginals:
         return activated(call, activation, call.inputs)

@@ -1,7 +1,6 @@
 """The shared part of the rules of layers that are linear in their kernel."""
 
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
@@ -21,8 +20,8 @@ def require_independence(call: Call, inputs: Marginals) -> None:
 def through_fixed_kernel(
     call: Call,
     inputs: Marginals,
-    kernel: Callable[[], Any],
-    linear: Callable[[Any, Any], Any],
+    kernel: Callable[[], Tensor],
+    linear: Callable[[Tensor, Tensor], Tensor],
     bias: Tensor = None,
 ) -> Marginals:
     """Returns the marginals of `linear(x, W) + b` with a certain W and b.

@@ -1,11 +1,16 @@
 """A tensor of which every element is known by its mean and its variance."""
 
 import dataclasses
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias
 
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
+
+MeanAndVariance: TypeAlias = tuple[Tensor, Tensor]
+# Mean and variance of a function of a normal, of its mean and variance.
+OfNormal: TypeAlias = Callable[[Tensor, Tensor], MeanAndVariance]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +28,8 @@ class Marginals:
         normal: Whether they are jointly normal.
     """
 
-    mean: Any
-    variance: Any
+    mean: Tensor
+    variance: Tensor
     sources: frozenset[int] = frozenset()
     independent: bool = False
     normal: bool = False
@@ -40,7 +45,7 @@ class Marginals:
         return self.independent or size == 1
 
 
-def are_independent(*tensors: Any) -> bool:
+def are_independent(*tensors: "Tensor | Marginals") -> bool:
     """Whether no two of the tensors depend on the same random weights."""
     uncertain = [x for x in tensors if isinstance(x, Marginals)]
     sources = frozenset().union(*(x.sources for x in uncertain))

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -11,7 +10,7 @@ from keras import layers
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.linear import require_independence
-from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.marginals import Marginals, MeanAndVariance
 from tfbbb.prediction.moments.mean_pooling import position_axes, same_padding
 from tfbbb.prediction.moments.rectified import rectified_parts
 from tfbbb.prediction.moments.registry import Call, register_moments
@@ -65,7 +64,7 @@ def global_max_pooling(call: Call) -> Marginals:
     return x.replace(mean=mean, variance=variance, normal=x.normal and number == 1)
 
 
-def largest(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def largest(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of the largest of independent normals (Clark 1961).
 
     Of two, with `d = m_1 - m_2`, `t^2 = v_1 + v_2` and `a = d / t`, exactly
@@ -98,7 +97,7 @@ def largest(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     return mean[0], variance[0]
 
 
-def _larger(m_1: Any, v_1: Any, m_2: Any, v_2: Any) -> tuple[Any, Any]:
+def _larger(m_1: Tensor, v_1: Tensor, m_2: Tensor, v_2: Tensor) -> MeanAndVariance:
     distance = m_1 - m_2
     first, excess = rectified_parts(distance, v_1 + v_2)
     spread = v_1 * first + v_2 * (1.0 - first) - excess * (excess - distance)
@@ -111,8 +110,8 @@ def _windows(layer: keras.Layer, tensor: Tensor, padding: float) -> Tensor:
     """Returns the elements of every window, [elements, n, ...]."""
     axes = position_axes(layer, tensor)
     windows = []
-    paddings: list[Any] = [[0, 0]] * len(tensor.shape)
-    outputs: dict[int, Any] = {}
+    paddings: list[list[int]] = [[0, 0]] * len(tensor.shape)
+    outputs: dict[int, Tensor] = {}
     for axis, size, stride in zip(axes, layer.pool_size, layer.strides, strict=True):
         length = dimensions(tensor, 0)[axis]
         if layer.padding == "same":

@@ -1,7 +1,6 @@
 """Averages over positions."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -65,9 +64,9 @@ def position_axes(layer: keras.Layer, tensor: Tensor) -> list[int]:
     return list(range(first, first + len(tensor.shape) - 2))
 
 
-def _elements_of_windows(layer: keras.Layer, inputs: Tensor) -> Any:
+def _elements_of_windows(layer: keras.Layer, inputs: Tensor) -> Tensor:
     """Returns how many elements each window has, in a shape that broadcasts."""
-    counts: Any = 1.0
+    counts: Tensor = 1.0
     for place, axis in enumerate(position_axes(layer, inputs)):
         size, stride = layer.pool_size[place], layer.strides[place]
         length = dimensions(inputs, 0)[axis]
@@ -82,7 +81,9 @@ def _elements_of_windows(layer: keras.Layer, inputs: Tensor) -> Any:
     return counts
 
 
-def same_padding(length: Any, size: int, stride: int) -> tuple[Any, Any, Any]:
+def same_padding(
+    length: int | Tensor, size: int, stride: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """Returns the padding before and after an axis, and the number of windows."""
     outputs = -(-length // stride)
     missing = (outputs - 1) * stride + size - length

@@ -1,9 +1,8 @@
 """Layers that join several tensors."""
 
-from typing import Any
-
 from keras import layers
 
+from tfbbb.base.types import Tensor
 from tfbbb.prediction.moments.arithmetic import (
     concatenated,
     negative,
@@ -46,7 +45,7 @@ def concatenate(call: Call) -> Marginals:
     return concatenated(call, call.inputs, call.operation.axis)
 
 
-def _of_one_rank(call: Call) -> Any:
+def _of_one_rank(call: Call) -> list[Tensor | Marginals]:
     """Returns the tensors that a layer joins; refuses ones of different ranks."""
     if len({len(mean_of(x).shape) for x in call.inputs}) > 1:
         call.refuse("its inputs have different numbers of axes")

@@ -1,7 +1,6 @@
 """Shifts and scales, fixed or of the row itself."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -57,7 +56,7 @@ def rescaling(call: Call) -> Marginals:
     return affine(call.inputs, scale, offset)
 
 
-def affine(x: Marginals, scale: Any, shift: Any) -> Marginals:
+def affine(x: Marginals, scale: Tensor, shift: Tensor) -> Marginals:
     """Returns the marginals of `scale x + shift`, element by element."""
     return x.replace(
         mean=scale * x.mean + shift, variance=tf.square(scale) * x.variance
@@ -155,7 +154,7 @@ def standardized(
     )
 
 
-def _along(axes: Sequence[int], tensor: Tensor, values: ArrayLike) -> Any:
+def _along(axes: Sequence[int], tensor: Tensor, values: ArrayLike) -> Tensor:
     """Returns values along some axes of a tensor, in a shape that broadcasts."""
     rank = len(tensor.shape)
     places = {axis % rank for axis in axes}

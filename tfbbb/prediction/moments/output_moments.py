@@ -1,7 +1,6 @@
 """Means and variances of a network's outputs, without sampling."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -9,7 +8,7 @@ from keras import tree
 
 from tfbbb.base.batch_layout import split_leading
 from tfbbb.base.private_apis import graph_of
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
 from tfbbb.prediction.moments.propagation import Propagation
 from tfbbb.prediction.moments.registry import MomentsError
@@ -17,8 +16,8 @@ from tfbbb.prediction.properties import Operation
 
 
 def output_moments(
-    model: keras.Model, inputs: Tensor, prepared: Mapping[str, Any] | None = None
-) -> Any:
+    model: keras.Model, inputs: Tensor, prepared: Mapping[str, Tensor] | None = None
+) -> Structure:
     """Computes mean and variance of a network's outputs under the posterior q(w).
 
     `E_q[f(x, w)]` and `Var_q[f(x, w)]`, operation by operation in closed form, as if
@@ -117,7 +116,7 @@ def _traced(model: keras.Model) -> Propagation:
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), graph.input)
 
     @tf.function(autograph=False)
-    def run(inputs: Tensor) -> Any:
+    def run(inputs: Tensor) -> Structure:
         outputs = tree.flatten(propagation.run(inputs))
         return [(mean_of(output), variance_of(output)) for output in outputs]
 
@@ -125,7 +124,7 @@ def _traced(model: keras.Model) -> Propagation:
     return propagation
 
 
-def _by_member(output: Any, members: int) -> tuple[tf.Tensor, tf.Tensor]:
+def _by_member(output: Tensor, members: int) -> tuple[tf.Tensor, tf.Tensor]:
     mean, variance = mean_of(output), variance_of(output)
     if isinstance(output, Marginals):
         return split_leading(mean, members), split_leading(variance, members)

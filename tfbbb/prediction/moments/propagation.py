@@ -15,7 +15,7 @@ from tfbbb.base.private_apis import (
     standardize_inputs,
     sublayers,
 )
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, MomentsError, find_rule
@@ -33,30 +33,32 @@ class Propagation:
         prepared: Known tensors that depend on the weights alone, by name.
     """
 
-    def __init__(self, model: keras.Model, prepared: Mapping[str, Any] | None = None):
+    def __init__(
+        self, model: keras.Model, prepared: Mapping[str, Tensor] | None = None
+    ):
         self._model = model
         self._prepared = prepared or {}
         self._indices = {id(layer): i for i, layer in enumerate(sublayers(model))}
         # Kept, so that the id of a tensor stays its own.
-        self._batches: dict[int, Any] = {}
+        self._batches: dict[int, Tensor | Marginals] = {}
         self.members = num_members(model)
         self.operations: list[Operation] = []
-        self.of_weights_alone: dict[str, Callable[[], Any]] = {}
+        self.of_weights_alone: dict[str, Callable[[], Tensor]] = {}
 
-    def run(self, inputs: Tensor) -> Any:
+    def run(self, inputs: Structure) -> Structure:
         """Returns the outputs, each a `Marginals` or a tensor where it is certain."""
-        with call_with(engine=_AtTheMean()):
+        with call_with(layer_draws=_AtTheMean()):
             return self._walk(self._model, inputs, "")
 
     def of_weights(
-        self, layer: keras.Layer, name: str, compute: Callable[[], Any]
+        self, layer: keras.Layer, name: str, compute: Callable[[], Tensor]
     ) -> Tensor:
         """Returns a tensor that depends on weights alone, prepared or computed now."""
         key = f"{self._indices[id(layer)]}/{layer.name}/{name}"
         self.of_weights_alone[key] = compute
         return self._prepared[key] if key in self._prepared else compute()
 
-    def _walk(self, model: keras.Model, inputs: Tensor, path: str) -> Any:
+    def _walk(self, model: keras.Model, inputs: Structure, path: str) -> Structure:
         graph = graph_of(model)
         if graph is None:
             raise MomentsError(
@@ -67,13 +69,17 @@ class Propagation:
             flat = standardize_inputs(graph, inputs)
             self._batches |= {id(x): x for x in flat}
 
-        def operation(op: Any) -> Any:
+        def operation(op: keras.Operation) -> Any:
             return lambda *args, **kwargs: self._call(op, args, kwargs, path)
 
         return run_through_graph(graph, flat, operation)
 
     def _call(
-        self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str
+        self,
+        op: keras.Operation,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        path: str,
     ) -> Any:
         given = tree.flatten((args, kwargs))
         uncertain = any(isinstance(x, Marginals) for x in given)
@@ -101,7 +107,7 @@ class Propagation:
         )
         return outputs
 
-    def _is_random(self, op: Any) -> bool:
+    def _is_random(self, op: keras.Operation) -> bool:
         # Points are certain, but several members have different points.
         return isinstance(op, keras.Layer) and any(
             isinstance(layer, VariationalLayer)
@@ -109,7 +115,7 @@ class Propagation:
             for layer in sublayers(op)
         )
 
-    def _for_every_member(self, tensor: Tensor) -> Any:
+    def _for_every_member(self, tensor: Tensor) -> Tensor:
         if self.members == 1 or id(tensor) not in self._batches:
             return tensor
         return tf.tile(tensor, [self.members, *[1] * (len(tensor.shape) - 1)])
@@ -122,7 +128,7 @@ def _is_certain(layer: VariationalLayer) -> bool:
 class _AtTheMean:
     """Runs layers whose weights are points at these points, without divergence."""
 
-    def outputs(self, layer: keras.Layer, inputs: Tensor) -> Any:
+    def outputs(self, layer: keras.Layer, inputs: Tensor) -> Tensor:
         inputs = layer.cast_inputs(inputs)
         kernel = tf.cast(layer.kernel.mean, layer.compute_dtype)
         outputs = layer.linear(inputs, kernel)
@@ -131,5 +137,5 @@ class _AtTheMean:
         bias = tf.cast(layer.bias.mean, layer.compute_dtype)
         return outputs + layer.broadcast_bias(bias, len(outputs.shape))
 
-    def drawn_weights(self, layer: VariationalLayer) -> dict[str, Any]:
+    def drawn_weights(self, layer: VariationalLayer) -> dict[str, Tensor]:
         return {w.name: w.mean[tf.newaxis] for w in layer.variational_weights}

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
+from tfbbb.prediction.moments.marginals import MeanAndVariance, OfNormal
 
 NODES = 32
 QUADRATURE_ERROR = f"Its activation is integrated by quadrature, with {NODES} nodes."
@@ -18,8 +18,8 @@ _MASSES = _MASSES / _MASSES.sum()
 
 
 def by_quadrature(
-    function: Callable[[Any], Any],
-) -> Callable[[Any, Any], tuple[Any, Any]]:
+    function: Callable[[Tensor], Tensor],
+) -> OfNormal:
     """Returns a function from moments of normals x to moments of `f(x)`.
 
     With nodes z_i and weights w_i of Gauss and Hermite, `d_i = f(m + s z_i) - f(m)`,
@@ -44,7 +44,7 @@ def by_quadrature(
         function: An elementwise function of a tensor.
     """
 
-    def of_normal(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+    def of_normal(mean: Tensor, variance: Tensor) -> MeanAndVariance:
         stddev = tf.sqrt(variance)
         centre = function(mean)
         first = second = tf.zeros_like(mean)
@@ -59,7 +59,7 @@ def by_quadrature(
     return of_normal
 
 
-def gelu(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def gelu(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of `x Phi(x)` of normals x.
 
     The mean in closed form, with `t = 1 / sqrt(1 + v)`

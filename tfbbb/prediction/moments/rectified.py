@@ -1,17 +1,17 @@
 """Piecewise linear functions of a normal, in closed form."""
 
 import math
-from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
+from tfbbb.prediction.moments.marginals import MeanAndVariance
 
 # Far below every variance that matters, and above the smallest numbers of float32.
 _TINY = 1e-36
 
 
-def rectified_parts(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def rectified_parts(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns `P(x > 0)` and `E[max(x, 0)]` of normals x."""
     # Each pass over the elements counts: these are as few as there can be.
     root = tf.sqrt(2.0 * variance + _TINY)
@@ -22,7 +22,7 @@ def rectified_parts(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     return positive, expected
 
 
-def rectified(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def rectified(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of `max(x, 0)` of normals x (Frey and Hinton 1999).
 
     With `s^2` the variance and `a = mean / s`,
@@ -41,7 +41,9 @@ def rectified(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     return expected, tf.nn.relu(variance * positive - expected * (expected - mean))
 
 
-def leaky_relu(mean: Tensor, variance: Tensor, slope: Any) -> tuple[Any, Any]:
+def leaky_relu(
+    mean: Tensor, variance: Tensor, slope: float | Tensor
+) -> MeanAndVariance:
     """Returns mean and variance of `max(x, 0) + slope min(x, 0)` of normals x.
 
     It is `max(x, 0) - slope max(-x, 0)`, a product of whose parts is always 0, so that
@@ -59,7 +61,7 @@ def leaky_relu(mean: Tensor, variance: Tensor, slope: Any) -> tuple[Any, Any]:
     )
 
 
-def clipped(mean: Tensor, variance: Tensor, upper: float) -> tuple[Any, Any]:
+def clipped(mean: Tensor, variance: Tensor, upper: float) -> MeanAndVariance:
     """Returns mean and variance of `min(max(x, 0), upper)` of normals x.
 
     It is `r - t` with `r = max(x, 0)` and `t = max(x - upper, 0)`; `E[r t]` is
@@ -80,13 +82,13 @@ def clipped(mean: Tensor, variance: Tensor, upper: float) -> tuple[Any, Any]:
     return tf.cast(low - high, dtype), tf.cast(spread, dtype)
 
 
-def hard_sigmoid(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def hard_sigmoid(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of `min(max(x / 6 + 1 / 2, 0), 1)` of normals x."""
     mean, variance = clipped(mean + 3.0, variance, 6.0)
     return mean / 6.0, variance / 36.0
 
 
-def hard_tanh(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
+def hard_tanh(mean: Tensor, variance: Tensor) -> MeanAndVariance:
     """Returns mean and variance of `min(max(x, -1), 1)` of normals x."""
     mean, variance = clipped(mean + 1.0, variance, 2.0)
     return mean - 1.0, variance

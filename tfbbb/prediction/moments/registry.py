@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 import keras
 
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.moments.marginals import Marginals
 
 
@@ -43,10 +43,10 @@ class Call:
     def __init__(
         self,
         operation: keras.Operation,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[Structure, ...],
+        kwargs: dict[str, Structure],
         members: int,
-        of_weights: Callable[[Any, str, Callable[[], Any]], Any],
+        of_weights: Callable[[keras.Layer, str, Callable[[], Tensor]], Tensor],
     ):
         self.operation = operation
         self.args = args
@@ -70,7 +70,7 @@ class Call:
         raise MomentsError(self.operation, reason)
 
     def of_weights(
-        self, name: str, compute: Callable[[], Any], layer: keras.Layer = None
+        self, name: str, compute: Callable[[], Tensor], layer: keras.Layer = None
     ) -> Tensor:
         """Returns a tensor that depends on a layer's weights alone.
 

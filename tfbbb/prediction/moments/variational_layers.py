@@ -1,7 +1,5 @@
 """Layers whose weights have a posterior."""
 
-from typing import Any
-
 import tensorflow as tf
 
 from tfbbb.base.batch_layout import merge_leading, split_leading
@@ -12,7 +10,7 @@ from tfbbb.layers import EmbeddingVariational, SeparableConv2DVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import require_independence
-from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.marginals import Marginals, MeanAndVariance
 from tfbbb.prediction.moments.registry import Call, register_moments
 
 OWN_WEIGHTS = "Its inputs depend on its own weights, and are taken as independent."
@@ -97,7 +95,7 @@ def _pre_activations(
 
 def _of_certain(
     call: Call, layer: LinearVariationalLayer, inputs: Tensor
-) -> tuple[Any, Any]:
+) -> MeanAndVariance:
     if isinstance(layer, EmbeddingVariational):
         inputs = layer.cast_inputs(inputs)
     else:
@@ -114,7 +112,7 @@ def _of_certain(
 
 def _of_uncertain(
     call: Call, layer: LinearVariationalLayer, inputs: Marginals
-) -> tuple[Any, Any]:
+) -> MeanAndVariance:
     if isinstance(layer, EmbeddingVariational):
         call.refuse("its indices are random")
     require_independence(call, inputs)
@@ -140,7 +138,7 @@ def _has_independent_weights(weight: VariationalWeight) -> bool:
     return posterior.factorised
 
 
-def _mean(call: Call, weight: VariationalWeight) -> Any:
+def _mean(call: Call, weight: VariationalWeight) -> Tensor:
     try:
         return weight.mean
     except ValueError as error:
@@ -149,7 +147,7 @@ def _mean(call: Call, weight: VariationalWeight) -> Any:
 
 def _variance(
     call: Call, layer: LinearVariationalLayer, weight: VariationalWeight
-) -> Any:
+) -> Tensor:
     try:
         return call.of_weights(
             f"{weight.name}_variance", lambda: weight.variance, layer

@@ -1,11 +1,10 @@
 """Applies a recalibration to a prediction that was made without one."""
 
-import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.mixture import live_answers
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.summary import summary, sums
@@ -53,23 +52,6 @@ def apply(
         members = 1 if weights is None else len(weights)
         return summary(sums(likelihood, outputs(given), members), weights=weights)
 
-    shapes: dict[str, tf.TensorShape] = {}
-
-    def flat_summary(given: Tensor) -> tf.Tensor:
-        found = summarize(given)
-        shapes.update({name: values.shape[1:] for name, values in found.items()})
-        rows = tf.shape(given)[0]
-        return tf.concat([tf.reshape(x, [rows, -1]) for x in found.values()], axis=1)
-
-    flat = prediction.of_outputs(flat_summary)
-    sizes = np.cumsum([shape.num_elements() for shape in shapes.values()])
-    parts = np.split(flat, sizes[:-1], axis=1)
     return prediction.answered_by(
-        answers,
-        groups,
-        outputs=outputs,
-        summary={
-            name: part.reshape(-1, *shape)
-            for (name, shape), part in zip(shapes.items(), parts, strict=True)
-        },
+        answers, groups, outputs=outputs, summary=prediction.of_outputs(summarize)
     )

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from tfbbb.base.texts import snake_case
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.recalibration.conformal import LEAST_ROWS_OF_GROUP, Conformal
 from tfbbb.prediction.recalibration.cross_fitted import (
@@ -49,7 +49,7 @@ class Choice:
 
     recalibration: Recalibration | None
     prediction: Predictive | CrossFitted
-    report: dict[str, Any]
+    report: Config
 
 
 def choose(
@@ -153,7 +153,7 @@ class _Trial:
         self.prediction = prediction
         self.targets = targets
         self.by, self.labels = by, labels
-        self.tried: list[dict[str, Any]] = []
+        self.tried: list[Config] = []
 
     def part(self, num_rows: int) -> "_Trial":
         """Returns a trial with some of the rows, drawn at random."""
@@ -187,12 +187,12 @@ class _Trial:
         except ValueError as error:
             return f"{describe(method)} cannot be fitted: {error}."
 
-    def score(self, name: str, prediction: Any) -> dict[str, Any]:
+    def score(self, name: str, prediction: Predictive | CrossFitted) -> Config:
         """Returns the scores of a prediction, each row's where they are compared."""
         log_probs = prediction.log_prob(self.targets)
         bounds = None
         if not self.is_classes:
-            lower, upper = np.moveaxis(prediction.interval(_LEVELS), 2, 1)
+            lower, upper = np.moveaxis(np.stack(prediction.interval(_LEVELS)), 2, 1)
             bounds = list(zip(lower, upper, strict=True))
         covered = [
             self._covered(prediction, level)
@@ -203,7 +203,7 @@ class _Trial:
         coverage = [float(np.mean(inside)) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
         summary = dict(zip(names, coverage, strict=True))
-        scores = {"log_probs": log_probs, "covered": covered}
+        scores: Config = {"log_probs": log_probs, "covered": covered}
         misses = np.abs(np.subtract(coverage, _LEVELS))
         scores["coverage_error"] = np.mean(misses)
         errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / len(log_probs))
@@ -218,14 +218,14 @@ class _Trial:
         self.tried.append({"name": name, "log_likelihood": log_likelihood, **summary})
         return scores
 
-    def squared_error(self, prediction: Any) -> float:
+    def squared_error(self, prediction: Predictive | CrossFitted) -> float:
         """Returns the mean squared error, never 0; 1 for classes."""
         if self.is_classes:
             return 1.0
         errors = np.asarray(prediction.mean) - self.targets
         return float(np.mean(np.square(errors))) or 1e-300
 
-    def groups(self, prediction: Any) -> list[dict[str, Any]]:
+    def groups(self, prediction: Predictive | CrossFitted) -> list[Config]:
         """Returns the number of rows and the coverage of each group."""
         assert self.labels is not None
         covered = self._covered(prediction, 0.9)
@@ -243,7 +243,9 @@ class _Trial:
             )
         return sorted(found, key=lambda group: -group["num_rows"])
 
-    def _covered(self, prediction: Any, level: float) -> np.ndarray:
+    def _covered(
+        self, prediction: Predictive | CrossFitted, level: float
+    ) -> np.ndarray:
         """Returns whether intervals or sets contain the targets, [rows, ...]."""
         if self.is_classes:
             inside = prediction.prediction_set(level)
@@ -253,7 +255,7 @@ class _Trial:
     def _inside(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return (lower <= self.targets) & (self.targets <= upper)
 
-    def _interval_score(self, bounds: Sequence[Any]) -> float:
+    def _interval_score(self, bounds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
         """Returns the interval score, averaged over levels, rows and targets."""
         scores = []
         for level, (lower, upper) in zip(_LEVELS, bounds, strict=True):
@@ -264,7 +266,7 @@ class _Trial:
         return float(np.mean(scores))
 
 
-def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
+def _choose(trial: _Trial, plain: Config) -> tuple[Fitted | None, str]:
     best, scores, of_density = _choose_density(trial, plain)
     density = IDENTITY if best is None else best[0]
     if isinstance(density, IsotonicPIT) and trial.labels is None:
@@ -279,9 +281,7 @@ def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
     return top if helps else best, f"{of_density} {of_conformal}"
 
 
-def _choose_density(
-    trial: _Trial, plain: dict[str, Any]
-) -> tuple[Fitted | None, dict[str, Any], str]:
+def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config, str]:
     """Returns a recalibration of the density or None, its scores, and the reason."""
     method = _suitable(trial.likelihood)
     if method is None:
@@ -310,16 +310,8 @@ def _choose_density(
     return None, plain, f"{describe(found[0])} does not raise {rows}{by_more}."
 
 
-def _judge_conformal(
-    trial: _Trial, top: Fitted, scores: dict[str, Any]
-) -> tuple[bool, str]:
-    """Returns whether conformal intervals or sets help, and a sentence about it.
-
-    Args:
-        trial: Scores the rows.
-        top: The intervals or sets.
-        scores: The scores without them.
-    """
+def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, str]:
+    """Returns whether the intervals or sets `top` help, and a sentence about it."""
     of_top = trial.score(describe(top[0]), top[1])
     kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
     closer = of_top["coverage_error"] < scores["coverage_error"]

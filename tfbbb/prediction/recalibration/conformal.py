@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration.applied import apply
@@ -82,8 +82,8 @@ class Conformal(Recalibration):
                 f"scores of {len(self.group_scores)} groups"
             )
 
-    def get_config(self) -> dict[str, Any]:
-        config: dict[str, Any] = {"scores": [list(x) for x in self.scores]}
+    def get_config(self) -> Config:
+        config: Config = {"scores": [list(x) for x in self.scores]}
         if self._density != IDENTITY:
             config["density"] = keras.saving.serialize_keras_object(self._density)
         if self.by is not None:
@@ -188,10 +188,10 @@ class Conformal(Recalibration):
             [_times(factor, scores) for scores in self.group_scores],
         )
 
-    def reach(self, level: ArrayLike, groups: Any = None) -> tf.Tensor:
+    def reach(self, level: ArrayLike, groups: Tensor | None = None) -> tf.Tensor:
         return conformal_reach(self.scores, level, groups, self.group_scores)
 
-    def groups(self, inputs: Any) -> tf.Tensor | None:
+    def groups(self, inputs: Structure) -> tf.Tensor | None:
         if self.by is None:
             return None
         return group_numbers(self, _column(inputs, self.by))
@@ -218,7 +218,7 @@ def group_numbers(recalibration: Conformal, labels: ArrayLike) -> tf.Tensor:
     return found
 
 
-def labels_of(inputs: Any, by: str | int) -> np.ndarray:
+def labels_of(inputs: ArrayLike, by: str | int) -> np.ndarray:
     """Returns the values of the input that tells groups apart, [rows].
 
     Args:
@@ -242,7 +242,7 @@ def labels_of(inputs: Any, by: str | int) -> np.ndarray:
     return values.astype(np.float32)
 
 
-def _column(inputs: Any, by: str | int) -> Tensor:
+def _column(inputs: ArrayLike, by: str | int) -> Tensor:
     if isinstance(by, str):
         return tf.convert_to_tensor(inputs[by])
     return tf.convert_to_tensor(tf.nest.flatten(inputs)[0])[:, by]

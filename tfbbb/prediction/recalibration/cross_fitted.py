@@ -1,8 +1,7 @@
 """Predictions whose rows are recalibrated by other rows."""
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class CrossFitted:
         order = np.random.default_rng(seed).permutation(len(targets))
         self._parts: list[tuple[np.ndarray, Predictive]] = []
         # Of the latest levels: quantiles are searched for, and scores share them.
-        self._bounds: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
+        self._bounds: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}
         for rows in np.array_split(order, folds):
             others = np.setdiff1d(order, rows)
             fitted = fit(
@@ -141,12 +140,12 @@ class CrossFitted:
     def __len__(self) -> int:
         return sum(len(rows) for rows, _ in self._parts)
 
-    def _join(self, values: Callable[[Predictive], Any]) -> np.ndarray:
+    def _join(self, values: Callable[[Predictive], np.ndarray]) -> np.ndarray:
         found = np.concatenate([np.asarray(values(part)) for _, part in self._parts])
         return found[self._back]
 
     def _join_with(
-        self, y: ArrayLike, values: Callable[[Predictive, Any], Any]
+        self, y: ArrayLike, values: Callable[[Predictive, np.ndarray], np.ndarray]
     ) -> np.ndarray:
         given = np.asarray(y)
         found = [np.asarray(values(part, given[rows])) for rows, part in self._parts]

@@ -1,7 +1,5 @@
 """Fits a recalibration to a model."""
 
-from typing import Any
-
 import numpy as np
 
 from tfbbb.base.types import ArrayLike
@@ -19,7 +17,7 @@ def recalibrate(
     model: LikelihoodModel,
     x: ArrayLike,
     y: ArrayLike = None,
-    method: Any = "auto",
+    method: str | Recalibration = "auto",
     *,
     by: str | int | None = None,
     num_samples: int = 100,
@@ -143,7 +141,7 @@ def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conf
     return ConformalIntervals(density=density)
 
 
-def _choose_method(likelihood: Any) -> Recalibration:
+def _choose_method(likelihood: Likelihood) -> Recalibration:
     if likelihood.task == "classification":
         return get("temperature")
     if likelihood.unbounded:

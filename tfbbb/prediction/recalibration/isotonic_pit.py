@@ -2,16 +2,16 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 from scipy import special
 
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.recalibration.piecewise_linear import PiecewiseLinear
 from tfbbb.prediction.recalibration.recalibration import Recalibration
@@ -94,7 +94,7 @@ class IsotonicPIT(Recalibration):
             )
         self._map = PiecewiseLinear(special.ndtri(self.pit), special.ndtri(self.levels))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"pit": list(self.pit), "levels": list(self.levels)}
 
     def check(self, likelihood: Likelihood) -> None:
@@ -140,9 +140,7 @@ class IsotonicPIT(Recalibration):
             )
         return IsotonicPIT(special.ndtr(places).tolist(), levels.tolist())
 
-    def summary(
-        self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
-    ) -> dict[str, Any]:
+    def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
         if not self.pit:
             return summary
         nodes, weights = self._quadrature()
@@ -208,5 +206,5 @@ def _score(below: tf.Tensor) -> tf.Tensor:
     return tf.clip_by_value(tf.math.ndtri(below), -_FARTHEST, _FARTHEST)
 
 
-def _probability(score: Any) -> tf.Tensor:
+def _probability(score: Tensor) -> tf.Tensor:
     return 0.5 * tf.math.erfc(-score * math.sqrt(0.5))

@@ -1,14 +1,14 @@
 """The base class of recalibrations, which is itself the identity."""
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.strategy import Strategy
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
 
@@ -68,11 +68,7 @@ class Recalibration(Strategy):
         """Returns the transformed outputs of the network."""
         return outputs
 
-    def summary(
-        self,
-        summary: dict[str, Any],
-        quantiles: Callable[[np.ndarray], Any],
-    ) -> dict[str, Any]:
+    def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
         """Returns the summary of the recalibrated distribution.
 
         Args:
@@ -86,7 +82,7 @@ class Recalibration(Strategy):
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
-    def reach(self, level: ArrayLike, groups: Any = None) -> Any:
+    def reach(self, level: ArrayLike, groups: Tensor | None = None) -> tf.Tensor | None:
         """Returns the greatest score that conformal intervals or sets contain.
 
         The score is the distance from the mean in standard deviations, or, of a class,
@@ -100,7 +96,7 @@ class Recalibration(Strategy):
         """
         return None
 
-    def groups(self, inputs: Any) -> tf.Tensor | None:
+    def groups(self, inputs: Structure) -> tf.Tensor | None:
         """Returns the index of each row's group, [rows]; None without groups.
 
         Args:

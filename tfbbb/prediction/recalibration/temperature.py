@@ -1,12 +1,11 @@
 """Temperature scaling of classes."""
 
-from typing import Any
-
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.prediction.mixture import Mixture
@@ -55,7 +54,7 @@ class Temperature(Recalibration):
     def __init__(self, temperature: float = 1.0):
         self.temperature = float(positive_number("temperature", temperature))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"temperature": self.temperature}
 
     def check(self, likelihood: Likelihood) -> None:

@@ -1,15 +1,15 @@
 """Scaling of the predictive spread of real numbers."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.recalibration.best_factor import best_factor, some_rows
 from tfbbb.prediction.recalibration.recalibration import Recalibration
@@ -61,7 +61,7 @@ class VarianceScaling(Recalibration):
         given = factors if isinstance(factors, list | tuple) else [factors]
         self.factors = tuple(float(positive_number("factors", x)) for x in given)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"factors": list(self.factors)}
 
     def check(self, likelihood: Likelihood) -> None:
@@ -106,9 +106,7 @@ class VarianceScaling(Recalibration):
 
         return VarianceScaling([best(target) for target in range(targets.shape[-1])])
 
-    def summary(
-        self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
-    ) -> dict[str, Any]:
+    def summary(self, summary: Summary, quantiles: Quantiles) -> Summary:
         squares = np.square(self.factors)
         return {
             name: squares * values if name in VARIANCES else values

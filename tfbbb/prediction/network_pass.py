@@ -1,5 +1,6 @@
 """One pass of a model for S posterior samples at once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -36,7 +37,7 @@ from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
 
 
-class Engine:
+class NetworkPass:
     """Runs a model with S posterior samples folded into the batch, sample by sample.
 
     Operations before the first draw run once, on the rows alone: the samples are
@@ -53,7 +54,7 @@ class Engine:
         draws: The result of `draw`: samples by member, by sign, by round.
         count: Number of samples S.
         uses_channels: Whether samples may be in the channels of convolutions. The
-            engine then does the work of their calls, and a `tf.GradientTape` needs
+            pass then does the work of their calls, and a `tf.GradientTape` needs
             oneDNN: without it TensorFlow has no gradients of grouped channels.
 
     Attributes:
@@ -81,11 +82,11 @@ class Engine:
         self._uses_channels = uses_channels
         # Every tensor of the pass that has a batch dimension, and how the samples are
         # folded into it; the tensor is kept so that its id stays its own.
-        self._batches: dict[int, tuple[Any, Folding]] = {}
+        self._batches: dict[int, tuple[tf.Tensor, Folding]] = {}
         self._input_is_folded = True
-        self._location_variances: dict[int, Any] = {}
+        self._location_variances: dict[int, tf.Tensor] = {}
 
-    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[Any]]:
+    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[tf.Tensor | None]]:
         """Runs the model.
 
         Returns:
@@ -93,7 +94,7 @@ class Engine:
             for each of them the variance of the means that were integrated, not drawn,
             [S, rows, k], or None.
         """
-        with call_with(engine=self):
+        with call_with(layer_draws=self):
             tree.map_structure(lambda x: self._mark(x, UNFOLDED), inputs)
             outputs = self._walk(self._model, inputs)
             folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]
@@ -131,15 +132,9 @@ class Engine:
     def _by_weights(
         self, layer: LinearVariationalLayer, inputs: Tensor, folded: bool
     ) -> tf.Tensor:
-        """Returns every row's pre-activations for S draws of a layer's weights.
+        """Returns pre-activations for S draws of the weights, [S * rows, ..., units].
 
-        Args:
-            layer: Any layer that is linear in a kernel.
-            inputs: [rows, ...], or [S * rows, ...] where `folded`.
-            folded: Whether the samples are in the leading dimension already.
-
-        Returns:
-            [S * rows, ..., units].
+        The inputs are [rows, ...], or [S * rows, ...] where `folded`.
         """
         if (
             self._uses_channels
@@ -159,14 +154,9 @@ class Engine:
         return merge_leading(outputs)
 
     def _by_kernels_beside(self, layer: ConvVariational, inputs: Tensor) -> tf.Tensor:
-        """Returns every row's pre-activations for S draws of a layer's kernel.
+        """Returns pre-activations for S draws of a kernel, [rows, ..., S * filters].
 
-        Args:
-            layer: A convolution that takes channels beside each other.
-            inputs: [rows, ..., channels], or [rows, ..., S * channels].
-
-        Returns:
-            [rows, ..., S * filters].
+        The inputs are [rows, ..., channels], or [rows, ..., S * channels].
         """
         draws = self.drawn_weights(layer)
         outputs = layer.convolve_beside(layer.cast_inputs(inputs), draws["kernel"])
@@ -187,19 +177,9 @@ class Engine:
 
         The noise is a function of seed, layer, sample and unit and shared by the rows:
         each row's marginal distribution is exact, and does not depend on the rows
-        beside it.
-
-        Args:
-            layer: A layer for which `local` is exact.
-            inputs: [rows, ...], or [S * rows, ...] where `folded`.
-            folded: Whether the samples are in the leading dimension already. Where they
-                are not, mean and variance are computed once, not S times.
-            num_integrated: Number of units, from the first on, that are not drawn: they
-                stay at their mean.
-
-        Returns:
-            The draws, and the variance of the units that were not drawn,
-            [S, rows, num_integrated].
+        beside it. Where the samples are not folded into the inputs, mean and variance
+        are computed once, not S times. The first `num_integrated` units are not drawn
+        and stay at their mean; also returns their variance, [S, rows, num_integrated].
         """
         key = self._key(layer)
         members, samples = self.members, self.count // self.members
@@ -243,7 +223,7 @@ class Engine:
         for tensor in standardized:
             self._mark(tensor, IN_ROWS if folded else UNFOLDED)
 
-        def operation(op: Any) -> Any:
+        def operation(op: keras.Operation) -> Callable[..., Any]:
             return lambda *args, **kwargs: self._call(op, *args, **kwargs)
 
         return run_through_graph(graph, standardized, operation)
@@ -328,7 +308,7 @@ class Engine:
     def _is_folded(self, tensor: Tensor) -> bool:
         return self._folding(tensor).is_folded
 
-    def _out_of_channels(self, tensor: Tensor) -> Any:
+    def _out_of_channels(self, tensor: Tensor) -> tf.Tensor:
         """Returns a tensor with samples in its rows instead of its channels, if any."""
         channels = self._folding(tensor).channels
         if not channels:
@@ -337,7 +317,7 @@ class Engine:
         self._mark(in_rows, IN_ROWS)
         return in_rows
 
-    def _folded(self, tensor: Tensor) -> Any:
+    def _folded(self, tensor: Tensor) -> tf.Tensor:
         """Returns a tensor with the samples in its rows."""
         tensor = self._out_of_channels(tensor)
         # A constant of the graph is not in `_batches`: it has no rows to repeat.
@@ -349,16 +329,18 @@ class Engine:
         self._mark(folded, IN_ROWS)
         return folded
 
-    def _repeat_mask(self, masked: Tensor, folded: Any, copies: Any = None) -> None:
+    def _repeat_mask(
+        self, masked: Tensor, folded: Tensor, copies: int | None = None
+    ) -> None:
         """Gives a folded tensor the mask of another for every sample, if it has one."""
         mask = mask_of(masked)
         if mask is not None:
             copies = self.count if copies is None else copies
-            copies = [copies, *[1] * (len(mask.shape) - 1)]
-            set_mask(folded, tf.tile(mask, copies))
+            shape = [copies, *[1] * (len(mask.shape) - 1)]
+            set_mask(folded, tf.tile(mask, shape))
 
 
-def _by_sample(tensor: Tensor, members: int, samples: Any) -> tf.Tensor:
+def _by_sample(tensor: Tensor, members: int, samples: int | Tensor) -> tf.Tensor:
     """Returns [samples * rows, ...] as [samples, rows, ...], member by member."""
     if members == 1:
         return split_leading(tensor, samples)

@@ -17,7 +17,7 @@ from tfbbb.tables.notations.number import NumberNotation
 def understood(cells):
     """The finding of a column, and the numbers of its cells."""
     texts = Texts.of(pa.array(cells, pa.string()))
-    found = infer_notation(texts.distinct())
+    found = infer_notation(texts.distinct)
     if found.notation is None:
         return found, None
     # The record survives JSON.

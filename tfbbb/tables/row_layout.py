@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import tensorflow as tf
 
 from tfbbb.tables.column import Column
 from tfbbb.tables.hashed_text import text_bucket
+from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.values import MISSING_DATE
 
@@ -56,7 +57,7 @@ class RowLayout:
         """
         columns: list[np.ndarray] = []
         for column in self.schema.features:
-            columns += _encode_column(column, table)
+            columns += _encode_column(column, column.parse(table))
         targets = self.schema.targets(table).reshape(-1)
         return np.stack(
             [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
@@ -86,21 +87,19 @@ def _width(column: Column) -> int:
     return 2 if column.kind == "date" else 1
 
 
-def _encode_column(column: Column, table: pa.Table) -> list[np.ndarray]:
-    values = column.values(table)
+def _encode_column(column: Column, parsed: ParsedColumn) -> list[np.ndarray]:
     if column.kind == "numeric":
-        return [values]
+        return [parsed.values]
     if column.kind == "date":
-        missing = values == MISSING_DATE
-        parts = np.divmod(np.where(missing, 0, values), _DAY)
-        return [np.where(missing, np.nan, part) for part in parts]
+        parts = np.divmod(np.where(parsed.missing, 0, parsed.values), _DAY)
+        return [np.where(parsed.missing, np.nan, part) for part in parts]
+    texts = parsed.texts
     if column.buckets:
-        return [text_bucket(values, column.buckets).numpy()]
-    places = pa.compute.index_in(
-        pa.array(values, pa.string()),
-        value_set=pa.array(column.categories, pa.string()),
-    )
-    return [places.fill_null(len(column.categories)).to_numpy()]
+        codes = text_bucket(texts.to_numpy(zero_copy_only=False), column.buckets)
+    else:
+        listed = pa.array(column.categories, texts.type)
+        codes = pc.index_in(texts, value_set=listed).fill_null(len(listed))
+    return [np.asarray(codes)[parsed.values]]
 
 
 def _decode_column(column: Column, numbers: Any) -> Any:

@@ -20,6 +20,7 @@ from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.parsed_table import parse_column
 from tfbbb.tables.values import MISSING_DATE
 
 _BUCKETS = 256
@@ -106,8 +107,7 @@ class Column:
         """
         if as_text:
             override = Override("text")
-        cells = Cells.read(table, name)
-        return infer_column(cells, rows, override=override, required=required)[0]
+        return infer_column(table, name, rows, override, required)[0]
 
     @classmethod
     def from_numbers(
@@ -198,9 +198,7 @@ class Column:
                 infinite.
         """
         check_column_exists(table, self.name, role="feature")
-        return ParsedColumn.parse(
-            Cells.read(table, self.name), self.kind, self.notation
-        )
+        return parse_column(table, self.name, self.kind, self.notation)
 
     def values(self, table: ColumnSource) -> np.ndarray:
         """Returns this column of any table as an input of a model.
@@ -232,24 +230,25 @@ class Column:
 
 
 def infer_column(
-    cells: Cells,
-    rows: np.ndarray | None = None,
-    *,
-    override: Override | None = None,
-    required: bool = False,
+    table: ColumnSource,
+    name: str,
+    rows: np.ndarray | None,
+    override: Override | None,
+    required: bool,
 ) -> tuple[Column, ParsedColumn]:
-    """Infers a column from its cells; see `Column.infer`.
+    """Infers a column of a table; see `Column.infer`.
 
     Returns:
         The description of the column, and its values.
     """
+    cells = Cells.read(table, name)
     kind, notation, remarks = choose_notation(cells, override)
     buckets = 0
     if override is not None and override.kind == "hashed":
         buckets = int(override.options[0]) if override.options else _BUCKETS
     if override is not None and kind != "categorical":
         remarks += count_unreadable(cells, notation)
-    parsed = ParsedColumn.parse(cells, kind, notation)
+    parsed = parse_column(table, cells, kind, notation)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
     if override is None and kind == "categorical":
         remarks += check_texts(parsed, column.buckets, required)

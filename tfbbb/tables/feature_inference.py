@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfbbb.tables.cells import Cells
 from tfbbb.tables.column import Column, infer_column
 from tfbbb.tables.column_names import describe_missing_column
 from tfbbb.tables.column_source import ColumnSource
@@ -68,9 +67,7 @@ def infer_features(
             continue
         keep = required or override is not None
         try:
-            column, parsed = infer_column(
-                Cells.read(table, name), rows, override=override, required=keep
-            )
+            column, parsed = infer_column(table, name, rows, override, keep)
         except TableError as error:
             unusable = isinstance(error, ColumnError) and error.unusable
             if refuses and (keep or not unusable):

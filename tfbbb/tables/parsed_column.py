@@ -1,7 +1,7 @@
 """A column whose cells have been read in a notation, once for all who ask."""
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +50,7 @@ class ParsedColumn:
     notation: Notation | None
     values: np.ndarray
     missing: np.ndarray
-    texts: pa.Array = field(
-        default_factory=lambda: pa.array([], pa.large_string())
-    )
+    texts: pa.Array = field(default_factory=lambda: pa.array([], pa.large_string()))
 
     @classmethod
     def parse(
@@ -80,6 +78,10 @@ class ParsedColumn:
             return cls(cells.name, kind, notation, values, missing)
         numbers = _read_numbers(cells, notation)
         return cls(cells.name, kind, notation, numbers, np.isnan(numbers))
+
+    def take(self, rows: np.ndarray) -> "ParsedColumn":
+        """Returns the values of some rows; `texts` may then have more than they."""
+        return replace(self, values=self.values[rows], missing=self.missing[rows])
 
     @property
     def inputs(self) -> np.ndarray:

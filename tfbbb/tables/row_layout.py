@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import tensorflow as tf
 
 from tfbbb.tables.column import Column
+from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.hashed_text import text_bucket
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
@@ -49,7 +50,7 @@ class RowLayout:
         """Number of float32 numbers of a row."""
         return sum(map(_width, self.schema.features)) + 1
 
-    def encode(self, table: pa.Table) -> np.ndarray:
+    def encode(self, table: ColumnSource) -> np.ndarray:
         """Returns the rows of a table, float32 `[n, width]`.
 
         Raises:

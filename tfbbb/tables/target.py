@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfbbb.base.task import MAX_CATEGORIES, Task
-from tfbbb.tables.cells import Cells
+from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import list_names
 from tfbbb.tables.column_source import ColumnSource
@@ -18,6 +18,7 @@ from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn, distinct_texts
+from tfbbb.tables.parsed_table import parse_column
 from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import first_row
 
@@ -84,7 +85,7 @@ def infer_target(
     """
     cells = Cells.read(table, name)
     choice = _choose(cells, task, override)
-    parsed = _parse(cells, choice.task, choice.notation)
+    parsed = _parse(table, cells, choice.task, choice.notation)
     # A user may ask for classes by the task, not by saying that they are texts.
     if choice.task == "classification" and task is None:
         _check_repeated_classes(parsed)
@@ -96,7 +97,7 @@ def refit_target(
 ) -> Column:
     """Returns the target column with the statistics of some rows."""
     cells = Cells.read(table, column.name)
-    parsed = _parse(cells, task, column.notation)
+    parsed = _parse(table, cells, task, column.notation)
     choice = TargetChoice(task, column.notation, column.remarks)
     return _fit(cells, parsed, choice, rows).column
 
@@ -259,7 +260,7 @@ def regression_targets(
     Raises:
         TableError: A value is missing, infinite or not a number.
     """
-    return _parse(Cells.read(table, name), "regression", notation).values
+    return _parse(table, name, "regression", notation).values
 
 
 def class_targets(
@@ -273,7 +274,7 @@ def class_targets(
     Raises:
         TableError: A value is missing, or not one of the classes.
     """
-    parsed = _parse(Cells.read(table, name), "classification", notation)
+    parsed = _parse(table, name, "classification", notation)
     known = pa.array(classes, parsed.texts.type)
     places = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
     indices = places[parsed.values]
@@ -287,7 +288,9 @@ def class_targets(
     return indices
 
 
-def _parse(cells: Cells, task: Task, notation: Notation | None) -> ParsedColumn:
+def _parse(
+    table: ColumnSource, cells: Cells | str, task: Task, notation: Notation | None
+) -> ParsedColumn:
     """Reads a target: numbers, or places of the distinct classes.
 
     Raises:
@@ -295,26 +298,24 @@ def _parse(cells: Cells, task: Task, notation: Notation | None) -> ParsedColumn:
             with a fraction.
     """
     if task == "regression":
-        parsed = ParsedColumn.parse(cells, "numeric", notation)
+        parsed = parse_column(table, cells, "numeric", notation)
     else:
-        parsed = _parse_classes(cells, notation)
+        parsed = parse_column(table, cells, "categorical", notation, _parse_classes)
     if parsed.missing.any():
         raise TableError(
-            f"The target {cells.name!r} has no value in row "
+            f"The target {parsed.name!r} has no value in row "
             f"{first_row(parsed.missing)}; drop the rows without a target."
         )
     return parsed
 
 
-def _parse_classes(cells: Cells, notation: Notation | None) -> ParsedColumn:
+def _parse_classes(cells: Cells, kind: Kind, notation: Notation | None) -> ParsedColumn:
     """Reads classes: of a number its digits, of a boolean `true` or `false`."""
     if cells.kind == "categorical":
-        return ParsedColumn.parse(cells, "categorical", notation)
+        return ParsedColumn.parse(cells, kind, notation)
     if not cells.may_have_fractions:
         places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
-        return ParsedColumn(
-            cells.name, "categorical", notation, places, missing, labels
-        )
+        return ParsedColumn(cells.name, kind, notation, places, missing, labels)
     values = ParsedColumn.parse(cells, "numeric").values
     fractions = ~np.isnan(values) & (values != np.round(values))
     if fractions.any():
@@ -328,7 +329,7 @@ def _parse_classes(cells: Cells, notation: Notation | None) -> ParsedColumn:
     labels = [_format_integer(value) for value in encoded.dictionary.to_pylist()]
     return ParsedColumn(
         cells.name,
-        "categorical",
+        kind,
         notation,
         encoded.indices.to_numpy(),
         np.isnan(values),

@@ -1,9 +1,7 @@
 """The description of one column of a table, with which a model reads the column."""
 
 import functools
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -221,7 +219,7 @@ class Column:
         return {**asdict(self), **lists, "notation": notation}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Column":
+    def from_dict(cls, values: Config) -> "Column":
         """Creates a column from the result of `to_dict`, also of earlier versions."""
         names = ("categories", "edges", "cycles", "remarks")
         tuples = {name: tuple(values.get(name, ())) for name in names}
@@ -248,7 +246,7 @@ def infer_column(
         buckets = int(override.options[0]) if override.options else _BUCKETS
     if override is not None and kind != "categorical":
         remarks += count_unreadable(cells, notation)
-    parsed = parse_column(table, cells, kind, notation)
+    parsed = parse_column(table, name, kind, notation, cells=cells)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
     if override is None and kind == "categorical":
         remarks += check_texts(parsed, column.buckets, required)

@@ -1,7 +1,7 @@
 """A table in memory that remembers the columns it has parsed."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -11,94 +11,73 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.parsed_column import ParsedColumn
 
-Parse: TypeAlias = Callable[[Cells, Kind, Notation | None], ParsedColumn]
 
-
+@dataclass(frozen=True)
 class ParsedTable:
     """A `ColumnSource` whose columns are parsed once, for the table and for its rows.
 
-    Args:
-        table: The table; its parsed columns stay in memory.
-        rows: Indices of the rows; all by default.
+    Attributes:
+        table: The table.
+        rows: Indices of its rows; None for all.
+        parsed: The parsed columns of all rows, by name.
 
     Example:
-    >>> people = ParsedTable(pa.table({"age": ["36 y", "41 y", "-"]}))
     >>> from tfbbb.tables.column import Column
+    >>> people = ParsedTable(pa.table({"age": ["36 y", "41 y", "-"]}))
     >>> age = Column.infer(people, "age", None)
-    >>> age.values(people.take(np.array([2, 0])))
+    >>> age.values(ParsedTable(people, np.array([2, 0])))
     array([nan, 36.], dtype=float32)
     """
 
-    def __init__(self, table: ColumnSource, rows: np.ndarray | None = None):
-        self._table = table
-        self._rows = rows
-        self._parsed: dict[str, ParsedColumn] = {}
+    table: ColumnSource
+    rows: np.ndarray | None = None
+    parsed: dict[str, ParsedColumn] = field(default_factory=dict)
 
     @property
     def column_names(self) -> list[str]:
         """Names of the columns, in their order."""
-        return self._table.column_names
+        return self.table.column_names
 
     @property
     def num_rows(self) -> int:
         """Number of rows."""
-        return self._table.num_rows if self._rows is None else len(self._rows)
+        return self.table.num_rows if self.rows is None else len(self.rows)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Returns the values of a column as Arrow holds them."""
-        values = self._table.column(name)
-        return values if self._rows is None else values.take(pa.array(self._rows))
-
-    def take(self, rows: np.ndarray) -> "ParsedTable":
-        """Returns the rows at some indices, by which no column is parsed again."""
-        return ParsedTable(self, rows)
-
-    def parse(
-        self, cells: Cells | str, kind: Kind, notation: Notation | None, parse: Parse
-    ) -> ParsedColumn:
-        """Returns a parsed column, see `parse_column`."""
-        name = cells if isinstance(cells, str) else cells.name
-        if self._rows is not None:
-            return parse_column(self._table, name, kind, notation, parse).take(
-                self._rows
-            )
-        known = self._parsed.get(name)
-        if known is None or (known.kind, known.notation) != (kind, notation):
-            known = _parse(self, cells, kind, notation, parse)
-            self._parsed[name] = known
-        return known
+        values = self.table.column(name)
+        return values if self.rows is None else values.take(pa.array(self.rows))
 
 
 def parse_column(
     table: ColumnSource,
-    cells: Cells | str,
+    name: str,
     kind: Kind,
     notation: Notation | None,
-    parse: Parse = ParsedColumn.parse,
+    *,
+    cells: Cells | None = None,
+    parse: Callable[[Cells, Kind, Notation | None], ParsedColumn] = ParsedColumn.parse,
 ) -> ParsedColumn:
     """Parses a column of a table, unless the table remembers it.
 
     Args:
         table: The table.
-        cells: The cells of the column, or its name if they have not been read.
+        name: Name of the column.
         kind: What the values are.
         notation: How the cells are written; None for plain numbers or texts.
+        cells: The cells of the column, if they have been read.
         parse: Reads the cells.
 
     Raises:
         TableError: A cell cannot be read so.
     """
-    if isinstance(table, ParsedTable):
-        return table.parse(cells, kind, notation, parse)
-    return _parse(table, cells, kind, notation, parse)
-
-
-def _parse(
-    table: ColumnSource,
-    cells: Cells | str,
-    kind: Kind,
-    notation: Notation | None,
-    parse: Parse,
-) -> ParsedColumn:
-    read = Cells.read(table, cells) if isinstance(cells, str) else cells
-    return parse(read, kind, notation)
+    if not isinstance(table, ParsedTable):
+        return parse(cells or Cells.read(table, name), kind, notation)
+    if table.rows is not None:
+        whole = parse_column(table.table, name, kind, notation, parse=parse)
+        return whole.take(table.rows)
+    known = table.parsed.get(name)
+    if known is None or (known.kind, known.notation) != (kind, notation):
+        known = parse(cells or Cells.read(table, name), kind, notation)
+        table.parsed[name] = known
+    return known

@@ -1,13 +1,13 @@
 """Encoding of training rows as float32 numbers."""
 
 import functools
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import tensorflow as tf
 
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.hashed_text import text_bucket
@@ -64,7 +64,7 @@ class RowLayout:
             [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
         )
 
-    def decode(self, rows: Any) -> tuple[Any, tf.Tensor]:
+    def decode(self, rows: ArrayLike) -> tuple[Structure, Tensor]:
         """Returns the model inputs and the targets of rows `[n, width]`."""
         rows = tf.convert_to_tensor(rows)
         targets = self.targets(rows)
@@ -77,7 +77,7 @@ class RowLayout:
             place += width
         return inputs, targets
 
-    def targets(self, rows: Any) -> Any:
+    def targets(self, rows: Tensor) -> Tensor:
         """Returns the targets of rows `[n, width]`."""
         if self.schema.task == "classification":
             return tf.cast(rows[:, -1], tf.int32)
@@ -103,7 +103,7 @@ def _encode_column(column: Column, parsed: ParsedColumn) -> list[np.ndarray]:
     return [np.asarray(codes)[parsed.values]]
 
 
-def _decode_column(column: Column, numbers: Any) -> Any:
+def _decode_column(column: Column, numbers: Tensor) -> Tensor:
     if column.kind == "date":
         missing = tf.math.is_nan(numbers[:, 0])
         day, second = (

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tfbbb.base.task import MIN_ROWS, Task
-from tfbbb.base.types import TableLike
+from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import check_column_exists, check_column_names
 from tfbbb.tables.feature_inference import infer_features, parse_overrides
@@ -255,7 +255,7 @@ class Schema:
         numbers = regression_targets(table, name, self.target.notation)
         return numbers.astype(np.float32)[:, None]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the schema as plain JSON values."""
         return {
             "features": [column.to_dict() for column in self.features],
@@ -266,7 +266,7 @@ class Schema:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Schema":
+    def from_dict(cls, values: Config) -> "Schema":
         """Creates a schema from the result of `to_dict`."""
         return cls(
             features=tuple(Column.from_dict(column) for column in values["features"]),

@@ -84,8 +84,8 @@ def infer_target(
             all rows have a class of their own.
     """
     cells = Cells.read(table, name)
-    choice = _choose(cells, task, override)
-    parsed = _parse(table, cells, choice.task, choice.notation)
+    choice = _choose(table, cells, task, override)
+    parsed = _parse(table, name, choice.task, choice.notation, cells)
     # A user may ask for classes by the task, not by saying that they are texts.
     if choice.task == "classification" and task is None:
         _check_repeated_classes(parsed)
@@ -97,7 +97,7 @@ def refit_target(
 ) -> Column:
     """Returns the target column with the statistics of some rows."""
     cells = Cells.read(table, column.name)
-    parsed = _parse(table, cells, task, column.notation)
+    parsed = _parse(table, column.name, task, column.notation, cells)
     choice = TargetChoice(task, column.notation, column.remarks)
     return _fit(cells, parsed, choice, rows).column
 
@@ -132,7 +132,8 @@ def rows_with_target(
         TableError: The target cannot be read.
     """
     cells = Cells.read(table, name)
-    return ~_find_missing(cells, _choose(cells, task, override).notation)
+    choice = _choose(table, cells, task, override)
+    return ~_find_missing(cells, choice.notation)
 
 
 def missing_values(
@@ -151,7 +152,9 @@ def _find_missing(cells: Cells, notation: Notation | None) -> np.ndarray:
     return ParsedColumn.parse(cells, kind, notation).missing
 
 
-def _choose(cells: Cells, task: Task | None, override: Override | None) -> TargetChoice:
+def _choose(
+    table: ColumnSource, cells: Cells, task: Task | None, override: Override | None
+) -> TargetChoice:
     """Chooses the task and the notation of a target."""
     if override is not None:
         return _choose_as_asked(cells, task, override)
@@ -160,7 +163,8 @@ def _choose(cells: Cells, task: Task | None, override: Override | None) -> Targe
     if cells.kind == "numeric":
         if task is not None or cells.is_boolean:
             return TargetChoice(task or "classification")
-        return _choose_of_numbers(ParsedColumn.parse(cells, "numeric"))
+        numbers = parse_column(table, cells.name, "numeric", None, cells=cells)
+        return _choose_of_numbers(numbers)
     texts, distinct = cells.texts, cells.texts.distinct
     marks = infer_marks(texts)
     notation = marks.notation
@@ -289,7 +293,11 @@ def class_targets(
 
 
 def _parse(
-    table: ColumnSource, cells: Cells | str, task: Task, notation: Notation | None
+    table: ColumnSource,
+    name: str,
+    task: Task,
+    notation: Notation | None,
+    cells: Cells | None = None,
 ) -> ParsedColumn:
     """Reads a target: numbers, or places of the distinct classes.
 
@@ -298,12 +306,14 @@ def _parse(
             with a fraction.
     """
     if task == "regression":
-        parsed = parse_column(table, cells, "numeric", notation)
+        parsed = parse_column(table, name, "numeric", notation, cells=cells)
     else:
-        parsed = parse_column(table, cells, "categorical", notation, _parse_classes)
+        parsed = parse_column(
+            table, name, "categorical", notation, cells=cells, parse=_parse_classes
+        )
     if parsed.missing.any():
         raise TableError(
-            f"The target {parsed.name!r} has no value in row "
+            f"The target {name!r} has no value in row "
             f"{first_row(parsed.missing)}; drop the rows without a target."
         )
     return parsed

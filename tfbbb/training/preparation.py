@@ -90,8 +90,11 @@ def prepare(
             f"weights for {whole_table.num_rows} rows"
         )
     with_target, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
-    is_stored = isinstance(with_target, StoredTable)
-    table = with_target if is_stored else ParsedTable(with_target)
+    table: StoredTable | ParsedTable
+    if isinstance(with_target, StoredTable):
+        table = with_target
+    else:
+        table = ParsedTable(with_target)
     if row_weights is not None:
         row_weights = row_weights[kept]
     if schema is not None:
@@ -105,7 +108,11 @@ def prepare(
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
     schema = schema or whole.refitted(table, rows.training)
-    held_out = table.take(rows.held_out)
+    held_out: ColumnSource
+    if isinstance(table, StoredTable):
+        held_out = table.take(rows.held_out)
+    else:
+        held_out = ParsedTable(table, rows.held_out)
     return Prepared(
         schema=schema,
         rows=_training_rows(table, RowLayout(schema), rows, directory),

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfbbb.base.types import Config
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
@@ -44,7 +44,7 @@ _MARKS = (
     *((".", "'"), (",", "'")),
 )
 
-_NOTATIONS: dict[str, type[Any]] = {
+_NOTATIONS: dict[str, Callable[..., Notation]] = {
     notation.kind: notation
     for notation in (
         NumberNotation,
@@ -72,7 +72,7 @@ class Finding:
     remarks: tuple[str, ...] = ()
 
 
-def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
+def notation_from_dict(values: Config | None) -> Notation | None:
     """Creates a notation from the result of its `to_dict`; None for None.
 
     Raises:
@@ -86,8 +86,7 @@ def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
         raise ValueError(
             f"A notation must be one of {', '.join(_NOTATIONS)}. Received: {kind!r}"
         )
-    notation: Notation = _NOTATIONS[kind](**given)
-    return notation
+    return _NOTATIONS[kind](**given)
 
 
 def infer_notation(texts: pa.Array, kind: str | None = None) -> Finding:

@@ -1,8 +1,9 @@
 """The interface of notations, and texts as the numbers that they stand for."""
 
 import functools
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from abc import abstractmethod
+from dataclasses import asdict, dataclass, field
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,8 @@ class Parsed(NamedTuple):
     unreadable: np.ndarray
 
 
-class Notation(Protocol):
+@dataclass(frozen=True)
+class Notation:
     """How the cells of a column are written: a record of plain JSON values.
 
     It is found once, in the training table, and applied unchanged to every later
@@ -44,16 +46,22 @@ class Notation(Protocol):
     kind: ClassVar[NotationKind]
 
     @property
+    @abstractmethod
     def lenient(self) -> bool: ...
 
+    @abstractmethod
     def parse(self, texts: pa.Array) -> Parsed:
         """Parses texts that have no spaces around them and are not missing."""
 
     def describe(self) -> str:
         """Describes the notation in a few words."""
+        return ""
 
     def to_dict(self) -> Config:
         """Returns the record as plain JSON values."""
+        values = asdict(self)
+        lists = {k: list(v) for k, v in values.items() if isinstance(v, tuple)}
+        return {"kind": self.kind, **values, **lists}
 
 
 @dataclass(frozen=True)

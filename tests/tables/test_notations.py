@@ -28,6 +28,12 @@ def understood(cells):
     return found, parsed.numbers
 
 
+def assert_read(kind, cells, numbers):
+    found, read = understood(cells)
+    assert found.notation.kind == kind
+    np.testing.assert_array_equal(read, numbers)
+
+
 @pytest.mark.parametrize(
     ("cells", "numbers"),
     [
@@ -45,9 +51,7 @@ def understood(cells):
     ],
 )
 def test_numbers_are_read_as_people_write_them(cells, numbers):
-    found, read = understood(cells)
-    assert found.notation.kind == "number"
-    np.testing.assert_array_equal(read, numbers)
+    assert_read("number", cells, numbers)
 
 
 @pytest.mark.parametrize(
@@ -113,10 +117,7 @@ def test_one_cell_may_decide_the_whole_column(cells):
     [["yes", "No"], ["t", "F"], ["on", "off"], ["Ja", "nein"], ["sí", "NO"]],
 )
 def test_booleans_are_read_in_every_spelling(words):
-    found, read = understood([*words, *words, "?"])
-    assert found.notation.kind == "boolean"
-    expected = [1.0, 0.0, 1.0, 0.0]
-    np.testing.assert_array_equal(read, [*expected, np.nan])
+    assert_read("boolean", [*words, *words, "?"], [1.0, 0.0, 1.0, 0.0, np.nan])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +131,7 @@ def test_booleans_are_read_in_every_spelling(words):
     ],
 )
 def test_durations_are_read_in_seconds(cells, seconds):
-    found, read = understood(cells)
-    assert found.notation.kind == "duration"
-    np.testing.assert_array_equal(read, seconds)
+    assert_read("duration", cells, seconds)
 
 
 _DATES = {

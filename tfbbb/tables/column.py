@@ -1,7 +1,8 @@
 """The description of one column of a table, with which a model reads the column."""
 
-import functools
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -144,11 +145,12 @@ class Column:
         Raises:
             ColumnError: The column has no value in these rows.
         """
-        describe = {
-            "numeric": _describe_numbers,
-            "date": _describe_dates,
-            "categorical": functools.partial(_describe_texts, buckets=buckets),
-        }[parsed.kind]
+        if parsed.kind == "categorical":
+            statistics = _describe_texts(parsed, rows, buckets)
+        elif parsed.kind == "date":
+            statistics = _describe_dates(parsed, rows)
+        else:
+            statistics = _describe_numbers(parsed, rows)
         return cls(
             parsed.name,
             parsed.kind,
@@ -156,7 +158,7 @@ class Column:
             num_missing=int(parsed.missing.sum()),
             notation=parsed.notation,
             remarks=remarks,
-            **describe(parsed, rows),
+            **statistics,
         )
 
     def refitted(self, table: ColumnSource, rows: np.ndarray | None) -> "Column":
@@ -219,7 +221,7 @@ class Column:
         return {**asdict(self), **lists, "notation": notation}
 
     @classmethod
-    def from_dict(cls, values: Config) -> "Column":
+    def from_dict(cls, values: Mapping[str, Any]) -> "Column":
         """Creates a column from the result of `to_dict`, also of earlier versions."""
         names = ("categories", "edges", "cycles", "remarks")
         tuples = {name: tuple(values.get(name, ())) for name in names}
@@ -306,7 +308,7 @@ def _known_values(parsed: ParsedColumn, rows: np.ndarray | None) -> np.ndarray:
 
 
 def _describe_texts(
-    parsed: ParsedColumn, rows: np.ndarray | None, *, buckets: int
+    parsed: ParsedColumn, rows: np.ndarray | None, buckets: int
 ) -> Config:
     if buckets or len(parsed.texts) > MAX_CATEGORIES:
         return {"buckets": buckets or _BUCKETS}

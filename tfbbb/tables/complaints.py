@@ -83,7 +83,7 @@ def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]
     if not wrong.any():
         return ()
     row = first_row(wrong)
-    cell = cells.values[row - 1].as_py().strip()
+    cell = cells.texts.text(row)
     if isinstance(notation, OrderedNotation):
         raise ColumnError(
             f"Column {cells.name!r} has the text {cell!r} in row {row}, which is not "

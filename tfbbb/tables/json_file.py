@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.json
 
-from tfbbb.base.types import Json
 from tfbbb.tables.table_error import StartOver, TableError
 
 # No line may be longer than a block.
@@ -18,7 +18,8 @@ _MOST_BRACKETS = 500
 _MOST_VALUES = 2**26
 _INT64 = range(-(2**63), 2**63)
 
-_Row = Mapping[str, Json]
+_Scalar: TypeAlias = bool | int | float | str | None
+_Row = Mapping[str, _Scalar]
 
 
 class JsonFile:
@@ -222,7 +223,7 @@ def _array(rows: Iterable[_Row], field: pa.Field) -> pa.Array:
     return pa.array(values, field.type)
 
 
-def _format(value: Json) -> str | None:
+def _format(value: _Scalar) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value)

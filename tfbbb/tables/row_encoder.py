@@ -1,12 +1,13 @@
 """Encodes each row once where a batch holds it several times."""
 
 from abc import abstractmethod
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfbbb.base.call_context import current_call
-from tfbbb.base.types import Structure, Tensor
+from tfbbb.base.types import Tensor
 
 
 class RowEncoder(keras.layers.Layer):
@@ -24,5 +25,5 @@ class RowEncoder(keras.layers.Layer):
         return tf.tile(self._encode(rows), [copies, 1])
 
     @abstractmethod
-    def _encode(self, inputs: Structure) -> Tensor:
+    def _encode(self, inputs: Any) -> Tensor:
         """Returns the features of rows, each on its own."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -266,7 +266,7 @@ class Schema:
         }
 
     @classmethod
-    def from_dict(cls, values: Config) -> "Schema":
+    def from_dict(cls, values: Mapping[str, Any]) -> "Schema":
         """Creates a schema from the result of `to_dict`."""
         return cls(
             features=tuple(Column.from_dict(column) for column in values["features"]),

@@ -148,7 +148,7 @@ def _find_missing(cells: Cells, notation: Notation | None) -> np.ndarray:
         # A value may be missing although others cannot be read.
         return cells.values.is_null(nan_is_null=True).to_numpy()
     texts = isinstance(notation, TextNotation | None)
-    kind = "categorical" if texts else "numeric"
+    kind: Kind = "categorical" if texts else "numeric"
     return ParsedColumn.parse(cells, kind, notation).missing
 
 
@@ -163,8 +163,9 @@ def _choose(
     if cells.kind == "numeric":
         if task is not None or cells.is_boolean:
             return TargetChoice(task or "classification")
-        numbers = parse_column(table, cells.name, "numeric", None, cells=cells)
-        return _choose_of_numbers(numbers)
+        return _choose_of_numbers(
+            parse_column(table, cells.name, "numeric", None, cells=cells)
+        )
     texts, distinct = cells.texts, cells.texts.distinct
     marks = infer_marks(texts)
     notation = marks.notation

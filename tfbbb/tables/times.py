@@ -83,7 +83,7 @@ def _read_texts(cells: Cells, override: Override | None) -> np.ndarray:
         row = first_row(texts.parse(DateNotation()).unreadable)
         raise TableError(
             f"The time column {cells.name!r} has the text "
-            f"{cells.values[row - 1].as_py().strip()!r} in row {row}; it must hold "
+            f"{texts.text(row)!r} in row {row}; it must hold "
             "numbers, or dates and times such as 2024-02-29 or 2024-02-29T18:30:00Z."
         )
     if kind == "date" and override is None:

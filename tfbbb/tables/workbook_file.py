@@ -33,7 +33,14 @@ _PLACE_BYTES = 32
 
 
 Cell: TypeAlias = (
-    bool | float | str | datetime.date | datetime.time | datetime.timedelta | None
+    int
+    | float
+    | str
+    | bool
+    | datetime.time
+    | datetime.date
+    | datetime.datetime
+    | datetime.timedelta
 )
 
 
@@ -285,7 +292,7 @@ def _is_filled(cell: Cell) -> bool:
 
 
 def _array(cells: Sequence[Cell], is_text: bool) -> pa.Array:
-    values = [
+    values: list[Cell | None] = [
         None if isinstance(cell, str) and cell.strip() in MISSING_WORDS else cell
         for cell in cells
     ]
@@ -297,7 +304,7 @@ def _array(cells: Sequence[Cell], is_text: bool) -> pa.Array:
     ):
         return pa.array(values, type_).cast(pa.int64())
     if pa.types.is_timestamp(type_):
-        values = [value and _datetime(value) for value in values]
+        return pa.array([value and _datetime(value) for value in values], type_)
     return pa.array(values, type_)
 
 
@@ -319,22 +326,23 @@ def _column_type(kinds: set[type]) -> pa.DataType:
     return pa.string()
 
 
-def _datetime(value: datetime.date) -> datetime.datetime:
+def _datetime(value: Cell) -> datetime.datetime:
     if isinstance(value, datetime.datetime):
         return value
+    assert isinstance(value, datetime.date)
     return datetime.datetime.combine(value, datetime.time())
 
 
-def _format(value: Cell) -> str | None:
+def _format(value: Cell | None) -> str | None:
     """Returns the text of a cell as a CSV file would have it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and _is_whole(value):
+    if _is_whole(value):
         return str(int(value))
     return str(value)
 
 
-def _is_whole(value: float) -> bool:
-    return value.is_integer() and abs(value) < 2**53
+def _is_whole(value: Cell) -> bool:
+    return isinstance(value, float) and value.is_integer() and abs(value) < 2**53

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.base.types import Config
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
@@ -72,7 +72,7 @@ class Finding:
     remarks: tuple[str, ...] = ()
 
 
-def notation_from_dict(values: Config | None) -> Notation | None:
+def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
     """Creates a notation from the result of its `to_dict`; None for None.
 
     Raises:

@@ -127,6 +127,11 @@ class Texts:
             missing = pc.or_kleene(missing, pc.equal(self.trimmed, dash))
         return missing.to_numpy(zero_copy_only=False)
 
+    def text(self, row: int) -> str | None:
+        """Returns the trimmed text of a row, counted from 1."""
+        place = row - 1 if self.places is None else int(self.places[row - 1])
+        return self.trimmed[place].as_py()
+
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Returns the values of all rows, given those of `cells`."""
         return values if self.places is None else values[self.places]

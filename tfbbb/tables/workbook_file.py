@@ -339,7 +339,7 @@ def _format(value: Cell | None) -> str | None:
         return value
     if isinstance(value, bool):
         return str(value).lower()
-    if _is_whole(value):
+    if isinstance(value, float) and _is_whole(value):
         return str(int(value))
     return str(value)
 

@@ -42,7 +42,7 @@ WITHOUT_TENSORFLOW = {
         # Layers and tensors of columns.
         *("calendar_features", "column_input", "features", "hashed_text"),
         *("memory_rows", "one_hot"),
-        *("once_per_row", "piecewise_linear_encoding", "row_layout", "standardize"),
+        *("piecewise_linear_encoding", "row_encoder", "row_layout", "standardize"),
         "stored_rows",
     },
     "tfbbb.training.spec": set(),

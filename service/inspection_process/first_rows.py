@@ -39,7 +39,7 @@ class FirstRows:
         """
         table = pa.Table.from_batches(self._batches)
         features, left_out = infer_features(
-            table, table.column_names, {}, None, Relations(table), refuses=False
+            table, table.column_names, {}, None, Relations(), refuses=False
         )
         found: dict[str, dict[str, Any]] = {
             column.name: {

@@ -1,14 +1,14 @@
 """What a CSV file does not state is found, checked against all rows, and said."""
 
 import csv
-import gzip
 import io
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables.files import SAME_FILE, written
 from tfbbb.tables import (
     TableError,
     TableScan,
@@ -19,17 +19,6 @@ from tfbbb.tables.dialect import Dialect
 
 PLAIN = Dialect()
 SEMICOLONS = Dialect(delimiter=";", decimal_mark=",")
-
-
-def written(tmp_path, content, name="table.csv"):
-    path = tmp_path / name
-    content = content if isinstance(content, bytes) else content.encode()
-    if name.endswith(".gz"):
-        content = gzip.compress(content)
-    elif name.endswith(".zst"):
-        content = pa.compress(content, codec="zstd", asbytes=True)
-    path.write_bytes(content)
-    return path
 
 
 def read(path, **options):
@@ -196,13 +185,7 @@ WORDS = st.text(
 ).map(lambda text: f"<{text}>")
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=150,
-    # Each example overwrites the same files.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(SAME_FILE, max_examples=75)
 @given(
     rows=st.lists(st.tuples(NUMBERS, WORDS), min_size=1, max_size=20),
     delimiter=st.sampled_from(",;\t|"),
@@ -237,12 +220,7 @@ def test_tables_survive_a_round_trip_in_every_dialect(
     assert words.to_pylist() == [word for _, word in rows]
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=300,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(SAME_FILE, max_examples=150)
 @given(
     content=st.lists(
         st.sampled_from(

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from tfbbb.tables import Schema, preprocessing
-from tfbbb.tables.one_hot import OneHot
 from tfbbb.tables.standardize import Standardize
 
 ROWS = 40
@@ -104,11 +103,8 @@ def test_the_gradient_is_finite_where_values_are_missing():
 @pytest.mark.parametrize(
     "names",
     [
-        ["number", "constant"],
         ["number"],
-        ["gaps"],
         ["text"],
-        ["text", "word"],
         ["number", "gaps", "text", "word"],
     ],
 )
@@ -211,10 +207,6 @@ def test_raw_units_are_standardised_in_single_precision_under_mixed_precision():
 def test_a_scale_that_is_not_positive_is_refused():
     with pytest.raises(ValueError, match="must be positive"):
         Standardize([{"mean": 0.0, "scale": 0.0, "missing": False, "constant": False}])
-
-
-def test_models_with_text_are_not_compiled_with_xla():
-    assert not OneHot([["a"]]).supports_jit
 
 
 def test_many_columns_get_fewer_intervals_each():

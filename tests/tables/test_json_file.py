@@ -1,12 +1,15 @@
 """JSON lines become columns; what is no table is refused with its line."""
 
+import functools
 import json
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import files
+from tests.tables.files import SAME_FILE
 from tfbbb.tables import (
     Column,
     TableError,
@@ -15,6 +18,7 @@ from tfbbb.tables import (
     read_table,
 )
 
+written = functools.partial(files.written, name="table.jsonl")
 SCALARS = (
     st.none()
     | st.booleans()
@@ -24,19 +28,13 @@ SCALARS = (
 )
 
 
-def written(tmp_path, content, name="table.jsonl"):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
 def test_keys_become_columns_with_types_of_all_rows(tmp_path):
     path = written(
         tmp_path,
         '\ufeff{"n": 1, "x": 1, "t": "2020-01-01", "b": true, "e": null}\n'
         "\n"
         '{"x": 2.5, "n": null, "later": "é"}\r\n',
-        "table.ndjson",
+        name="table.ndjson",
     )
     scan = TableScan(path)
     assert [str(type_) for type_ in scan.schema.types] == [
@@ -84,13 +82,7 @@ def expected(rows, name):
     ]
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=100,
-    # Each example overwrites the same file.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(SAME_FILE, max_examples=100)
 @given(
     rows=st.lists(
         st.dictionaries(st.sampled_from("abc"), SCALARS, min_size=1),

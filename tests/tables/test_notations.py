@@ -17,7 +17,7 @@ from tfbbb.tables.notations.number import NumberNotation
 def understood(cells):
     """The finding of a column, and the numbers of its cells."""
     texts = Texts.of(pa.array(cells, pa.string()))
-    found = infer_notation(texts.distinct())
+    found = infer_notation(texts.distinct)
     if found.notation is None:
         return found, None
     # The record survives JSON.
@@ -26,6 +26,12 @@ def understood(cells):
     parsed = texts.parse(stored)
     assert found.share < 1.0 or not parsed.unreadable.any()
     return found, parsed.numbers
+
+
+def assert_read(kind, cells, numbers):
+    found, read = understood(cells)
+    assert found.notation.kind == kind
+    np.testing.assert_array_equal(read, numbers)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +51,7 @@ def understood(cells):
     ],
 )
 def test_numbers_are_read_as_people_write_them(cells, numbers):
-    found, read = understood(cells)
-    assert found.notation.kind == "number"
-    np.testing.assert_array_equal(read, numbers)
+    assert_read("number", cells, numbers)
 
 
 @pytest.mark.parametrize(
@@ -113,10 +117,7 @@ def test_one_cell_may_decide_the_whole_column(cells):
     [["yes", "No"], ["t", "F"], ["on", "off"], ["Ja", "nein"], ["sí", "NO"]],
 )
 def test_booleans_are_read_in_every_spelling(words):
-    found, read = understood([*words, *words, "?"])
-    assert found.notation.kind == "boolean"
-    expected = [1.0, 0.0, 1.0, 0.0]
-    np.testing.assert_array_equal(read, [*expected, np.nan])
+    assert_read("boolean", [*words, *words, "?"], [1.0, 0.0, 1.0, 0.0, np.nan])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +131,7 @@ def test_booleans_are_read_in_every_spelling(words):
     ],
 )
 def test_durations_are_read_in_seconds(cells, seconds):
-    found, read = understood(cells)
-    assert found.notation.kind == "duration"
-    np.testing.assert_array_equal(read, seconds)
+    assert_read("duration", cells, seconds)
 
 
 _DATES = {

@@ -7,9 +7,10 @@ import pandas
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables.files import SAME_FILE, written
 from tfbbb.tables import TableError, read_table
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -19,21 +20,7 @@ TEXTS = st.text(
 ).map(lambda text: f"<{text}>")
 
 
-def written(tmp_path, content, name="table.csv"):
-    path = tmp_path / name
-    if isinstance(content, str):
-        content = content.encode()
-    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    return path
-
-
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=50,
-    # Each example overwrites the same file.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(SAME_FILE, max_examples=50)
 @given(rows=st.lists(st.tuples(NUMBERS, TEXTS), min_size=1, max_size=20))
 def test_csv_numbers_and_texts_survive_a_round_trip(tmp_path, rows):
     text = io.StringIO()

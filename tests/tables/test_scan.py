@@ -7,9 +7,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables.files import SAME_FILE
 from tfbbb.tables import (
     TableError,
     csv_file,
@@ -39,13 +40,7 @@ def shrink_blocks(monkeypatch, size):
     monkeypatch.setattr(csv_file, "BLOCK_BYTES", size)
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=100,
-    # Each example overwrites the same file.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(SAME_FILE, max_examples=100)
 @given(columns=st.lists(COLUMN, min_size=1, max_size=4))
 def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
     # The last cell is never empty: the line of an empty last cell is blank.
@@ -170,13 +165,7 @@ CELL = QUOTED.map(lambda text: '"{}"'.format(text.replace('"', '""'))) | (
 )
 
 
-@settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=100,
-    # Each example overwrites the same file.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(SAME_FILE, max_examples=100)
 @given(
     rows=st.lists(st.tuples(CELL, CELL), min_size=4, max_size=12),
     line_end=st.sampled_from(["\n", "\r\n"]),

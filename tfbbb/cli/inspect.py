@@ -53,7 +53,7 @@ def inspect(
                 table.column_names,
                 parse_overrides(overrides, table.column_names),
                 None,
-                Relations(table),
+                Relations(),
                 refuses=False,
             )
             if as_json:

@@ -10,8 +10,7 @@ from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
 from tfbbb.tables.column_names import check_column_exists
 from tfbbb.tables.notations import Notation
-from tfbbb.tables.target import class_targets, regression_targets
-from tfbbb.tables.values import missing_values
+from tfbbb.tables.target import class_targets, missing_values, regression_targets
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:

@@ -7,7 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfbbb.tables.once_per_row import once_per_row
+from tfbbb.base.types import Config, Tensor
+from tfbbb.tables.row_encoder import RowEncoder
 from tfbbb.tables.values import MISSING_DATE
 
 _DAY = 86400
@@ -18,7 +19,7 @@ _CYCLES = ("month", "weekday", "hour")
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class CalendarFeatures(keras.layers.Layer):
+class CalendarFeatures(RowEncoder):
     """Encodes dates as days, years, and sine and cosine of the calendar's cycles.
 
     For seconds t since 1970 and a column that begins at t_0,
@@ -57,7 +58,7 @@ class CalendarFeatures(keras.layers.Layer):
            [ 0.125,  1.   , -0.   ]], dtype=float32)
     """
 
-    def __init__(self, columns: Sequence[dict[str, Any]], **kwargs: Any):
+    def __init__(self, columns: Sequence[Config], **kwargs: Any):
         super().__init__(autocast=False, **kwargs)
         self.columns = [{**c, "cycles": list(c["cycles"])} for c in columns]
         for column in self.columns:
@@ -71,17 +72,14 @@ class CalendarFeatures(keras.layers.Layer):
                     f"Received: {sorted(unknown)}"
                 )
 
-    def call(self, inputs):
-        return once_per_row(self._encode, inputs)
-
-    def _encode(self, inputs: Any) -> Any:
+    def _encode(self, inputs: Tensor) -> Tensor:
         inputs = ops.cast(inputs, "int64")
         parts = []
         for place, column in enumerate(self.columns):
             parts += self._encode_column(inputs[:, place], column)
         return ops.cast(ops.stack(parts, axis=-1), self.compute_dtype)
 
-    def _encode_column(self, given: Any, column: dict[str, Any]) -> list[Any]:
+    def _encode_column(self, given: Tensor, column: Config) -> list[Tensor]:
         missing = ops.equal(given, MISSING_DATE)
         low = int(column["low"])
         seconds = ops.where(missing, ops.full_like(given, low), given)
@@ -127,11 +125,11 @@ class CalendarFeatures(keras.layers.Layer):
         )
         return (input_shape[0], width)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "columns": self.columns}
 
 
-def year_and_month(days: Any) -> tuple[Any, Any]:
+def year_and_month(days: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the year and the month, 1 to 12, of days since 1970.
 
     Counts years from March, so that the leap day is the last of a year: in a year of

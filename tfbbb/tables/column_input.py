@@ -1,8 +1,8 @@
 """One named column as an input of a Keras model."""
 
-from typing import Any
-
 import keras
+
+from tfbbb.base.types import Config
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -26,5 +26,5 @@ class ColumnInput(keras.layers.InputLayer):
         super().__init__(input_tensor=tensor, name=name)
         self.column = column
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {"column": self.column, "dtype": self.dtype, "name": self.name}

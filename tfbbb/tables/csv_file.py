@@ -25,8 +25,7 @@ from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
-from tfbbb.tables.start_over import StartOver
-from tfbbb.tables.table_error import TableError
+from tfbbb.tables.table_error import StartOver, TableError
 from tfbbb.tables.text_encoding import check_encoding, find_single_byte_encoding
 
 # No row may be longer than a block.

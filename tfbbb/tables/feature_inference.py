@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfbbb.tables.column import Column
+from tfbbb.tables.column import Column, infer_column
 from tfbbb.tables.column_names import describe_missing_column
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.override import Override, OverrideError
@@ -67,7 +67,7 @@ def infer_features(
             continue
         keep = required or override is not None
         try:
-            column = Column.infer(table, name, rows, override=override, required=keep)
+            column, parsed = infer_column(table, name, rows, override, keep)
         except TableError as error:
             unusable = isinstance(error, ColumnError) and error.unusable
             if refuses and (keep or not unusable):
@@ -75,7 +75,7 @@ def infer_features(
             first_error = first_error or error
             left_out[name] = str(error)
             continue
-        reason, remarks = relations.examine(column)
+        reason, remarks = relations.examine(parsed)
         if reason is not None and not keep:
             left_out[name] = reason
             spare.append(replace(column, remarks=(*column.remarks, reason)))

@@ -2,6 +2,7 @@
 
 import keras
 
+from tfbbb.base.types import Config
 from tfbbb.tables.calendar_features import CalendarFeatures
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_input import ColumnInput
@@ -71,7 +72,8 @@ def preprocessing(
         parts.append(_encode(numeric, stacked, piecewise_linear))
     if dates:
         stacked = keras.ops.stack([inputs[c.name] for c in dates], axis=-1)
-        parts.append(_calendar(dates)(stacked))
+        names = ("low", "high", "mean", "scale", "missing", "constant", "cycles")
+        parts.append(CalendarFeatures(_records(dates, *names))(stacked))
     if listed:
         one_hot = OneHot([column.categories for column in listed])
         parts.append(one_hot([inputs[column.name] for column in listed]))
@@ -85,7 +87,8 @@ def preprocessing(
 def _encode(
     columns: list[Column], numbers: keras.KerasTensor, piecewise_linear: bool
 ) -> keras.KerasTensor:
-    standardized = _standardize(columns)(numbers)
+    records = _records(columns, "mean", "scale", "missing", "constant")
+    standardized = Standardize(records)(numbers)
     edges = [column.edges for column in columns]
     if not piecewise_linear or not any(edges):
         return standardized
@@ -100,22 +103,5 @@ def _fewer(edges: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
     return [(*column[:-1:step], *column[-1:]) for column in edges]
 
 
-def _standardize(columns: list[Column]) -> Standardize:
-    return Standardize(
-        [
-            {
-                "mean": column.mean,
-                "scale": column.scale,
-                "missing": column.missing,
-                "constant": column.constant,
-            }
-            for column in columns
-        ]
-    )
-
-
-def _calendar(columns: list[Column]) -> CalendarFeatures:
-    names = ("low", "high", "mean", "scale", "missing", "constant", "cycles")
-    return CalendarFeatures(
-        [{name: getattr(column, name) for name in names} for column in columns]
-    )
+def _records(columns: list[Column], *names: str) -> list[Config]:
+    return [{name: getattr(column, name) for name in names} for column in columns]

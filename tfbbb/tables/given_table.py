@@ -1,17 +1,17 @@
 """Conversion of a program's tables to Arrow tables."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.base.types import TableLike
+from tfbbb.base.types import ArrayLike, TableLike
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
 
 
-def as_source(given: Any) -> ColumnSource:
+def as_source(given: TableLike) -> ColumnSource:
     """Converts a table to a `ColumnSource`, whose columns can be read one by one.
 
     Example:
@@ -45,7 +45,7 @@ def as_source(given: Any) -> ColumnSource:
     return _decode_dictionaries(table)
 
 
-def is_table(value: Any) -> bool:
+def is_table(value: object) -> bool:
     """Whether a value is a table of pyarrow, pandas, polars or a similar library."""
     return hasattr(value, "__arrow_c_stream__") or _is_pandas(value)
 
@@ -57,7 +57,7 @@ def as_arrow(table: TableLike) -> pa.Table:
     return pa.table(table)
 
 
-def _convert(given: Any) -> pa.Table | None:
+def _convert(given: TableLike) -> pa.Table | None:
     if isinstance(given, Mapping):
         return pa.table({str(name): _convert_column(given[name]) for name in given})
     if isinstance(given, list | tuple):
@@ -71,7 +71,7 @@ def _convert(given: Any) -> pa.Table | None:
     return as_arrow(given) if is_table(given) and has_columns else None
 
 
-def _convert_column(values: Any) -> pa.Array | pa.ChunkedArray:
+def _convert_column(values: ArrayLike) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     # An array [n, 1] is a column of n values.
@@ -89,5 +89,5 @@ def _decode_dictionaries(table: pa.Table) -> pa.Table:
     return table if schema is table.schema else table.cast(schema)
 
 
-def _is_pandas(value: Any) -> bool:
+def _is_pandas(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "pandas"

@@ -6,11 +6,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.tables.once_per_row import once_per_row
+from tfbbb.base.types import ArrayLike, Config, Tensor
+from tfbbb.tables.row_encoder import RowEncoder
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class HashedText(keras.layers.Layer):
+class HashedText(RowEncoder):
     """Encodes each text column as one indicator per bucket and one for no text.
 
         h_b = 1 if hash(x) mod B = b, else 0;   h_missing = 1 if x is empty, else 0
@@ -43,10 +44,7 @@ class HashedText(keras.layers.Layer):
         # XLA does not support strings.
         self.supports_jit = False
 
-    def call(self, inputs):
-        return once_per_row(self._encode, inputs)
-
-    def _encode(self, inputs: Any) -> Any:
+    def _encode(self, inputs: Sequence[Tensor]) -> Tensor:
         features = []
         for column, number in zip(inputs, self.buckets, strict=True):
             hashed = tf.one_hot(text_bucket(column, number), number + 1)
@@ -56,11 +54,11 @@ class HashedText(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return (input_shape[0][0], sum(number + 1 for number in self.buckets))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "buckets": self.buckets}
 
 
-def text_bucket(texts: Any, buckets: int) -> Any:
+def text_bucket(texts: ArrayLike, buckets: int) -> Tensor:
     """Returns the bucket of each text, int32 `[n]`; `buckets` for the empty text."""
     found = tf.cast(tf.strings.to_hash_bucket_fast(texts, buckets), tf.int32)
     return tf.where(tf.equal(texts, ""), buckets, found)

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.json
 
-from tfbbb.tables.start_over import StartOver
-from tfbbb.tables.table_error import TableError
+from tfbbb.tables.table_error import StartOver, TableError
 
 # No line may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
@@ -19,7 +18,8 @@ _MOST_BRACKETS = 500
 _MOST_VALUES = 2**26
 _INT64 = range(-(2**63), 2**63)
 
-_Row = Mapping[str, Any]
+_Scalar: TypeAlias = bool | int | float | str | None
+_Row = Mapping[str, _Scalar]
 
 
 class JsonFile:
@@ -173,7 +173,7 @@ def _may_be_flat(block: bytes) -> bool:
     return brackets < _MOST_BRACKETS
 
 
-def _is_object(row: Any, text: str) -> bool:
+def _is_object(row: object, text: str) -> bool:
     # An object is parsed to a list of pairs.
     return isinstance(row, list) and text.lstrip().startswith("{")
 
@@ -223,7 +223,7 @@ def _array(rows: Iterable[_Row], field: pa.Field) -> pa.Array:
     return pa.array(values, field.type)
 
 
-def _format(value: Any) -> str | None:
+def _format(value: _Scalar) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value)

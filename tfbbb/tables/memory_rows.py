@@ -2,11 +2,12 @@
 
 import functools
 import hashlib
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.types import Structure
 from tfbbb.tables.row_layout import RowLayout
 
 
@@ -26,7 +27,7 @@ class BatchSource(Protocol):
     def targets(self) -> np.ndarray:
         """Returns the targets of all rows, in the format of likelihoods."""
 
-    def at(self, places: np.ndarray) -> tuple[Any, np.ndarray]:
+    def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
         """Returns the model inputs and the targets of some rows, as arrays.
 
         Args:
@@ -82,7 +83,7 @@ class MemoryRows:
         """Returns the rows with these weights."""
         return MemoryRows(self.layout, self._rows, weights)
 
-    def inputs(self) -> Any:
+    def inputs(self) -> Structure:
         """Returns the model inputs of all rows, in order, as arrays."""
         inputs, _ = as_arrays(*self.layout.decode(self._rows))
         return inputs
@@ -97,7 +98,7 @@ class MemoryRows:
     def targets(self) -> np.ndarray:
         return np.asarray(self.layout.targets(self._rows))
 
-    def at(self, places: np.ndarray) -> tuple[Any, np.ndarray]:
+    def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
         return as_arrays(*self.layout.decode(tf.gather(self._rows, places)))
 
     def batches(
@@ -112,7 +113,7 @@ class MemoryRows:
                 seed=tf.stack([tf.cast(seed, tf.int64), number]),
             )
 
-            def read_batch(index: tf.Tensor) -> Any:
+            def read_batch(index: tf.Tensor) -> Structure:
                 places = order[index * batch_size : (index + 1) * batch_size]
                 batch = self.layout.decode(tf.gather(self._rows, places))
                 if self._weights is None:
@@ -130,7 +131,7 @@ class MemoryRows:
         )
 
 
-def as_arrays(inputs: Any, targets: tf.Tensor) -> tuple[Any, np.ndarray]:
+def as_arrays(inputs: Structure, targets: tf.Tensor) -> tuple[Structure, np.ndarray]:
     """Returns inputs and targets as arrays; texts are objects."""
     return tf.nest.map_structure(_as_array, inputs), targets.numpy()
 

@@ -6,11 +6,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.tables.once_per_row import once_per_row
+from tfbbb.base.types import Config, Tensor
+from tfbbb.tables.row_encoder import RowEncoder
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class OneHot(keras.layers.Layer):
+class OneHot(RowEncoder):
     """Encodes each text column as one indicator per category and one for other texts.
 
         h_c = 1 if x = category c, else 0;   h_other = 1 if x is no category, else 0
@@ -41,10 +42,7 @@ class OneHot(keras.layers.Layer):
         # XLA does not support strings.
         self.supports_jit = False
 
-    def call(self, inputs):
-        return once_per_row(self._encode, inputs)
-
-    def _encode(self, inputs: Any) -> Any:
+    def _encode(self, inputs: Sequence[Tensor]) -> Tensor:
         features = []
         for column, texts in zip(inputs, self.categories, strict=True):
             known = tf.equal(column[:, None], tf.constant(texts, shape=(1, len(texts))))
@@ -56,5 +54,5 @@ class OneHot(keras.layers.Layer):
         width = sum(len(texts) + 1 for texts in self.categories)
         return (input_shape[0][0], width)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "categories": self.categories}

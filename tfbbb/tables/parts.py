@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from tfbbb.tables.column_names import list_names
 from tfbbb.tables.format import Format
-from tfbbb.tables.start_over import StartOver
-from tfbbb.tables.table_error import TableError
+from tfbbb.tables.table_error import StartOver, TableError
 
 _UNTYPED = ("csv", "tsv", "jsonl", "xlsx", "ods")
 

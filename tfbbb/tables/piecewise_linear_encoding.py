@@ -7,11 +7,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfbbb.tables.once_per_row import once_per_row
+from tfbbb.base.types import Config, Tensor
+from tfbbb.tables.row_encoder import RowEncoder
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class PiecewiseLinearEncoding(keras.layers.Layer):
+class PiecewiseLinearEncoding(RowEncoder):
     """Encodes each number as its position in each of several intervals.
 
     For a column with the edges `b_0 < b_1 < ... < b_T`, the number x becomes
@@ -63,10 +64,7 @@ class PiecewiseLinearEncoding(keras.layers.Layer):
         self._lower = np.concatenate([none, *(part[:-1] for part in parts)])
         self._width = np.concatenate([none, *(np.diff(part) for part in parts)])
 
-    def call(self, inputs):
-        return once_per_row(self._encode, inputs)
-
-    def _encode(self, inputs: Any) -> Any:
+    def _encode(self, inputs: Tensor) -> Tensor:
         values = ops.take(inputs, self._columns, axis=-1)
         position = ops.clip((values - self._lower) / self._width, 0.0, 1.0) - 0.5
         position = ops.where(ops.isnan(values), 0.0, position)
@@ -75,5 +73,5 @@ class PiecewiseLinearEncoding(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], len(self._columns))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "edges": self.edges}

@@ -3,13 +3,8 @@
 import hashlib
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 
-from tfbbb.base.task import Task
-from tfbbb.tables.column import Column
-from tfbbb.tables.column_source import ColumnSource
-from tfbbb.tables.values import read_numbers, read_texts
+from tfbbb.tables.parsed_column import ParsedColumn
 
 # Fewer rows may agree by chance.
 _FEWEST_ROWS = 20
@@ -24,6 +19,8 @@ _ROWS_PER_VALUE = 5
 _GAPS = 0.1
 _YEARS = (1500, 2200)
 
+_CONSTANT = "It has the same value in every row, so a model learns nothing from it."
+
 
 class Relations:
     """Compares each feature with the row numbers, the target and earlier features.
@@ -32,40 +29,22 @@ class Relations:
     each.
 
     Args:
-        table: The table.
-        target: The target column; None to compare with no target.
-        task: The task.
+        target: The values of the target; None to compare with no target.
     """
 
-    def __init__(
-        self,
-        table: ColumnSource,
-        target: Column | None = None,
-        task: Task = "regression",
-    ):
-        self._table = table
-        self._target = None if target is None else target.name
-        self._task = task
-        if target is None:
-            self._targets = np.zeros(0)
-        elif task == "regression":
-            self._targets = read_numbers(table, target.name, target.notation)
-        else:
-            self._targets = _codes(table, target)
+    def __init__(self, target: ParsedColumn | None = None):
+        self._target = target
         self._seen: dict[bytes, str] = {}
 
-    def examine(self, column: Column) -> tuple[str | None, tuple[str, ...]]:
+    def examine(self, column: ParsedColumn) -> tuple[str | None, tuple[str, ...]]:
         """Examines a feature.
 
         Returns:
             Why the column is certainly useless or a copy of the target, if it is, and
             remarks on what it may be.
         """
-        if column.kind == "categorical":
-            values = _codes(self._table, column)
-        else:
-            values = read_numbers(self._table, column.name, column.notation)
-        if not column.missing and values.min() == values.max():
+        values = column.numbers
+        if not column.missing.any() and values.min() == values.max():
             return _CONSTANT, ()
         if len(values) < _FEWEST_ROWS:
             return None, ()
@@ -83,76 +62,63 @@ class Relations:
                 return None, ("It grows by one from row to row, like an identifier.",)
         if self._target is None:
             return None, ()
-        if self._task == "regression" and column.kind != "categorical":
-            return self._compare_numbers(column, values)
-        if self._task == "classification":
-            return self._compare_classes(column, values)
+        if self._target.kind == "categorical":
+            return _compare_classes(column, self._target)
+        if column.kind != "categorical":
+            return _compare_numbers(column, self._target)
         return None, ()
 
-    def _compare_numbers(
-        self, column: Column, values: np.ndarray
-    ) -> tuple[str | None, tuple[str, ...]]:
-        known = ~np.isnan(values) & ~np.isnan(self._targets)
-        x, y = values[known], self._targets[known]
-        first = slice(0, _FIRST_ROWS)
-        if len(np.unique(x[first])) < _FEWEST_ROWS or y.min() == y.max():
-            return None, ()
-        correlation = _correlation(x, y)
-        if _is_affine(x, y) and column.kind == "numeric":
-            remark = (
-                f"It is the target {self._target!r} in other units, or its copy, in "
-                "each row, so it gives the target away."
-            )
-            if len(x) >= _FEWEST_CERTAIN_ROWS and known.all():
-                return remark, ()
-            return None, (remark,)
-        if _is_monotone(x[first], y[first]) and _is_monotone(x, y):
-            return None, (
-                f"It is a monotone function of the target {self._target!r}; if it is "
-                "not known before the target is, leave it out.",
-            )
-        if correlation**2 > _TOO_GOOD:
-            return None, (
-                f"It alone explains {100 * correlation**2:.2f} % of the variance of "
-                f"the target {self._target!r}; if it is not known before the target "
-                "is, leave it out.",
-            )
-        return None, ()
 
-    def _compare_classes(
-        self, column: Column, values: np.ndarray
-    ) -> tuple[str | None, tuple[str, ...]]:
-        known = ~np.isnan(values.astype(np.float64))
-        _, codes = np.unique(values[known], return_inverse=True)
-        classes = self._targets[known]
-        if not len(codes) or _ROWS_PER_VALUE * (codes.max() + 1) > len(codes):
-            return None, ()
-        pairs = np.unique(np.stack([codes, classes]), axis=1)
-        if pairs.shape[1] > codes.max() + 1:
-            return None, ()
-        one_to_one = len(np.unique(pairs[1])) == pairs.shape[1]
-        if one_to_one and len(codes) >= _FEWEST_CERTAIN_ROWS and known.all():
-            return f"It is a copy of the target {self._target!r}.", ()
-        return None, (
-            f"It determines the target {self._target!r} in each row; if it is not "
-            "known before the target is, leave it out.",
+def _compare_numbers(
+    column: ParsedColumn, target: ParsedColumn
+) -> tuple[str | None, tuple[str, ...]]:
+    known = ~np.isnan(column.numbers)
+    x, y = column.numbers[known], target.values[known]
+    first = slice(0, _FIRST_ROWS)
+    if len(np.unique(x[first])) < _FEWEST_ROWS or y.min() == y.max():
+        return None, ()
+    correlation = _correlation(x, y)
+    if _is_affine(x, y) and column.kind == "numeric":
+        remark = (
+            f"It is the target {target.name!r} in other units, or its copy, in "
+            "each row, so it gives the target away."
         )
+        if len(x) >= _FEWEST_CERTAIN_ROWS and known.all():
+            return remark, ()
+        return None, (remark,)
+    if _is_monotone(x[first], y[first]) and _is_monotone(x, y):
+        return None, (
+            f"It is a monotone function of the target {target.name!r}; if it is "
+            "not known before the target is, leave it out.",
+        )
+    if correlation**2 > _TOO_GOOD:
+        return None, (
+            f"It alone explains {100 * correlation**2:.2f} % of the variance of "
+            f"the target {target.name!r}; if it is not known before the target "
+            "is, leave it out.",
+        )
+    return None, ()
 
 
-_CONSTANT = "It has the same value in every row, so a model learns nothing from it."
-
-
-def _codes(table: ColumnSource, column: Column) -> np.ndarray:
-    """Returns a number for each text `[n]`, in the order of their appearance."""
-    if pa.types.is_boolean(table.column(column.name).type):
-        return read_numbers(table, column.name)
-    source = table.column(column.name)
-    if pa.types.is_dictionary(source.type):
-        source = source.cast(source.type.value_type)
-    if pa.types.is_string(source.type) or column.notation is not None:
-        source = read_texts(table, column.name, column.notation)
-    distinct = pa.compute.unique(source)
-    return pa.compute.index_in(source, value_set=distinct).to_numpy()
+def _compare_classes(
+    column: ParsedColumn, target: ParsedColumn
+) -> tuple[str | None, tuple[str, ...]]:
+    known = ~np.isnan(column.numbers)
+    _, codes = np.unique(column.numbers[known], return_inverse=True)
+    classes = target.values[known]
+    if not len(codes) or _ROWS_PER_VALUE * (codes.max() + 1) > len(codes):
+        return None, ()
+    number = int(classes.max()) + 1
+    pairs = np.unique(codes * number + classes)
+    if len(pairs) > codes.max() + 1:
+        return None, ()
+    one_to_one = len(np.unique(pairs % number)) == len(pairs)
+    if one_to_one and len(codes) >= _FEWEST_CERTAIN_ROWS and known.all():
+        return f"It is a copy of the target {target.name!r}.", ()
+    return None, (
+        f"It determines the target {target.name!r} in each row; if it is not "
+        "known before the target is, leave it out.",
+    )
 
 
 def _are_row_numbers(values: np.ndarray) -> bool:

@@ -1,15 +1,17 @@
 """Encoding of training rows as float32 numbers."""
 
 import functools
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
+import pyarrow.compute as pc
 import tensorflow as tf
 
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.tables.column import Column
+from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.hashed_text import text_bucket
+from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.values import MISSING_DATE
 
@@ -48,7 +50,7 @@ class RowLayout:
         """Number of float32 numbers of a row."""
         return sum(map(_width, self.schema.features)) + 1
 
-    def encode(self, table: pa.Table) -> np.ndarray:
+    def encode(self, table: ColumnSource) -> np.ndarray:
         """Returns the rows of a table, float32 `[n, width]`.
 
         Raises:
@@ -56,13 +58,13 @@ class RowLayout:
         """
         columns: list[np.ndarray] = []
         for column in self.schema.features:
-            columns += _encode_column(column, table)
+            columns += _encode_column(column, column.parse(table))
         targets = self.schema.targets(table).reshape(-1)
         return np.stack(
             [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
         )
 
-    def decode(self, rows: Any) -> tuple[Any, tf.Tensor]:
+    def decode(self, rows: ArrayLike) -> tuple[Structure, Tensor]:
         """Returns the model inputs and the targets of rows `[n, width]`."""
         rows = tf.convert_to_tensor(rows)
         targets = self.targets(rows)
@@ -75,7 +77,7 @@ class RowLayout:
             place += width
         return inputs, targets
 
-    def targets(self, rows: Any) -> Any:
+    def targets(self, rows: Tensor) -> Tensor:
         """Returns the targets of rows `[n, width]`."""
         if self.schema.task == "classification":
             return tf.cast(rows[:, -1], tf.int32)
@@ -86,24 +88,22 @@ def _width(column: Column) -> int:
     return 2 if column.kind == "date" else 1
 
 
-def _encode_column(column: Column, table: pa.Table) -> list[np.ndarray]:
-    values = column.values(table)
+def _encode_column(column: Column, parsed: ParsedColumn) -> list[np.ndarray]:
     if column.kind == "numeric":
-        return [values]
+        return [parsed.values]
     if column.kind == "date":
-        missing = values == MISSING_DATE
-        parts = np.divmod(np.where(missing, 0, values), _DAY)
-        return [np.where(missing, np.nan, part) for part in parts]
+        parts = np.divmod(np.where(parsed.missing, 0, parsed.values), _DAY)
+        return [np.where(parsed.missing, np.nan, part) for part in parts]
+    texts = parsed.texts
     if column.buckets:
-        return [text_bucket(values, column.buckets).numpy()]
-    places = pa.compute.index_in(
-        pa.array(values, pa.string()),
-        value_set=pa.array(column.categories, pa.string()),
-    )
-    return [places.fill_null(len(column.categories)).to_numpy()]
+        codes = text_bucket(texts.to_numpy(zero_copy_only=False), column.buckets)
+    else:
+        listed = pa.array(column.categories, texts.type)
+        codes = pc.index_in(texts, value_set=listed).fill_null(len(listed))
+    return [np.asarray(codes)[parsed.values]]
 
 
-def _decode_column(column: Column, numbers: Any) -> Any:
+def _decode_column(column: Column, numbers: Tensor) -> Tensor:
     if column.kind == "date":
         missing = tf.math.is_nan(numbers[:, 0])
         day, second = (

@@ -28,8 +28,7 @@ from tfbbb.tables.json_file import JsonFile
 from tfbbb.tables.pandas_index import without_index
 from tfbbb.tables.parquet_file import ParquetFile
 from tfbbb.tables.parts import PartsFile
-from tfbbb.tables.start_over import StartOver
-from tfbbb.tables.table_error import TableError
+from tfbbb.tables.table_error import StartOver, TableError
 from tfbbb.tables.values import without_views
 from tfbbb.tables.workbook_file import Sheet, WorkbookFile
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfbbb.base.task import MIN_ROWS, Task
-from tfbbb.base.types import TableLike
+from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import check_column_exists, check_column_names
 from tfbbb.tables.feature_inference import infer_features, parse_overrides
@@ -19,8 +19,8 @@ from tfbbb.tables.row_warnings import RowWarnings
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.target import (
     class_targets,
-    fit_target,
     infer_target,
+    refit_target,
     regression_targets,
 )
 
@@ -133,22 +133,20 @@ class Schema:
         overrides |= {
             name: Override("text") for name in text_columns if name not in overrides
         }
-        task, target_column, classes = infer_target(
-            table, target, task, rows, overrides.get(target)
-        )
-        found, left_out = infer_features(
+        found = infer_target(table, target, task, rows, overrides.get(target))
+        columns_to_read, left_out = infer_features(
             table,
             features,
             overrides,
             rows,
-            Relations(table, target_column, task),
+            Relations(found.parsed),
             required=required,
         )
         return cls(
-            features=found,
-            target=target_column,
-            task=task,
-            classes=classes,
+            features=columns_to_read,
+            target=found.column,
+            task=found.task,
+            classes=found.classes,
             left_out=left_out,
         )
 
@@ -163,11 +161,10 @@ class Schema:
             TableError: A column has no value in these rows, or the target is constant.
         """
         source, rows = as_source(table), np.asarray(training_rows)
-        target, _ = fit_target(source, self.target, self.task, rows)
         return replace(
             self,
             features=tuple(column.refitted(source, rows) for column in self.features),
-            target=target,
+            target=refit_target(source, self.target, self.task, rows),
         )
 
     @property
@@ -258,7 +255,7 @@ class Schema:
         numbers = regression_targets(table, name, self.target.notation)
         return numbers.astype(np.float32)[:, None]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the schema as plain JSON values."""
         return {
             "features": [column.to_dict() for column in self.features],

@@ -7,11 +7,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from tfbbb.tables.once_per_row import once_per_row
+from tfbbb.base.types import Config, Tensor
+from tfbbb.tables.row_encoder import RowEncoder
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class Standardize(keras.layers.Layer):
+class Standardize(RowEncoder):
     """Standardises numeric columns and marks missing values.
 
         z = (x - mean) / scale,   0 where x is missing (NaN) or its column constant
@@ -39,7 +40,7 @@ class Standardize(keras.layers.Layer):
            [0., 1.]], dtype=float32)
     """
 
-    def __init__(self, columns: Sequence[dict[str, Any]], **kwargs: Any):
+    def __init__(self, columns: Sequence[Config], **kwargs: Any):
         # Raw units need single precision, also under a mixed-precision policy.
         super().__init__(autocast=False, **kwargs)
         self.columns = [dict(column) for column in columns]
@@ -54,10 +55,7 @@ class Standardize(keras.layers.Layer):
                 f"Received: scale={scale.tolist()}"
             )
 
-    def call(self, inputs):
-        return once_per_row(self._encode, inputs)
-
-    def _encode(self, inputs: Any) -> Any:
+    def _encode(self, inputs: Tensor) -> Tensor:
         missing = ops.isnan(inputs)
         outputs = ops.where(missing, 0.0, (inputs - self._mean) / self._scale)
         if self._missing:
@@ -69,5 +67,5 @@ class Standardize(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], input_shape[-1] + len(self._missing))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "columns": self.columns}

@@ -5,12 +5,12 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.files import disk_faults_named
+from tfbbb.base.types import Structure
 from tfbbb.tables.block_order import BlockOrder
 from tfbbb.tables.memory_rows import as_arrays
 from tfbbb.tables.row_layout import RowLayout
@@ -77,7 +77,7 @@ class StoredRows:
             last = [self._read(file.fileno(), [block])[:, -1:] for block in blocks]
         return np.asarray(self.layout.targets(np.concatenate(last)))
 
-    def at(self, places: np.ndarray) -> tuple[Any, np.ndarray]:
+    def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
         size, found = self._order.rows_per_block, []
         with self.path.open("rb", buffering=0) as file:
             for block in np.unique(places // size):

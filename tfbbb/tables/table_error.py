@@ -31,3 +31,10 @@ class ColumnError(TableError):
         self.column = column
         self.may_be_text = may_be_text
         self.unusable = unusable
+
+
+class StartOver(Exception):
+    """Later rows show that the rows so far were misread.
+
+    A column type may be too narrow, or the encoding or the decimal mark another one.
+    """

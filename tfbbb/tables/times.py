@@ -3,19 +3,15 @@
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.tables.column import choose_notation
+from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.notation_choice import choose_notation
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.date import DateNotation
-from tfbbb.tables.notations.notation import Texts
-from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
+from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.table_error import TableError
-from tfbbb.tables.values import (
-    column_kind,
-    first_row,
-    read_numbers,
-)
+from tfbbb.tables.values import first_row
 
 
 def read_times(
@@ -40,23 +36,18 @@ def read_times(
     >>> np.argsort(read_times(sold, "sold")).tolist()
     [1, 2, 0]
     """
-    column = table.column(name)
-    type_ = column.type.value_type if _is_dictionary(column) else column.type
-    if column_kind(table, name) == "categorical":
-        values = _read_texts(table, name, override)
-    elif pa.types.is_temporal(type_):
-        values, missing = _ticks(column.cast(type_))
+    cells = Cells.read(table, name)
+    if cells.kind == "categorical":
+        values = _read_texts(cells, override)
+    elif pa.types.is_temporal(cells.type):
+        values, missing = _ticks(cells.values)
         _check_none_missing(name, missing)
-    elif pa.types.is_boolean(type_):
+    elif cells.is_boolean:
         raise _of_booleans(name)
     else:
-        values = read_numbers(table, name)
+        values = ParsedColumn.parse(cells, "numeric").values
     _check_none_missing(name, np.isnan(values))
     return values
-
-
-def _is_dictionary(column: pa.ChunkedArray) -> bool:
-    return pa.types.is_dictionary(column.type)
 
 
 def _of_booleans(name: str) -> TableError:
@@ -74,34 +65,33 @@ def _check_none_missing(name: str, missing: np.ndarray) -> None:
         )
 
 
-def _ticks(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+def _ticks(column: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the integers of dates, times or durations, and which are missing."""
     type_ = column.type
     if pa.types.is_date32(type_) or pa.types.is_time32(type_):
         column = column.cast(pa.int32())
-    return column.cast(pa.int64()).fill_null(0).to_numpy(), column.is_null().to_numpy()
+    ticks, missing = column.cast(pa.int64()).fill_null(0), column.is_null()
+    return np.asarray(ticks), np.asarray(missing)
 
 
-def _read_texts(
-    table: ColumnSource, name: str, override: Override | None
-) -> np.ndarray:
-    notation, _ = choose_notation(table, name, override)
+def _read_texts(cells: Cells, override: Override | None) -> np.ndarray:
+    kind, notation, _ = choose_notation(cells, override)
     if isinstance(notation, BooleanNotation):
-        raise _of_booleans(name)
-    if notation is None or isinstance(notation, TextNotation):
-        texts = Texts.of(table.column(name))
+        raise _of_booleans(cells.name)
+    texts = cells.texts
+    if kind == "categorical":
         row = first_row(texts.parse(DateNotation()).unreadable)
         raise TableError(
-            f"The time column {name!r} has the text {texts.values[row - 1].as_py()!r} "
-            f"in row {row}; it must hold numbers, or dates and times such as "
-            "2024-02-29 or 2024-02-29T18:30:00Z."
+            f"The time column {cells.name!r} has the text "
+            f"{texts.text(row)!r} in row {row}; it must hold "
+            "numbers, or dates and times such as 2024-02-29 or 2024-02-29T18:30:00Z."
         )
-    if isinstance(notation, DateNotation) and override is None:
+    if kind == "date" and override is None:
         # Arrow keeps fractions of a second, which the notation drops.
-        texts = Texts.of(table.column(name))
         for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
             try:
-                return _ticks(pa.chunked_array([texts.values.cast(type_)]))[0]
+                ticks, _ = _ticks(texts.trimmed.cast(type_))
             except pa.ArrowInvalid:
                 continue
-    return read_numbers(table, name, notation)
+            return texts.spread(ticks)
+    return ParsedColumn.parse(cells, kind, notation).numbers

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -29,6 +30,18 @@ _MOST_TITLES = 20
 # The place of a cell, as in <c r="B7">. A place beyond XFD1048576 is invalid.
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 _PLACE_BYTES = 32
+
+
+Cell: TypeAlias = (
+    int
+    | float
+    | str
+    | bool
+    | datetime.time
+    | datetime.date
+    | datetime.datetime
+    | datetime.timedelta
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +133,7 @@ class WorkbookFile:
                 yield batch.slice(start, _MAX_BATCH_ROWS)
 
     @cached_property
-    def _table(self) -> tuple[Sheet, list[list[Any]]]:
+    def _table(self) -> tuple[Sheet, list[list[Cell]]]:
         """The sheet, and its rows that are not blank from the header on."""
         check_size(self._path)
         calamine = _import_calamine()
@@ -145,7 +158,7 @@ class WorkbookFile:
 
     def _read_sheet(
         self, workbook: "CalamineWorkbook"
-    ) -> tuple[str, int, list[list[Any]]]:
+    ) -> tuple[str, int, list[list[Cell]]]:
         """Returns the name of the sheet, the number of blank rows above, and rows."""
         names = workbook.sheet_names
         if self._wanted is not None and self._wanted not in names:
@@ -238,7 +251,7 @@ def _too_many_cells(path: Path) -> TableError:
     )
 
 
-def _import_calamine() -> Any:
+def _import_calamine() -> ModuleType:
     try:
         import python_calamine
     except ModuleNotFoundError:
@@ -249,7 +262,7 @@ def _import_calamine() -> Any:
     return python_calamine
 
 
-def _find_header(rows: Sequence[Sequence[Any]]) -> int:
+def _find_header(rows: Sequence[Sequence[Cell]]) -> int:
     """Returns the index of the header.
 
     It is the first row that is not blank, unless the row is a title: it has one cell,
@@ -270,16 +283,16 @@ def _find_header(rows: Sequence[Sequence[Any]]) -> int:
     return first
 
 
-def _count_filled(row: Sequence[Any]) -> int:
+def _count_filled(row: Sequence[Cell]) -> int:
     return sum(map(_is_filled, row))
 
 
-def _is_filled(cell: Any) -> bool:
+def _is_filled(cell: Cell) -> bool:
     return not isinstance(cell, str) or bool(cell.strip())
 
 
-def _array(cells: Sequence[Any], is_text: bool) -> pa.Array:
-    values = [
+def _array(cells: Sequence[Cell], is_text: bool) -> pa.Array:
+    values: list[Cell | None] = [
         None if isinstance(cell, str) and cell.strip() in MISSING_WORDS else cell
         for cell in cells
     ]
@@ -291,7 +304,7 @@ def _array(cells: Sequence[Any], is_text: bool) -> pa.Array:
     ):
         return pa.array(values, type_).cast(pa.int64())
     if pa.types.is_timestamp(type_):
-        values = [value and _datetime(value) for value in values]
+        return pa.array([value and _datetime(value) for value in values], type_)
     return pa.array(values, type_)
 
 
@@ -313,13 +326,14 @@ def _column_type(kinds: set[type]) -> pa.DataType:
     return pa.string()
 
 
-def _datetime(value: datetime.date) -> datetime.datetime:
+def _datetime(value: Cell) -> datetime.datetime:
     if isinstance(value, datetime.datetime):
         return value
+    assert isinstance(value, datetime.date)
     return datetime.datetime.combine(value, datetime.time())
 
 
-def _format(value: Any) -> str | None:
+def _format(value: Cell | None) -> str | None:
     """Returns the text of a cell as a CSV file would have it."""
     if value is None or isinstance(value, str):
         return value
@@ -330,5 +344,5 @@ def _format(value: Any) -> str | None:
     return str(value)
 
 
-def _is_whole(value: float) -> bool:
-    return value.is_integer() and abs(value) < 2**53
+def _is_whole(value: Cell) -> bool:
+    return isinstance(value, float) and value.is_integer() and abs(value) < 2**53

@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import orjson
 import pyarrow as pa
@@ -132,12 +132,12 @@ def _write_excel(table: pa.Table, file: BinaryIO) -> None:
             sheet.write_row(number, 0, [_as_cell(value) for value in row])
 
 
-def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+def _rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _as_cell(value: Any) -> Any:
+def _as_cell(value: object) -> object:
     """Returns a value that Excel has; others as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -12,6 +12,7 @@ from tfbbb.base.files import disk_faults_named
 from tfbbb.tables import Schema, TableError
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.memory_rows import BatchSource, MemoryRows
+from tfbbb.tables.parsed_table import ParsedTable
 from tfbbb.tables.row_layout import RowLayout
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_rows import BYTES_PER_GROUP, StoredRows
@@ -88,7 +89,12 @@ def prepare(
             f"Every row of the table needs one weight. Received: {len(row_weights)} "
             f"weights for {whole_table.num_rows} rows"
         )
-    table, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
+    with_target, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
+    table: StoredTable | ParsedTable
+    if isinstance(with_target, StoredTable):
+        table = with_target
+    else:
+        table = ParsedTable(with_target)
     if row_weights is not None:
         row_weights = row_weights[kept]
     if schema is not None:
@@ -102,7 +108,11 @@ def prepare(
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
     schema = schema or whole.refitted(table, rows.training)
-    held_out = table.take(rows.held_out)
+    held_out: ColumnSource
+    if isinstance(table, StoredTable):
+        held_out = table.take(rows.held_out)
+    else:
+        held_out = ParsedTable(table, rows.held_out)
     return Prepared(
         schema=schema,
         rows=_training_rows(table, RowLayout(schema), rows, directory),
@@ -193,7 +203,7 @@ def _open(
 
 
 def _training_rows(
-    table: pa.Table | StoredTable,
+    table: ParsedTable | StoredTable,
     layout: RowLayout,
     rows: Split,
     directory: Path | None,
@@ -208,11 +218,11 @@ def _training_rows(
 
 
 def _encoded(
-    table: pa.Table | StoredTable, layout: RowLayout, chosen: np.ndarray
+    table: ParsedTable | StoredTable, layout: RowLayout, chosen: np.ndarray
 ) -> Iterator[np.ndarray]:
     """Yields the encoded chosen rows of a table, in order, part by part."""
     first = 0
     for part in table.tables() if isinstance(table, StoredTable) else [table]:
         chosen_here = chosen[first : first + part.num_rows]
         first += part.num_rows
-        yield layout.encode(part.filter(chosen_here))
+        yield layout.encode(ParsedTable(part, np.flatnonzero(chosen_here)))

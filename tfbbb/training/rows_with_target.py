@@ -10,8 +10,7 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.override import Override
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.table_error import TableError
-from tfbbb.tables.target import rows_with_target
-from tfbbb.tables.values import missing_values
+from tfbbb.tables.target import missing_values, rows_with_target
 from tfbbb.training.spec import JobSpec
 
 

@@ -11,16 +11,14 @@ from tfbbb.tables import (
     TableError,
     split,
 )
+from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_names import check_column_exists
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.groups import group_repeated_rows, read_groups
 from tfbbb.tables.override import Override
+from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.times import read_times
-from tfbbb.tables.values import (
-    column_kind,
-    first_row,
-    read_numbers,
-)
+from tfbbb.tables.values import first_row
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
 
@@ -187,12 +185,13 @@ def _read_varied(read: Any, table: ColumnSource, name: str, *, role: str) -> np.
 def _read_marks(table: ColumnSource, name: str) -> np.ndarray:
     """Returns which rows `[n]` a column of booleans, or of 0 and 1, marks."""
     check_column_exists(table, name, role="validation")
-    if column_kind(table, name) != "numeric":
+    cells = Cells.read(table, name)
+    if cells.kind != "numeric":
         raise TableError(
             f"The validation column {name!r} must be true or 1 in the held-out rows, "
             "and false or 0 in the others."
         )
-    values = read_numbers(table, name)
+    values = ParsedColumn.parse(cells, "numeric").values
     other = ~np.isin(values, (0.0, 1.0))
     if other.any():
         row = first_row(other)

@@ -152,7 +152,7 @@ class _KnownTargets:
         """
         from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
         from tfbbb.tables.column_names import check_column_exists
-        from tfbbb.tables.values import missing_values
+        from tfbbb.tables.target import missing_values
 
         check_column_exists(block, self._target, role="target")
         missing = missing_values(block, self._target, self._notation)

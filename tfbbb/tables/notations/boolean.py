@@ -1,13 +1,13 @@
 """Booleans in the spellings of several languages: `yes`, `N`, `true`, `nein`."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import NotationKind, Parsed
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed
 
 _TRUE = (
     *("yes", "y", "true", "t", "on", "1", "1.0"),
@@ -20,7 +20,7 @@ _FALSE = (
 
 
 @dataclass(frozen=True)
-class BooleanNotation:
+class BooleanNotation(Notation):
     """The notation of a column of booleans: 1 for true, 0 for false.
 
     Example:
@@ -36,18 +36,9 @@ class BooleanNotation:
     lenient: bool = False
 
     def parse(self, texts: pa.Array) -> Parsed:
-        """Parses texts; see `Notation.parse`."""
         lower = pc.utf8_lower(texts)
         numbers = np.full(len(texts), np.nan)
         for words, value in ((_TRUE, 1.0), (_FALSE, 0.0)):
             found = pc.is_in(lower, pa.array(words, texts.type))
             numbers[found.to_numpy(zero_copy_only=False)] = value
         return Parsed(numbers, np.isnan(numbers))
-
-    def describe(self) -> str:
-        """Describes the notation in a few words."""
-        return ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the record as plain JSON values."""
-        return {"kind": self.kind, **asdict(self)}

@@ -1,17 +1,13 @@
 """Dates and times, with or without a zone: `2022-03-31`, `31.03.2022 14:05`."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import (
-    NotationKind,
-    Parsed,
-    as_float,
-)
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
 
 Order = Literal["year-first", "month-first", "day-first"]
 
@@ -54,7 +50,7 @@ _FIRST_OF_LAST_CENTURY = 69
 
 
 @dataclass(frozen=True)
-class DateNotation:
+class DateNotation(Notation):
     """The notation of a column of dates, in seconds since the beginning of 1970.
 
     Times with a zone are converted to UTC, others are taken as they are. Fractions of
@@ -80,7 +76,6 @@ class DateNotation:
     lenient: bool = False
 
     def parse(self, texts: pa.Array) -> Parsed:
-        """Parses texts; see `Notation.parse`."""
         seconds = _seconds_of_iso(texts)
         left = np.flatnonzero(np.isnan(seconds))
         for pattern in (*_PLAIN, *_NUMERIC[self.order]):
@@ -97,13 +92,8 @@ class DateNotation:
         return Parsed(seconds, np.isnan(seconds))
 
     def describe(self) -> str:
-        """Describes the notation in a few words."""
         order = self.order.replace("-", " ")
         return "" if self.order == "year-first" else order
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the record as plain JSON values."""
-        return {"kind": self.kind, **asdict(self)}
 
 
 def _seconds_of_iso(texts: pa.Array) -> np.ndarray:

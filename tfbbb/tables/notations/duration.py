@@ -1,17 +1,13 @@
 """Durations and times of day: `1:30:00`, `2 days 03:00`, `1 h 30 min`, `9:15 PM`."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import (
-    NotationKind,
-    Parsed,
-    as_float,
-)
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
 
 _DECIMAL = r"\d+(?:\.\d+)?"
 _CLOCK = (
@@ -32,7 +28,7 @@ _ISO = (
 
 
 @dataclass(frozen=True)
-class DurationNotation:
+class DurationNotation(Notation):
     """The notation of a column of durations or times of day, in seconds.
 
     Attributes:
@@ -52,7 +48,6 @@ class DurationNotation:
     lenient: bool = False
 
     def parse(self, texts: pa.Array) -> Parsed:
-        """Parses texts; see `Notation.parse`."""
         seconds = self._clock(texts)
         for pattern in (_WORDS, _ISO):
             if np.isnan(seconds).any():
@@ -80,12 +75,7 @@ class DurationNotation:
         return np.where(wrong, np.nan, _signed(seconds, parts))
 
     def describe(self) -> str:
-        """Describes the notation in a few words."""
         return "in seconds"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the record as plain JSON values."""
-        return {"kind": self.kind, **asdict(self)}
 
 
 def _worded(texts: pa.Array, pattern: str) -> np.ndarray:

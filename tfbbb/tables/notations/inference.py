@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +44,7 @@ _MARKS = (
     *((".", "'"), (",", "'")),
 )
 
-_NOTATIONS: dict[str, type[Any]] = {
+_NOTATIONS: dict[str, Callable[..., Notation]] = {
     notation.kind: notation
     for notation in (
         NumberNotation,
@@ -86,8 +86,7 @@ def notation_from_dict(values: Mapping[str, Any] | None) -> Notation | None:
         raise ValueError(
             f"A notation must be one of {', '.join(_NOTATIONS)}. Received: {kind!r}"
         )
-    notation: Notation = _NOTATIONS[kind](**given)
-    return notation
+    return _NOTATIONS[kind](**given)
 
 
 def infer_notation(texts: pa.Array, kind: str | None = None) -> Finding:
@@ -135,8 +134,8 @@ def infer_marks(texts: Texts) -> Finding:
     >>> infer_marks(Texts.of(pa.array(["+", "-"]))).notation
     """
     missing = pa.array(texts.missing(in_text=True))
-    marks = pc.unique(texts.values.filter(missing))
-    others = pc.unique(texts.values.filter(pc.invert(missing)))
+    marks = pc.unique(texts.trimmed.filter(missing))
+    others = pc.unique(texts.trimmed.filter(pc.invert(missing)))
     if len(marks):
         filled = pc.fill_null(pc.not_equal(marks, ""), False)
         return Finding(TextNotation(marks=True) if pc.any(filled).as_py() else None)
@@ -146,7 +145,7 @@ def infer_marks(texts: Texts) -> Finding:
     if len(dashes) != 1 or len(words) < 2 or not pc.all(lettered).as_py():
         return Finding(None)
     dash = dashes[0].as_py()
-    number = int(pc.sum(pc.equal(texts.values, dash)).as_py())
+    number = int(texts.spread(texts.missing(dash=dash, in_text=True)).sum())
     cells = "1 cell" if number == 1 else f"{number} cells"
     remark = (
         f"its {dash!r}, in {cells}, is read as a missing value; text overrules this"

@@ -1,13 +1,15 @@
 """The interface of notations, and texts as the numbers that they stand for."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+import functools
+from abc import abstractmethod
+from dataclasses import asdict, dataclass, field
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfbbb.base.types import Config
 from tfbbb.tables.notations.missing_marks import are_missing
 
 NotationKind = Literal["number", "boolean", "date", "duration", "ordered", "text"]
@@ -28,7 +30,8 @@ class Parsed(NamedTuple):
     unreadable: np.ndarray
 
 
-class Notation(Protocol):
+@dataclass(frozen=True)
+class Notation:
     """How the cells of a column are written: a record of plain JSON values.
 
     It is found once, in the training table, and applied unchanged to every later
@@ -43,65 +46,95 @@ class Notation(Protocol):
     kind: ClassVar[NotationKind]
 
     @property
+    @abstractmethod
     def lenient(self) -> bool: ...
 
+    @abstractmethod
     def parse(self, texts: pa.Array) -> Parsed:
         """Parses texts that have no spaces around them and are not missing."""
 
     def describe(self) -> str:
         """Describes the notation in a few words."""
+        return ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the record as plain JSON values."""
+        values = asdict(self)
+        lists = {k: list(v) for k, v in values.items() if isinstance(v, tuple)}
+        return {"kind": self.kind, **values, **lists}
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The cells of a text column without spaces around them.
+    """The cells of a text column; where they repeat, each distinct cell once.
 
     Attributes:
-        values: The texts `[n]`; null is missing.
+        cells: The cells as they are written; null is missing.
+        places: The place of each row's cell in `cells`, `[n]`; None if each row has a
+            cell of its own.
     """
 
-    values: pa.Array
+    cells: pa.Array
+    places: np.ndarray | None = None
+    _parsed: dict[Notation, Parsed] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, column: pa.Array | pa.ChunkedArray) -> "Texts":
-        """Trims the cells of a column."""
-        texts = column.cast(pa.large_string())
-        if isinstance(texts, pa.ChunkedArray):
-            texts = texts.combine_chunks()
-        return cls(pc.utf8_trim_whitespace(texts))
+        """Reads the cells of a column, and finds whether they repeat."""
+        cells = column.cast(pa.large_string())
+        if isinstance(cells, pa.ChunkedArray):
+            cells = cells.combine_chunks()
+        beginning = cells.slice(0, _BEGINNING)
+        if 2 * pc.count_distinct(beginning).as_py() > len(beginning):
+            return cls(cells)
+        return cls(cells).encode()
+
+    def encode(self) -> "Texts":
+        """Returns the texts with each distinct cell once."""
+        if self.places is not None:
+            return self
+        encoded = self.cells.dictionary_encode(null_encoding="encode")
+        return Texts(encoded.dictionary, encoded.indices.to_numpy())
+
+    @functools.cached_property
+    def trimmed(self) -> pa.Array:
+        """The cells without spaces around them."""
+        return pc.utf8_trim_whitespace(self.cells)
 
     def parse(self, notation: Notation) -> Parsed:
-        """Parses all texts; each text only once if texts repeat."""
-        return self._per_distinct(lambda texts: _parse_known(texts, notation))
+        """Parses the texts of all rows, once in each notation."""
+        if notation not in self._parsed:
+            numbers, unreadable = _parse_known(self.trimmed, notation)
+            parsed = Parsed(self.spread(numbers), self.spread(unreadable))
+            self._parsed[notation] = parsed
+        return self._parsed[notation]
 
+    @functools.cached_property
     def distinct(self) -> pa.Array:
-        """Returns the distinct texts, without missing marks, in their order."""
-        texts = pc.unique(self.values)
+        """The distinct trimmed texts, without missing marks, in their order."""
+        texts = pc.unique(self.trimmed)
         return texts.filter(pc.invert(are_missing(texts)))
 
     def missing(self, *, in_text: bool = False, dash: str = "") -> np.ndarray:
-        """Returns which texts `[n]` mark a missing value.
+        """Returns which of `cells` mark a missing value.
 
         Args:
             in_text: Whether they are categories, of which "-" and "none" may be two.
             dash: A text of dashes that marks a missing value all the same.
         """
-        missing = are_missing(self.values, in_text=in_text)
+        missing = are_missing(self.trimmed, in_text=in_text)
         if dash:
-            missing = pc.or_kleene(missing, pc.equal(self.values, dash))
+            missing = pc.or_kleene(missing, pc.equal(self.trimmed, dash))
         return missing.to_numpy(zero_copy_only=False)
 
-    def _per_distinct(self, parse: Callable[[pa.Array], Parsed]) -> Parsed:
-        beginning = self.values.slice(0, _BEGINNING)
-        if 2 * pc.count_distinct(beginning).as_py() > len(beginning):
-            return parse(self.values)
-        encoded = self.values.dictionary_encode(null_encoding="encode")
-        parsed = parse(encoded.dictionary)
-        places = encoded.indices.to_numpy()
-        return Parsed(parsed.numbers[places], parsed.unreadable[places])
+    def text(self, row: int) -> str | None:
+        """Returns the trimmed text of a row, counted from 1."""
+        place = row - 1 if self.places is None else int(self.places[row - 1])
+        return self.trimmed[place].as_py()
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Returns the values of all rows, given those of `cells`."""
+        return values if self.places is None else values[self.places]
 
 
 def _parse_known(texts: pa.Array, notation: Notation) -> Parsed:

@@ -1,18 +1,14 @@
 """Numbers as people write them: `$1,234.50`, `12.3 %`, `(7)`, `3,5 kg`."""
 
 import re
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import (
-    NotationKind,
-    Parsed,
-    as_float,
-)
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
 
 # The codes of ISO 4217 that tables show most, and signs made of letters.
 CURRENCIES = (
@@ -48,7 +44,7 @@ MULTIPLES = frozenset(_MULTIPLES)
 
 
 @dataclass(frozen=True)
-class NumberNotation:
+class NumberNotation(Notation):
     """The notation of a column of numbers.
 
     A cell is a number with an optional sign or with parentheses, which make it
@@ -114,7 +110,6 @@ class NumberNotation:
         return _matches(texts, self.pattern)
 
     def parse(self, texts: pa.Array) -> Parsed:
-        """Parses texts; see `Notation.parse`."""
         readable = self.matches(texts)
         readable &= _matches(texts, r"^\(") == _matches(texts, r"\)-?$")
         if self._is_simple(texts):
@@ -181,7 +176,6 @@ class NumberNotation:
         return numbers, minus, signs + given("trailing") > 1
 
     def describe(self) -> str:
-        """Describes the notation in a few words."""
         named = {" ": "spaces", "'": "apostrophes", ",": "commas", ".": "points"}
         parts = [
             "currency" if self.currency else "",
@@ -192,10 +186,6 @@ class NumberNotation:
             f"thousands with {named[self.thousands]}" if self.thousands else "",
         ]
         return ", ".join(part for part in parts if part)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the record as plain JSON values."""
-        return {"kind": self.kind, **asdict(self)}
 
 
 def _matches(texts: pa.Array, pattern: str) -> np.ndarray:

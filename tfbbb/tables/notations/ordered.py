@@ -1,17 +1,17 @@
 """Texts with an order: `low`, `middle`, `high`."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.notation import NotationKind, Parsed
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed
 
 
 @dataclass(frozen=True)
-class OrderedNotation:
+class OrderedNotation(Notation):
     """The notation of a column of ordered texts: 0 for the first, 1 for the next.
 
     Upper and lower case are the same.
@@ -32,16 +32,10 @@ class OrderedNotation:
     lenient: bool = False
 
     def parse(self, texts: pa.Array) -> Parsed:
-        """Parses texts; see `Notation.parse`."""
         levels = pa.array([level.lower() for level in self.levels], texts.type)
         places = pc.index_in(pc.utf8_lower(texts), value_set=levels)
         numbers = places.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return Parsed(numbers, np.isnan(numbers))
 
     def describe(self) -> str:
-        """Describes the notation in a few words."""
         return " < ".join(self.levels)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the record as plain JSON values."""
-        return {"kind": self.kind, **asdict(self), "levels": list(self.levels)}

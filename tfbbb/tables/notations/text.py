@@ -1,16 +1,16 @@
 """Texts that are categories, some of which mark a missing value."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.tables.notations.notation import NotationKind, Parsed
+from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed
 
 
 @dataclass(frozen=True)
-class TextNotation:
+class TextNotation(Notation):
     """The notation of a column of categories that needs more than the plain texts.
 
     Attributes:
@@ -33,9 +33,4 @@ class TextNotation:
         return Parsed(np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool))
 
     def describe(self) -> str:
-        """Describes the notation in a few words."""
         return "whole numbers as categories" if self.numbers else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the record as plain JSON values."""
-        return {"kind": self.kind, **asdict(self)}

@@ -1,0 +1,129 @@
+"""The cells of a column, before a notation says what they stand for."""
+
+import functools
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.notations.notation import Texts
+from tfbbb.tables.table_error import ColumnError
+
+Kind = Literal["numeric", "categorical", "date"]
+
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one column of a table or a block of rows.
+
+    Attributes:
+        name: Name of the column.
+        values: The values as Arrow holds them, without a dictionary.
+    """
+
+    name: str
+    values: pa.ChunkedArray
+
+    @classmethod
+    def read(cls, table: ColumnSource, name: str) -> "Cells":
+        """Reads the cells of a column that the table has."""
+        values = table.column(name)
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        return cls(name, values)
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type of the values."""
+        return self.values.type
+
+    @functools.cached_property
+    def kind(self) -> Kind:
+        """The kind of the column by its type alone.
+
+        Raises:
+            ColumnError: The cells are neither numbers, booleans, dates nor text.
+        """
+        types, type_ = pa.types, self.type
+        if types.is_date(type_) or types.is_timestamp(type_):
+            return "date"
+        if (
+            self.is_boolean
+            or self.is_duration
+            or self.may_have_fractions
+            or types.is_integer(type_)
+            or types.is_null(type_)
+        ):
+            return "numeric"
+        if (
+            types.is_string(type_)
+            or types.is_large_string(type_)
+            or types.is_string_view(type_)
+        ):
+            return "categorical"
+        raise ColumnError(
+            f"Column {self.name!r} holds values of type {type_}, which a model cannot "
+            "read; convert them to numbers or text, or leave the column out.",
+            self.name,
+            unusable=True,
+        )
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the cells are `true` and `false`."""
+        return pa.types.is_boolean(self.type)
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether the cells are durations or times of day."""
+        return pa.types.is_duration(self.type) or pa.types.is_time(self.type)
+
+    @property
+    def may_have_fractions(self) -> bool:
+        """Whether the cells are numbers of a type other than integers."""
+        return pa.types.is_floating(self.type) or pa.types.is_decimal(self.type)
+
+    @functools.cached_property
+    def texts(self) -> Texts:
+        """The cells of a column of texts."""
+        return Texts.of(self.values)
+
+    @functools.cached_property
+    def digits(self) -> "Cells":
+        """Numbers and booleans as texts: 7 and 7.0 are `"7"`."""
+        values = self.values
+        if not self.may_have_fractions:
+            return Cells(self.name, values.cast(pa.string()))
+        values = values.cast(pa.float64(), safe=False)
+        whole = pc.and_(
+            pc.equal(values, pc.floor(values)), pc.less(pc.abs(values), 2.0**53)
+        )
+        digits = pc.if_else(whole, values, 0.0).cast(pa.int64()).cast(pa.string())
+        texts = pc.if_else(whole, digits, values.cast(pa.string()))
+        known = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.string()), texts)
+        return Cells(self.name, known)
+
+    def numbers(self) -> np.ndarray:
+        """Returns numbers and booleans as float64 `[n]`, NaN for missing."""
+        return self.values.cast(pa.float64(), safe=False).to_numpy()
+
+    def seconds(self) -> np.ndarray:
+        """Returns dates as float64 seconds since 1970 `[n]`, NaN for missing.
+
+        Of durations and times of day, returns the seconds that have passed.
+        """
+        if pa.types.is_date32(self.type):
+            return 86400.0 * self.values.cast(pa.int32()).cast(pa.float64()).to_numpy()
+        if self.is_duration:
+            narrow = pa.int32() if pa.types.is_time32(self.type) else pa.int64()
+            ticks = self.values.cast(narrow).cast(pa.float64(), safe=False).to_numpy()
+            return ticks / _PER_SECOND[self.type.unit]
+        unit = "ms" if pa.types.is_date64(self.type) else self.type.unit
+        ticks = self.values.cast(pa.int64())
+        whole = np.floor_divide(ticks.fill_null(0).to_numpy(), _PER_SECOND[unit])
+        return np.where(self.values.is_valid().to_numpy(), whole, np.nan)

@@ -1,0 +1,149 @@
+"""Complaints about columns: errors that refuse one, and remarks that keep it."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.notations import Notation
+from tfbbb.tables.notations.inference import MOSTLY
+from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.table_error import ColumnError
+from tfbbb.tables.values import first_row
+
+# Of more categories than this, in more than half of the rows, a column may be an
+# identifier; of texts that all differ in so many rows it is one.
+_MAX_OF_NO_IDENTIFIER = 50
+_FEWEST_IDENTIFIERS = 20
+# Texts of so many words and characters on average are sentences.
+_WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
+
+
+def check_suits_most_texts(cells: Cells, notation: Notation, asked: str) -> None:
+    """Raises `ColumnError` if most texts are not in the notation that is asked for."""
+    distinct = cells.texts.distinct
+    if not len(distinct):
+        return
+    unreadable = notation.parse(distinct).unreadable
+    if unreadable.all():
+        raise unreadable_as_asked(
+            cells.name,
+            asked,
+            f"none of its texts, such as {show_example(distinct)}, is one",
+        )
+    if 2 * unreadable.sum() > len(distinct):
+        wrong = distinct.filter(pa.array(unreadable))
+        raise unreadable_as_asked(
+            cells.name,
+            asked,
+            f"{len(wrong)} of its {len(distinct)} texts cannot be, such as "
+            f"{show_example(wrong)}",
+        )
+
+
+def unreadable_as_asked(name: str, asked: str, reason: str) -> ColumnError:
+    """Returns the error of a column that is not what an override says."""
+    return ColumnError(
+        f"Column {name!r} cannot be read as a {asked}, as asked: {reason}.", name
+    )
+
+
+def show_example(texts: pa.Array) -> str:
+    """Returns the first text, quoted."""
+    return repr(texts[0].as_py()) if len(texts) else "none"
+
+
+def refuse_few_wrong_cells(cells: Cells, notation: Notation) -> None:
+    """Raises `ColumnError` if most but not all cells are in the notation."""
+    unreadable = cells.texts.parse(notation).unreadable
+    missing = cells.texts.spread(cells.texts.missing())
+    known = len(unreadable) - missing.sum()
+    if known - unreadable.sum() < MOSTLY * known:
+        return
+    row, kind = first_row(unreadable), notation.kind
+    raise ColumnError(
+        f"Column {cells.name!r} is mostly {kind}s, but has the text "
+        f"{cells.values[row - 1].as_py()!r} in row {row}; correct the cell, "
+        f"empty it if the {kind} is missing, or say in `columns` (--column) what the "
+        f"column is: {kind}, to count such cells as missing, or text.",
+        cells.name,
+        may_be_text=True,
+    )
+
+
+def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:
+    """Returns a remark on texts that a lenient notation counts as missing.
+
+    Raises:
+        ColumnError: An order lacks a text.
+    """
+    if notation is None or cells.kind != "categorical":
+        return ()
+    wrong = cells.texts.parse(notation).unreadable
+    if not wrong.any():
+        return ()
+    row = first_row(wrong)
+    cell = cells.texts.text(row)
+    if isinstance(notation, OrderedNotation):
+        raise ColumnError(
+            f"Column {cells.name!r} has the text {cell!r} in row {row}, which is not "
+            f"among the ordered texts {', '.join(notation.levels)}; add it to them, "
+            "in its place.",
+            cells.name,
+        )
+    number = int(wrong.sum())
+    counted = "1 cell counts" if number == 1 else f"{number} cells count"
+    return (f"{counted} as missing, such as {cell!r} in row {row}.",)
+
+
+def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str, ...]:
+    """Returns remarks on a column of texts, with so many buckets.
+
+    Raises:
+        ColumnError: The texts are sentences, or all of them differ although the
+            column is not `required`.
+    """
+    distinct = parsed.texts.filter(pc.not_equal(parsed.texts, ""))
+    many, number = len(distinct), int((~parsed.missing).sum())
+    name = parsed.name
+    if number >= _FEWEST_IDENTIFIERS and 2 * many > number:
+        length = pc.mean(pc.utf8_length(distinct)).as_py()
+        spaces = pc.mean(pc.count_substring(distinct, " ")).as_py()
+        if spaces + 1 >= _WORDS_OF_A_SENTENCE and length >= _LENGTH_OF_A_SENTENCE:
+            raise ColumnError(
+                f"Column {name!r} holds free text, which a model of columns cannot "
+                "read; turn it into columns of numbers or categories, such as whether "
+                "it mentions a word, or leave it out: "
+                f"columns={{{name!r}: 'ignore'}} (--ignore).",
+                name,
+                unusable=True,
+            )
+        if many == number and not required:
+            raise ColumnError(
+                f"Column {name!r} has a different text in each row, like an "
+                "identifier, so a model learns nothing from it.",
+                name,
+                unusable=True,
+            )
+    remarks = []
+    if many > _MAX_OF_NO_IDENTIFIER and 2 * many > number:
+        remarks.append(
+            f"It has {many} distinct texts in {len(parsed.values)} rows and looks like "
+            "an identifier."
+        )
+    if buckets:
+        remarks.append(
+            f"Its {many} distinct texts are distributed over {buckets} buckets by a "
+            "hash; texts of one bucket are not told apart."
+        )
+    return tuple(remarks)
+
+
+def without_values(name: str, everywhere: bool) -> ColumnError:
+    """Returns the error of a column without values, in all or in the training rows."""
+    where = "" if everywhere else " in the training rows"
+    return ColumnError(
+        f"Column {name!r} has no values{where}; leave it out.",
+        name,
+        unusable=everywhere,
+    )

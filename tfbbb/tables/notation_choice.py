@@ -1,0 +1,161 @@
+"""Chooses how the cells of a column are read: by an override, or by the cells."""
+
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from tfbbb.tables.cells import Cells, Kind
+from tfbbb.tables.complaints import (
+    check_suits_most_texts,
+    refuse_few_wrong_cells,
+    show_example,
+    unreadable_as_asked,
+)
+from tfbbb.tables.notations import Notation, infer_marks, infer_notation
+from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.notations.date import DateNotation, Order
+from tfbbb.tables.notations.duration import DurationNotation
+from tfbbb.tables.notations.inference import Finding
+from tfbbb.tables.notations.number import NumberNotation
+from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.override import Override, OverrideKind
+
+# A column of more distinct texts than a category usually has may be one of numbers or
+# dates with a few wrong cells.
+_MAX_USUAL_CATEGORIES = 20
+
+
+class Choice(NamedTuple):
+    """How a column is read.
+
+    Attributes:
+        kind: What its values are.
+        notation: How its cells are written; None for plain numbers or texts.
+        remarks: Sentences on what the cells leave open.
+    """
+
+    kind: Kind
+    notation: Notation | None
+    remarks: tuple[str, ...] = ()
+
+
+def choose_notation(cells: Cells, override: Override | None = None) -> Choice:
+    """Chooses how a column is read.
+
+    Args:
+        cells: The cells of the column.
+        override: What the column is, in place of what its cells suggest.
+
+    Raises:
+        ColumnError: The cells have a type that no model reads, contradict the override,
+            or most but not all of them are numbers or dates.
+    """
+    if override is not None:
+        notation, remarks = _choose_as_asked(cells, override)
+    elif cells.kind == "categorical":
+        notation, remarks = _choose_by_texts(cells)
+    else:
+        notation, remarks = _notation_of_type(cells), ()
+    plain_texts = notation is None and cells.kind == "categorical"
+    if plain_texts or isinstance(notation, TextNotation):
+        return Choice("categorical", notation, remarks)
+    kind: Kind = "date" if isinstance(notation, DateNotation) else "numeric"
+    return Choice(kind, notation, remarks)
+
+
+def remarks_on(found: Finding) -> tuple[str, ...]:
+    """Returns the remarks of a finding as sentences."""
+    return tuple(f"{text[0].upper()}{text[1:]}." for text in found.remarks)
+
+
+def _notation_of_type(cells: Cells) -> Notation | None:
+    """Returns the notation of a column that is not text, by its type."""
+    if cells.kind == "date":
+        return DateNotation()
+    if cells.is_duration:
+        return DurationNotation()
+    return BooleanNotation() if cells.is_boolean else None
+
+
+def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
+    found = infer_notation(cells.texts.distinct)
+    if found.notation is None or found.share < 1.0:
+        many = len(cells.texts.distinct) > _MAX_USUAL_CATEGORIES
+        if found.notation is not None and many:
+            refuse_few_wrong_cells(cells, found.notation)
+        found = infer_marks(cells.texts)
+    return found.notation, remarks_on(found)
+
+
+def _choose_as_asked(
+    cells: Cells, override: Override
+) -> tuple[Notation | None, tuple[str, ...]]:
+    asked, options = override.kind, override.options
+    are_texts = cells.kind == "categorical"
+    if asked in ("text", "hashed"):
+        if not are_texts:
+            return TextNotation(numbers=True), ()
+        marks = infer_marks(cells.texts).notation
+        # Someone who asks for texts means "-" as one.
+        return (None if getattr(marks, "dash", "") else marks), ()
+    if asked == "ordered":
+        return OrderedNotation(options), ()
+    if asked == "boolean":
+        notation = BooleanNotation(lenient=True)
+        if are_texts:
+            check_suits_most_texts(cells, notation, asked)
+        return notation, ()
+    if are_texts:
+        return _choose_for_texts(cells, asked, options)
+    if cells.kind == "date" or asked == "date":
+        epoch = "milliseconds" if options == ("unix-ms",) else "seconds"
+        return DateNotation(epoch=epoch), ()
+    if asked == "duration":
+        return DurationNotation(), ()
+    return _notation_of_type(cells), ()
+
+
+def _choose_for_texts(
+    cells: Cells, asked: OverrideKind, options: tuple[str, ...]
+) -> tuple[Notation, tuple[str, ...]]:
+    """Returns the notation of texts that are numbers, dates or durations, as asked.
+
+    Raises:
+        ColumnError: Most texts are not in the notation.
+    """
+    notation: Notation
+    remarks: tuple[str, ...] = ()
+    found = infer_notation(cells.texts.distinct, asked)
+    if asked == "date" and options and not options[0].startswith("unix"):
+        notation = DateNotation(cast(Order, options[0]), lenient=True)
+    elif asked == "duration":
+        notation = DurationNotation(options[0] if options else "hours", lenient=True)
+    elif isinstance(found.notation, NumberNotation):
+        notation = _with_options(replace(found.notation, lenient=True), options)
+        remarks = () if options else remarks_on(found)
+    elif isinstance(found.notation, DateNotation):
+        notation, remarks = replace(found.notation, lenient=True), remarks_on(found)
+    else:
+        raise unreadable_as_asked(
+            cells.name,
+            asked,
+            f"its texts, such as {show_example(cells.texts.distinct)}, cannot be read "
+            "as one",
+        )
+    check_suits_most_texts(cells, notation, asked)
+    return notation, remarks
+
+
+def _with_options(notation: NumberNotation, options: tuple[str, ...]) -> NumberNotation:
+    for option, decimal, other in (
+        ("decimal-comma", ",", "."),
+        ("decimal-point", ".", ","),
+    ):
+        if option in options and notation.decimal != decimal:
+            thousands = notation.thousands
+            if thousands in ("", decimal):
+                thousands = other
+            notation = replace(notation, decimal=decimal, thousands=thousands)
+    if "currency" in options:
+        notation = replace(notation, currency=True)
+    return replace(notation, percent="all") if "percent" in options else notation

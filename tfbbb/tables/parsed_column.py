@@ -1,0 +1,188 @@
+"""A column whose cells have been read in a notation, once for all who ask."""
+
+import functools
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.cells import Cells, Kind
+from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.notation import Notation, Texts
+from tfbbb.tables.notations.number import NumberNotation
+from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import MISSING_DATE, first_row
+
+_PLURALS = {
+    "number": "numbers",
+    "boolean": "booleans such as yes and no",
+    "date": "dates",
+    "duration": "durations",
+    "ordered": "the texts",
+    "text": "texts",
+}
+
+
+@dataclass(frozen=True)
+class ParsedColumn:
+    """The values of one column of a table or a block of rows.
+
+    Schema, target, warnings, encoders of rows and `inspect` read the values here; only
+    `parse` reads cells.
+
+    Attributes:
+        name: Name of the column.
+        kind: `"numeric"`, `"date"` or `"categorical"`.
+        notation: How the cells are written; None for plain numbers or texts.
+        values: Of numbers float64 `[n]` with NaN for missing, durations in seconds; of
+            dates int64 seconds since 1970 with `MISSING_DATE` for missing; of
+            categories the place of each row's text in `texts`.
+        missing: Which values `[n]` are missing.
+        texts: The distinct texts in the order of their first rows, `""` for missing;
+            empty for numbers and dates.
+    """
+
+    name: str
+    kind: Kind
+    notation: Notation | None
+    values: np.ndarray
+    missing: np.ndarray
+    texts: pa.Array = field(default_factory=lambda: pa.array([], pa.large_string()))
+
+    @classmethod
+    def parse(
+        cls, cells: Cells, kind: Kind, notation: Notation | None = None
+    ) -> "ParsedColumn":
+        """Reads the cells of a column.
+
+        Args:
+            cells: The cells.
+            kind: What the values are.
+            notation: How the cells are written; by default plain numbers or texts.
+
+        Raises:
+            TableError: A cell is not in the notation or of another kind, or a number is
+                infinite in single precision, in which models compute.
+        """
+        if kind == "categorical":
+            places, texts, missing = _read_texts(cells, notation)
+            return cls(cells.name, kind, notation, places, missing, texts)
+        if kind == "date":
+            seconds = _read_numbers(cells, notation or DateNotation())
+            missing = np.isnan(seconds)
+            whole = np.floor(np.where(missing, 0.0, seconds)).astype(np.int64)
+            values = np.where(missing, MISSING_DATE, whole)
+            return cls(cells.name, kind, notation, values, missing)
+        numbers = _read_numbers(cells, notation)
+        return cls(cells.name, kind, notation, numbers, np.isnan(numbers))
+
+    def take(self, rows: np.ndarray) -> "ParsedColumn":
+        """Returns the values of some rows; `texts` may then have more than they."""
+        return replace(self, values=self.values[rows], missing=self.missing[rows])
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """The values `[n]` as inputs of a model: float32, int64, or texts (object)."""
+        if self.kind == "categorical":
+            return self.texts.to_numpy(zero_copy_only=False)[self.values]
+        return self.values.astype(np.float32) if self.kind == "numeric" else self.values
+
+    @functools.cached_property
+    def numbers(self) -> np.ndarray:
+        """The values `[n]` as numbers: of dates float64 with NaN for missing."""
+        if self.kind == "date":
+            return np.where(self.missing, np.nan, self.values)
+        return self.values
+
+
+def _read_numbers(cells: Cells, notation: Notation | None) -> np.ndarray:
+    """Returns numbers, dates or durations as float64 `[n]`, NaN for missing."""
+    if isinstance(notation, OrderedNotation) and cells.kind == "numeric":
+        cells = cells.digits
+    if cells.kind == "categorical":
+        return _parse_texts(cells, notation or NumberNotation())
+    if cells.kind == "date":
+        if not isinstance(notation, DateNotation):
+            raise TableError(
+                f"Column {cells.name!r} holds values of type {cells.type}, but must "
+                "hold numbers."
+            )
+        return cells.seconds()
+    if cells.is_duration:
+        return cells.seconds()
+    values = cells.numbers()
+    if isinstance(notation, DateNotation) and notation.epoch == "milliseconds":
+        return np.floor(values / 1000.0)
+    infinite = _are_infinite(values)
+    if infinite.any():
+        row = first_row(infinite)
+        raise TableError(
+            f"Column {cells.name!r} has the value {values[row - 1]:g} in row {row}, "
+            "which is infinite in single precision."
+        )
+    return values
+
+
+def _parse_texts(cells: Cells, notation: Notation) -> np.ndarray:
+    """Returns the numbers of texts.
+
+    Raises:
+        TableError: A text is unreadable, and the notation is not lenient.
+    """
+    numbers, unreadable = cells.texts.parse(notation)
+    unreadable = unreadable | _are_infinite(numbers)
+    if not unreadable.any():
+        return numbers
+    if not notation.lenient:
+        row = first_row(unreadable)
+        described = notation.describe()
+        raise TableError(
+            f"Column {cells.name!r} has the text {cells.values[row - 1].as_py()!r} in "
+            f"row {row}, but must hold {_PLURALS[notation.kind]}"
+            f"{f' ({described})' if described else ''}."
+        )
+    return np.where(unreadable, np.nan, numbers)
+
+
+def _are_infinite(numbers: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.isinf(numbers.astype(np.float32))
+
+
+def _read_texts(
+    cells: Cells, notation: Notation | None
+) -> tuple[np.ndarray, pa.Array, np.ndarray]:
+    """Returns the place of each row's text, the distinct texts, and what is missing.
+
+    Raises:
+        TableError: The column holds numbers, and the notation does not ask for digits.
+    """
+    text = notation if isinstance(notation, TextNotation) else TextNotation()
+    if cells.kind != "categorical" and cells.values.null_count < len(cells.values):
+        if not (text.numbers or cells.is_boolean):
+            raise TableError(
+                f"Column {cells.name!r} holds values of type {cells.type}, but must "
+                "hold text; cast it to text, or read it from a CSV file with "
+                f"read_table(path, text_columns=[{cells.name!r}])."
+            )
+        cells = cells.digits
+    return distinct_texts(cells.texts, text)
+
+
+def distinct_texts(
+    texts: Texts, notation: TextNotation
+) -> tuple[np.ndarray, pa.Array, np.ndarray]:
+    """Returns the place of each row's text, the distinct texts, and what is missing."""
+    texts = texts.encode()
+    assert texts.places is not None
+    cells = texts.cells.fill_null("")
+    if notation.marks:
+        missing = texts.missing(in_text=True, dash=notation.dash)
+        cells = pc.if_else(pa.array(missing), "", cells)
+    distinct = pc.unique(cells)
+    places = pc.index_in(cells, value_set=distinct).to_numpy()[texts.places]
+    missing = pc.equal(distinct, "").to_numpy(zero_copy_only=False)
+    return places, distinct, missing[places]

@@ -1,0 +1,156 @@
+"""Chooses the task of a target, and how its cells are read."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tfbbb.base.task import Task
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.notation_choice import choose_notation, remarks_on
+from tfbbb.tables.notations import Notation, infer_marks, infer_notation
+from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.number import NumberNotation
+from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.override import Override
+from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.parsed_table import parse_column
+from tfbbb.tables.table_error import ColumnError, TableError
+from tfbbb.tables.values import first_row
+
+# So few distinct whole numbers may be classes.
+_FEW = 10
+# Written as text, so few are.
+_FEW_AS_TEXT = 20
+
+
+class TargetChoice(NamedTuple):
+    """How a target is read.
+
+    Attributes:
+        task: The task.
+        notation: How its cells are written; None for plain numbers or texts.
+        remarks: Sentences on what was chosen.
+    """
+
+    task: Task
+    notation: Notation | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def choose_target(
+    table: ColumnSource, cells: Cells, task: Task | None, override: Override | None
+) -> TargetChoice:
+    """Chooses the task and the notation of a target.
+
+    By default text, booleans, and numbers that are all 0 or 1 are classes.
+
+    Args:
+        table: The table.
+        cells: The cells of the target.
+        task: `"regression"`, `"classification"`, or None to choose.
+        override: What the column is, in place of what its cells suggest.
+
+    Raises:
+        TableError: The target holds dates, or mostly but not only numbers, or the task
+            contradicts the override.
+    """
+    if override is not None:
+        return _choose_as_asked(cells, task, override)
+    if cells.kind == "date":
+        raise _of_dates(cells)
+    if cells.kind == "numeric":
+        if task is not None or cells.is_boolean:
+            return TargetChoice(task or "classification")
+        return _choose_of_numbers(
+            parse_column(table, cells.name, "numeric", None, cells=cells)
+        )
+    texts, distinct = cells.texts, cells.texts.distinct
+    marks = infer_marks(texts)
+    notation = marks.notation
+    if notation is None and texts.missing().any():
+        notation = TextNotation(marks=True)
+    as_classes = TargetChoice("classification", notation, remarks_on(marks))
+    if task == "classification":
+        return as_classes
+    found = infer_notation(distinct)
+    if isinstance(found.notation, DateNotation) and found.share == 1.0:
+        raise _of_dates(cells)
+    if found.notation is not None and found.notation.kind in ("number", "duration"):
+        numbers, unreadable = texts.parse(found.notation)
+        if not unreadable.any():
+            as_numbers = TargetChoice("regression", found.notation, remarks_on(found))
+            if task is not None:
+                return as_numbers
+            known = numbers[~np.isnan(numbers)]
+            whole = bool((known == np.floor(known)).all())
+            bare = found.notation == NumberNotation() and whole
+            if bare and len(distinct) <= _FEW_AS_TEXT:
+                remark = (
+                    f"Its {len(distinct)} distinct numbers, written as text, are "
+                    "classes; the task 'regression' (--task regression) predicts "
+                    "numbers."
+                )
+                return as_classes._replace(remarks=(remark,))
+            return as_numbers
+        if task is None and 2 * unreadable.sum() < len(unreadable):
+            row = first_row(unreadable)
+            raise TableError(
+                f"The target {cells.name!r} is mostly {found.notation.kind}s, but has "
+                f"the text {cells.values[row - 1].as_py()!r} in row {row}; correct the "
+                "cell, or pass task='classification'."
+            )
+    if task == "regression":
+        return TargetChoice(task, NumberNotation())
+    return as_classes
+
+
+def _choose_as_asked(
+    cells: Cells, task: Task | None, override: Override
+) -> TargetChoice:
+    name = cells.name
+    if override.kind in ("ignore", "hashed", "date"):
+        raise ColumnError(
+            f"The target {name!r} cannot be {override.kind!r}; say number or text.",
+            name,
+        )
+    if override.kind in ("text", "boolean"):
+        if task == "regression":
+            raise ColumnError(
+                f"The target {name!r} is said to be {override.kind!r}, of which there "
+                "is no regression; leave out the task or the override.",
+                name,
+            )
+        marks = TextNotation(marks=True) if cells.kind == "categorical" else None
+        return TargetChoice("classification", marks)
+    _, notation, remarks = choose_notation(cells, override)
+    return TargetChoice(task or "regression", notation, remarks)
+
+
+def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
+    """Chooses the task of plain numbers, and says so where it is open."""
+    known = parsed.values[~parsed.missing]
+    distinct = np.unique(known)
+    if np.array_equal(distinct, [0.0, 1.0]):
+        remark = (
+            "Its values are 0 and 1, so they are two classes; the task 'regression' "
+            "(--task regression) predicts them as numbers."
+        )
+        return TargetChoice("classification", remarks=(remark,))
+    whole = bool((distinct == np.floor(distinct)).all())
+    if whole and 1 < len(distinct) <= _FEW and 2 * len(distinct) < len(known):
+        remark = (
+            f"Its values are {len(distinct)} distinct whole numbers, predicted as "
+            "numbers; the task 'classification' (--task classification) predicts them "
+            "as classes."
+        )
+        return TargetChoice("regression", remarks=(remark,))
+    return TargetChoice("regression")
+
+
+def _of_dates(cells: Cells) -> ColumnError:
+    return ColumnError(
+        f"The target {cells.name!r} holds values of type {cells.type}, which "
+        "are dates; turn them into numbers, such as days since a date.",
+        cells.name,
+    )

@@ -187,8 +187,10 @@ def test_what_was_found_about_the_file_is_printed(tfbbb, tmp_path):
     [
         ("--hidden", "50,zero", "not a list of positive whole numbers"),
         ("--hidden", "50,0", "not a list of positive whole numbers"),
-        ("--validation-fraction", "1", "not between 0 and 1"),
-        ("--learning-rate", "nan", "not a positive number"),
+        ("--validation-fraction", "1", "must be less than 1"),
+        ("--learning-rate", "0", "must be more than 0"),
+        ("--learning-rate", "nan", "must be a finite number"),
+        ("--seed", "2147483648", "must be at most 2147483647"),
         ("--epochs", "0", "greater than or equal to 1"),
         ("--task", "ranking", "not one of"),
     ],

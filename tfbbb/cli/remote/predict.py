@@ -1,9 +1,10 @@
 """`tfbbb remote predict`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.prediction_options import (
     Intervals,
     Keep,
@@ -20,7 +21,7 @@ from tfbbb.cli.prediction_options import (
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import numpy as np
     import pyarrow as pa
@@ -138,14 +139,12 @@ class _KnownTargets:
         notation: How texts of the target are read.
     """
 
-    def __init__(
-        self, description: "Mapping[str, Any]", notation: "Notation | None"
-    ) -> None:
+    def __init__(self, description: JsonObject, notation: "Notation | None") -> None:
         self._target, self._classes = description["target"], description["classes"]
         self._notation = notation
         self.has_one = False
 
-    def read(self, block: "pa.Table") -> "tuple[Any, np.ndarray]":
+    def read(self, block: "pa.Table") -> "tuple[np.ndarray | None, np.ndarray]":
         """Returns the targets of the rows, None if no row has one, and which lack it.
 
         A row without a target gets that of another row, so that all can be asked for.
@@ -195,8 +194,8 @@ class _Asking:
         model: "Model",
         targets: _KnownTargets | None,
         levels: list[str],
-        options: dict[str, Any],
-        route: dict[str, Any],
+        options: JsonObject,
+        route: JsonObject,
     ) -> None:
         self._model, self._targets = model, targets
         self._levels, self._options = levels, options

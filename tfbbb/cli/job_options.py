@@ -59,7 +59,7 @@ class _Form:
     parse: Callable[[Any], object] = lambda given: given
 
 
-# By the type of the field's values, but for numbers, choices and versions.
+# By the type of the field's values, but for numbers and choices.
 _FORMS = {
     str: _Form(str, "COLUMN"),
     tuple[str, ...]: _Form(list[str], "COLUMN", " May be repeated."),
@@ -138,18 +138,22 @@ def job_options(
             values = get_args(values)[0]
         if name in names:
             help = re.sub(r"`(\w+)`", as_option, field.description or "")
-            form = _FORMS.get(values)
+            form = _form(values, field, names[name])
             if values is Version:
+                # The model is that of the command.
                 field = Version.model_fields["version"]
                 form = _Form(int, "VERSION", parse=_validate_by(field))
-            elif get_origin(values) is Literal:
-                choices = f" Choices: {', '.join(get_args(values))}."
-                form = _Form(values, names[name].upper(), choices)
-            elif form is None:
-                form = _Form(values, parse=_validate_by(field))
             yield JobOption(names[name], (*path, name), field, form, help)
         elif isinstance(values, type) and issubclass(values, SpecPart):
             yield from job_options(values, (*path, name))
+
+
+def _form(values: Any, field: FieldInfo, name: str) -> _Form:
+    """Returns how a command line writes values of a type."""
+    if get_origin(values) is Literal:
+        choices = f" Choices: {', '.join(get_args(values))}."
+        return _Form(values, name.upper(), choices)
+    return _FORMS.get(values) or _Form(values, parse=_validate_by(field))
 
 
 def _flag(name: str) -> str:

@@ -1,20 +1,72 @@
 import json
+from typing import Annotated
 
 import pytest
+from pydantic import Field
+from typer import BadParameter
 
+from tfbbb.bayes.families.arguments import Integer, Number
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.job_fields import job_fields, leave_out
+from tfbbb.cli.job_options import job_options
+from tfbbb.training.spec.part import Option, SpecPart
 
 
 def fields(spec=None, **options):
-    return job_fields("y", spec, name="name", **options)
+    return job_fields("y", spec, options, name="name")
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("partitions", 4), ("devices", "all"), ("max_seconds", 60.0)]
+    ("option", "value", "expected"),
+    [
+        ("task", "regression", {"task": "regression"}),
+        ("text", ["a", "b"], {"text_columns": ["a", "b"]}),
+        ("column", ["a=b=text", "c=date"], {"columns": {"a=b": "text", "c": "date"}}),
+        ("hidden", "50, 20", {"model": {"hidden_units": [50, 20]}}),
+        ("hidden", "", {"model": {"hidden_units": []}}),
+        ("partitions", 4, {"training": {"partitions": 4}}),
+        ("devices", "all", {"training": {"devices": "all"}}),
+        ("max_seconds", 60.0, {"training": {"max_seconds": 60.0}}),
+        ("learning_rate", 0.1, {"training": {"learning_rate": {"initial": 0.1}}}),
+        ("start_from", 3, {"start_from": {"model": "name", "version": 3}}),
+    ],
 )
-def test_options_are_fields_of_the_training(name, value):
-    assert fields(**{name: value})["training"] == {name: value}
+def test_options_are_fields_of_a_job(option, value, expected):
+    assert fields(**{option: value}) == {"target": "y", **expected}
+
+
+def test_a_field_of_the_spec_declares_its_option():
+    class Part(SpecPart):
+        rows: Annotated[Integer, Field(ge=2, description="As `big`."), Option()] = 3
+        big: Annotated[Number | None, Field(lt=1), Option("part_big")] = None
+        other: str = ""
+
+    class Whole(SpecPart):
+        part: Part = Part()
+
+    rows, big = job_options(Whole)
+    assert (rows.name, rows.path, rows.help) == (
+        "rows",
+        ("part", "rows"),
+        "As --part-big.",
+    )
+    assert (big.name, big.path) == ("part_big", ("part", "big"))
+    assert rows.form.parse(2) == 2
+    for option, wrong, rule in ((rows, 1, "at least 2"), (big, 1.0, "less than 1")):
+        with pytest.raises(BadParameter, match=f"{wrong} must be {rule}"):
+            option.form.parse(wrong)
+
+
+def test_an_option_overrides_the_same_field_of_a_file(tmp_path):
+    path = tmp_path / "spec.json"
+    of_file = {
+        "columns": {"a": "text", "b": "date"},
+        "training": {"learning_rate": {"initial": 0.5, "decay": "constant"}},
+    }
+    path.write_text(json.dumps(of_file))
+    given = fields(path, column=["b=ignore"], learning_rate=0.1)
+    assert given["columns"] == {"a": "text", "b": "ignore"}
+    assert given["training"] == {"learning_rate": {"initial": 0.1, "decay": "constant"}}
 
 
 def test_options_of_the_validation_are_fields():

@@ -184,9 +184,8 @@ def test_ctrl_c_stops_watching_and_not_the_job(remote, monkeypatch):
     assert f"`tfbbb remote cancel {job}` cancels it" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
+def test_an_error_is_one_sentence(remote):
+    for arguments, sentence in [
         (["upload", "no.csv"], "no.csv: No such file or directory."),
         (["watch", UNKNOWN], "There is no job"),
         (["watch"], "There is no job; create one with `tfbbb remote train`."),
@@ -206,14 +205,12 @@ def test_ctrl_c_stops_watching_and_not_the_job(remote, monkeypatch):
         (["train", "no.csv", "--target=y", "--name=n"], "neither a file nor the id"),
         (["models", "--key", "a.b"], "key"),
         (["models", "--url", "http://127.0.0.1:1"], "There is no service at"),
-    ],
-)
-def test_an_error_is_one_sentence(remote, arguments, sentence):
-    result = remote(*arguments)
-    assert result.exit_code == 1
-    last = result.stderr.splitlines()[-1]
-    assert last.startswith("Error: ")
-    assert sentence in last
+    ]:
+        result = remote(*arguments)
+        assert result.exit_code == 1, arguments
+        last = result.stderr.splitlines()[-1]
+        assert last.startswith("Error: ")
+        assert sentence in last
 
 
 @pytest.mark.parametrize(
@@ -225,36 +222,28 @@ def test_an_error_is_one_sentence(remote, arguments, sentence):
         (["train", "houses.csv", "--target=y", "--name=a b"], "Received: 'a b'"),
     ],
 )
-def test_invalid_arguments_are_refused_before_any_request(remote, arguments, sentence):
-    result = remote(*arguments)
+def test_invalid_arguments_are_refused_before_any_request(tfbbb, arguments, sentence):
+    result = tfbbb("remote", *arguments)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("{options}", "datasets"),
-        ("datasets", "{options}"),
-        ("--url", "http://127.0.0.1:1", "--key", "x.y", "datasets", "{options}"),
-        ("{options}", "delete", "label", "houses", "champion"),
-        ("delete", "{options}", "label", "houses", "champion"),
-        ("delete", "label", "{options}", "houses", "champion"),
-    ],
-)
-def test_url_and_key_may_stand_before_or_after_the_command(
-    service, monkeypatch, arguments
-):
+def test_url_and_key_may_stand_before_or_after_the_command(service, monkeypatch):
     # The command line overrides the environment.
     monkeypatch.setenv("TFBBB_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("TFBBB_KEY", "no.key")
     options = ("--url", service, "--key", ADMIN_KEY)
-    line = [
-        part for word in arguments for part in (options if "{" in word else (word,))
-    ]
-    result = CliRunner().invoke(app, ["remote", *line])
-    said = "no such label" if "label" in line else "There is no dataset"
-    assert said in result.output
+    wrong = ("--url", "http://127.0.0.1:1", "--key", "x.y")
+    label = ("label", "houses", "champion")
+    for arguments, said in [
+        ((*options, "datasets"), "There is no dataset"),
+        (("datasets", *options), "There is no dataset"),
+        ((*wrong, "datasets", *options), "There is no dataset"),
+        ((*options, "delete", *label), "no such label"),
+        (("delete", *options, *label), "no such label"),
+        (("delete", "label", *options, *label[1:]), "no such label"),
+    ]:
+        assert said in CliRunner().invoke(app, ["remote", *arguments]).output, arguments
 
 
 @pytest.mark.parametrize("command", [(), ("delete",), ("models",)])

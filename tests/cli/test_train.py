@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,15 +14,22 @@ from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.tables.writing import write_table
 from tfbbb.training.record import TrainingRecord
 
-FIT = ("--ignore", "day", "--text", "code", "--epochs", "2")
+# Trainings of seconds.
+QUICK = Path(__file__).with_name("quick.json")
+FIT = ("--ignore", "day", "--text", "code", "--epochs", "2", "--spec", QUICK)
 
 
 def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tmp_path):
-    more = {"model": {"prior": "laplace"}, "training": {"epochs": 9, "steps": None}}
+    more = json.loads(QUICK.read_text())
+    more["model"]["prior"] = "laplace"
+    more["training"] |= {"epochs": 9, "steps": None}
     (tmp_path / "more.json").write_text(json.dumps(more))
     texts = ("--text", "code", "--spec", "more.json")
     # The second training takes from the first which column of codes is text.
-    for version, options in {"1": texts, "2": ("--start-from", "1")}.items():
+    for version, options in {
+        "1": texts,
+        "2": ("--start-from", "1", "--spec", QUICK),
+    }.items():
         result = tfbbb(
             *("train", data, "--target", "effect", "--ignore", "cured"),
             *("--ignore", "day", "--epochs", "2", *options),
@@ -98,10 +106,10 @@ def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
     manifest = Manifest.read("cured/1")
     assert manifest.classes == ("no", "yes")
     # Features: dose, its indicator and its code of 12 intervals; ward, 2 and 1 for
-    # others; code, 3 and 1. There are 8 members.
+    # others; code, 3 and 1. There are 2 members.
     units = [(21, 7), (7, 5), (5, 2)]
     assert [layer.num_parameters for layer in manifest.layers] == [
-        8 * 2 * (inputs + 1) * outputs for inputs, outputs in units
+        2 * 2 * (inputs + 1) * outputs for inputs, outputs in units
     ]
     assert f"{100 * manifest.metrics['accuracy']:.1f} %\n" in result.stdout
 
@@ -187,8 +195,10 @@ def test_what_was_found_about_the_file_is_printed(tfbbb, tmp_path):
     [
         ("--hidden", "50,zero", "not a list of positive whole numbers"),
         ("--hidden", "50,0", "not a list of positive whole numbers"),
-        ("--validation-fraction", "1", "not between 0 and 1"),
-        ("--learning-rate", "nan", "not a positive number"),
+        ("--validation-fraction", "1", "must be less than 1"),
+        ("--learning-rate", "0", "must be more than 0"),
+        ("--learning-rate", "nan", "must be more than 0"),
+        ("--seed", "2147483648", "must be at most 2147483647"),
         ("--epochs", "0", "greater than or equal to 1"),
         ("--task", "ranking", "not one of"),
     ],

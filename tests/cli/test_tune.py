@@ -1,4 +1,3 @@
-import json
 import re
 import subprocess
 import sys
@@ -8,25 +7,20 @@ import pyarrow as pa
 import pytest
 
 from tests.cli.test_interruption import interrupt, running
+from tests.cli.test_train import QUICK
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables.writing import write_table
 from tfbbb.training import parallel
 from tfbbb.training.record import TrainingRecord
 
 TUNE = ("--target", "effect", "--ignore", "cured", "--ignore", "day", "--epochs", "2")
-TUNE = (*TUNE, "--spec", "spec.json", "--output", "models/effect")
-# Trainings of seconds.
-SPEC = {
-    "model": {"members": 2, "likelihood": "normal"},
-    "training": {"kl_schedule": "constant"},
-}
+TUNE = (*TUNE, "--spec", QUICK, "--output", "models/effect")
 
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory, data):
     """A directory with a study of three trials, and what the command printed."""
     directory = tmp_path_factory.mktemp("tuned")
-    (directory / "spec.json").write_text(json.dumps(SPEC))
     options = ("--trials", "3", "--processes", "2", "--study", "study.db")
     with running("tune", data, *TUNE, *options, directory=directory) as process:
         stdout, stderr = process.communicate()

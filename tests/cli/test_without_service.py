@@ -84,9 +84,9 @@ def test_a_table_is_trained_on_and_predicted_without_the_service(tmp_path):
     table = tmp_path / "table.csv"
     rows = "".join(f"{x / 50},{x / 25}\n" for x in range(100))
     table.write_text(f"x,y\n{rows}")
-    model = str(tmp_path / "model")
+    model, quick = str(tmp_path / "model"), str(Path(__file__).with_name("quick.json"))
     done = run(
-        ["train", str(table), "--target", "y", "--epochs", "1", "--output", model],
+        ["train", str(table), "--target=y", "--spec", quick, "--output", model],
         ["predict", model, str(table)],
     )
     assert done.returncode == 0, done.stderr

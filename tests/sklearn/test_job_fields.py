@@ -21,6 +21,11 @@ def test_every_field_of_network_and_training_is_a_parameter():
     }
     assert fields <= set(parameters)
     assert all(value is None for value in parameters.values())
+    assert all(
+        f"\n        {name}: " in BayesianClassifier.__doc__ for name in parameters
+    )
+    with pytest.raises(TypeError, match="unexpected keyword argument 'membrs'"):
+        BayesianClassifier(membrs=2)
 
 
 def test_none_leaves_every_field_to_the_recipe():

@@ -59,6 +59,9 @@ Structure: TypeAlias = (
 Config: TypeAlias = dict[str, Any]
 """What `get_config` returns and `from_config` takes: a JSON object by name."""
 
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object: what `json.loads` reads, with values of any type."""
+
 Json: TypeAlias = (
     bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 )

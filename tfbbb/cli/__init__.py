@@ -20,6 +20,7 @@ from tfbbb.cli import (
     tune,
 )
 from tfbbb.cli.benchmark import benchmark
+from tfbbb.cli.job_command import add_job_command
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
 from tfbbb.version import __version__
@@ -57,9 +58,11 @@ def _options(
     """
 
 
-app.command("train")(train.train)
-app.command("tune")(tune.tune)
-app.command("inspect")(inspect.inspect)
+add_job_command(app, train.train)
+add_job_command(
+    app, tune.tune, without={"max_seconds", "partitions", "devices", "start_from"}
+)
+add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)

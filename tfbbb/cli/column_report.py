@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from tfbbb.base.texts import shown_number
+from tfbbb.base.types import JsonObject
 
 if TYPE_CHECKING:
     from tfbbb.tables import Column, Schema
@@ -39,7 +40,7 @@ def column_entries(
     columns: "Sequence[Column]",
     left_out: Sequence[tuple[str, str]],
     target: "Column | None" = None,
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Returns what columns were taken for, as plain JSON values.
 
     Args:
@@ -60,7 +61,7 @@ def column_entries(
     ]
 
 
-def _entry(column: "Column", role: str) -> dict[str, Any]:
+def _entry(column: "Column", role: str) -> JsonObject:
     show = _format_date if column.kind == "date" else float
     bounds = {
         name: show(value)

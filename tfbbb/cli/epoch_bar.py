@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -41,7 +41,11 @@ class EpochBar:
         self._stage = ""
 
     def show(
-        self, epoch: int, epochs: int, figures: Mapping[str, Any], stage: str = ""
+        self,
+        epoch: int,
+        epochs: int,
+        figures: Mapping[str, float | None],
+        stage: str = "",
     ) -> None:
         """Moves the bar.
 

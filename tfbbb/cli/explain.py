@@ -11,9 +11,14 @@ from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
 
 if TYPE_CHECKING:
+    import numpy as np
+    from rich.table import Table as RichTable
+
     from tfbbb.cli.model_table import ModelTable
+    from tfbbb.export import ExportedModel
     from tfbbb.judging.evaluation.baselines import Baselines
     from tfbbb.judging.explain import Explanation
+    from tfbbb.judging.explain.unusual_rows import UnusualRow
 
 _MOST_COLUMNS_SHOWN = 20
 _PICTURES = (".pdf", ".png", ".svg")
@@ -90,8 +95,8 @@ def explain(
 
 def explain_rows(
     given: "ModelTable",
-    model: Any,
-    targets: Any,
+    model: "ExportedModel",
+    targets: "np.ndarray | None",
     baselines: "Baselines | None",
     **options: Any,
 ) -> "Explanation":
@@ -150,7 +155,7 @@ def _echo(found: "Explanation", num_rows: int) -> None:
     console.print(unusual_table(found))
 
 
-def importance_table(found: "Explanation") -> Any:
+def importance_table(found: "Explanation") -> "RichTable":
     """Returns the importance of the columns as a table of Rich."""
     from rich.table import Table as RichTable
 
@@ -166,7 +171,7 @@ def importance_table(found: "Explanation") -> Any:
     return table
 
 
-def effects_table(found: "Explanation") -> Any:
+def effects_table(found: "Explanation") -> "RichTable":
     """Returns the least and the greatest mean prediction of each column."""
     from rich.table import Table as RichTable
 
@@ -193,7 +198,7 @@ def effects_table(found: "Explanation") -> Any:
     return table
 
 
-def unusual_table(found: "Explanation") -> Any:
+def unusual_table(found: "Explanation") -> "RichTable":
     """Returns the rows that are least like training as a table of Rich."""
     from rich.table import Table as RichTable
 
@@ -229,7 +234,7 @@ def describe_outside(found: "Explanation") -> str:
     return f"Values outside what training has seen: {named}{others}."
 
 
-def describe_unusual(unusual: Any) -> str:
+def describe_unusual(unusual: "UnusualRow") -> str:
     """Returns the most unusual value of a row, and what is unusual about it."""
     if not unusual.column:
         return ""

@@ -8,7 +8,6 @@ import typer
 from tfbbb.cli.errors import errors_in_one_sentence
 from tfbbb.cli.listing import AsJson
 from tfbbb.cli.prediction_options import Sheet, Table, echo_note
-from tfbbb.cli.training_options import Columns, Task, Text
 
 
 def inspect(
@@ -16,11 +15,12 @@ def inspect(
     target: Annotated[
         str | None, typer.Option(help="Column to predict, to see it as a target.")
     ] = None,
-    task: Task = None,
-    text: Text = None,
-    column: Columns = None,
     sheet: Sheet = None,
     as_json: AsJson = False,
+    *,
+    task: str | None,
+    text: list[str] | None,
+    column: list[str] | None,
 ) -> None:
     """Say what the columns of a table are taken for, without training.
 
@@ -34,7 +34,8 @@ def inspect(
             echo_columns,
             echo_table_columns,
         )
-        from tfbbb.cli.job_fields import parse_columns, validate_fields
+        from tfbbb.cli.job_fields import validate_fields
+        from tfbbb.cli.job_options import parse_columns
         from tfbbb.cli.report import echo_schema
         from tfbbb.tables import read_table
         from tfbbb.tables.feature_inference import infer_features, parse_overrides

@@ -1,10 +1,11 @@
 """The fields of a job, from the options of a command."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -12,27 +13,8 @@ if TYPE_CHECKING:
 
 
 def job_fields(
-    target: str,
-    spec: Path | None,
-    *,
-    name: str,
-    start_from: int | None = None,
-    task: str | None = None,
-    text: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    hidden: str | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    learning_rate: float | None = None,
-    max_seconds: float | None = None,
-    validation_fraction: float | None = None,
-    validation_column: str | None = None,
-    validation_time: str | None = None,
-    validation_group: str | None = None,
-    partitions: int | None = None,
-    devices: str | None = None,
-    seed: int | None = None,
-) -> dict[str, Any]:
+    target: str, spec: Path | None, options: Mapping[str, object], *, name: str
+) -> JsonObject:
     """Returns the fields of a `JobSpec` that a file or options set.
 
     An option overrides the same field of the file.
@@ -40,63 +22,33 @@ def job_fields(
     Args:
         target: The column to predict.
         spec: JSON file of further fields.
+        options: Values of the options of `tfbbb.cli.job_options`; None for those that
+            are not given.
         name: Name of the model.
-        start_from: Version of the model whose posterior becomes the prior.
-        task: `"regression"` or `"classification"`.
-        text: Columns that are categories.
-        columns: What columns are, as `COLUMN=KIND`.
-        hidden: Units of the hidden layers, separated by commas.
-        epochs: Passes over the rows.
-        batch_size: Rows per step.
-        learning_rate: Learning rate at the start.
-        max_seconds: Seconds of the training.
-        validation_fraction: Fraction of the rows to hold out.
-        validation_column: Column that marks the rows to hold out.
-        validation_time: Column by which the last rows are held out.
-        validation_group: Column whose groups of rows stay together.
-        partitions: Number of partitions.
-        devices: `"one"` or `"all"`.
-        seed: Seed.
 
     Raises:
         CommandError: The file is not a JSON object, or a field is not valid.
     """
+    from tfbbb.cli.job_options import job_options
+
     fields = {**_read_json(spec), "target": target}
     validate_fields(fields)
-    units = (
-        None if hidden is None else [int(part) for part in hidden.split(",") if part]
-    )
-    training: dict[str, Any] = {
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "max_seconds": max_seconds,
-        "partitions": partitions,
-        "devices": devices,
-        "seed": seed,
-        "validation": _merge_validation(
-            fields.get("training", {}).get("validation", {}),
-            _drop_none(
-                fraction=validation_fraction,
-                column=validation_column,
-                time=validation_time,
-                group=validation_group,
-            ),
-        ),
-    }
-    fields |= _drop_none(task=task, text_columns=text or None)
-    if columns:
-        fields["columns"] = {**fields.get("columns", {}), **parse_columns(columns)}
-    if start_from is not None:
-        fields["start_from"] = {"model": name, "version": start_from}
-    for part, options in (("model", {"hidden_units": units}), ("training", training)):
-        if given := _drop_none(**options):
-            fields[part] = {**fields.get(part, {}), **given}
+    given: JsonObject = {}
+    for option in job_options():
+        value = options.get(option.name)
+        if value is not None and value != []:
+            part = given
+            for place in option.path[:-1]:
+                part = part.setdefault(place, {})
+            part[option.path[-1]] = option.form.parse(value)
+    if "start_from" in given:
+        given["start_from"] = {"model": name, "version": given["start_from"]}
+    fields = _override(fields, given)
     validate_fields(fields)
     return fields
 
 
-def validate_fields(fields: dict[str, Any]) -> "JobSpec":
+def validate_fields(fields: JsonObject) -> "JobSpec":
     """Builds a `JobSpec` from its fields.
 
     Raises:
@@ -113,15 +65,9 @@ def validate_fields(fields: dict[str, Any]) -> "JobSpec":
         raise CommandError(describe_validation_error(error.errors()[0])) from None
 
 
-def parse_columns(given: Sequence[str]) -> dict[str, str]:
-    """Returns what columns are, by name, of texts `COLUMN=KIND`."""
-    split = (text.rpartition("=") for text in given)
-    return {name.strip(): kind.strip() for name, _, kind in split}
-
-
 def leave_out(
-    fields: dict[str, Any], names: Sequence[str], ignored: Sequence[str]
-) -> dict[str, Any]:
+    fields: JsonObject, names: Sequence[str], ignored: Sequence[str]
+) -> JsonObject:
     """Returns the fields of a job without the ignored columns.
 
     Args:
@@ -158,27 +104,30 @@ def leave_out(
     return {**fields, "columns": {**columns, **kept}} if columns or kept else fields
 
 
-def _merge_validation(
-    of_file: dict[str, Any], options: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Returns the `validation` of a file with options; None without options.
+def _override(fields: JsonObject, given: JsonObject) -> JsonObject:
+    """Returns fields and the given ones, which replace the same fields."""
+    merged = dict(fields)
+    for name, value in given.items():
+        known = fields.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            kept = _without_exclusive(known, value) if name == "validation" else known
+            value = _override(kept, value)
+        merged[name] = value
+    return merged
 
-    A column of the options replaces that of the file, and any other column than
-    `column` goes with a fraction.
+
+def _without_exclusive(of_file: JsonObject, given: JsonObject) -> JsonObject:
+    """Returns the fields of a `validation` that go with the given ones.
+
+    A column replaces any other column, and all but `column` go with a fraction.
     """
-    if not options:
-        return None
-    kept = set() if "column" in options else {"fraction"}
-    if options.keys() == {"fraction"}:
+    kept = set() if "column" in given else {"fraction"}
+    if given.keys() == {"fraction"}:
         kept = {"time", "group"}
-    return {name: of_file[name] for name in kept & of_file.keys()} | options
+    return {name: of_file[name] for name in kept & of_file.keys()}
 
 
-def _drop_none(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _read_json(path: Path | None) -> dict[str, Any]:
+def _read_json(path: Path | None) -> JsonObject:
     if path is None:
         return {}
     try:

@@ -4,9 +4,11 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tfbbb.base.types import JsonObject
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,8 +23,8 @@ _PIPE_WIDTH = 10_000
 
 
 def print_list(
-    entries: Sequence[dict[str, Any]],
-    columns: dict[str, Callable[[dict[str, Any]], object]],
+    entries: Sequence[JsonObject],
+    columns: dict[str, Callable[[JsonObject], object]],
     *,
     as_json: bool,
     if_none: str,

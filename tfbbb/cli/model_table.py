@@ -9,13 +9,14 @@ import pyarrow as pa
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.prediction_options import echo_note
 from tfbbb.cli.table_targets import (
+    check_has_target,
     fill_targets,
     read_targets,
     target_column,
     targets_missing,
 )
 from tfbbb.export.manifest import Manifest
-from tfbbb.tables import TableError, read_table
+from tfbbb.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,7 @@ class ModelTable:
         num_missing = int(missing.sum())
         if not num_missing:
             return self, self.targets()
-        if num_missing == len(missing):
-            raise TableError(
-                f"No row of the table has a target: column {self.manifest.target!r} is "
-                "empty."
-            )
+        check_has_target(str(self.manifest.target), num_missing < len(missing))
         echo_note(
             f"{num_missing} of {len(missing)} rows have no {self.manifest.target!r} "
             "and are left out."

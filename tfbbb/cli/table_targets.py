@@ -47,12 +47,17 @@ def fill_targets(
     """
     check_column_exists(table, name, role="target")
     missing = missing_values(table, name, notation)
-    if missing.all():
-        raise TableError(f"No row of the table has a target: column {name!r} is empty.")
+    check_has_target(name, not missing.all())
     places = np.where(missing, np.argmin(missing), np.arange(len(missing)))
     place = table.column_names.index(name)
     filled = table.set_column(place, table.field(name), table[name].take(places))
     return filled, missing
+
+
+def check_has_target(name: str, has_one: bool) -> None:
+    """Raises `TableError` unless a row has a target."""
+    if not has_one:
+        raise TableError(f"No row of the table has a target: column {name!r} is empty.")
 
 
 def empty_log_prob(predictions: pa.Table, missing: np.ndarray) -> pa.Table:

@@ -12,28 +12,7 @@ from tfbbb.cli.errors import (
     errors_in_one_sentence,
 )
 from tfbbb.cli.prediction_options import Sheet, Table
-from tfbbb.cli.training_options import (
-    BatchSize,
-    Columns,
-    Devices,
-    Epochs,
-    Hidden,
-    Ignore,
-    LearningRate,
-    MaxSeconds,
-    Output,
-    Partitions,
-    Seed,
-    Spec,
-    StartFrom,
-    Target,
-    Task,
-    Text,
-    ValidationColumn,
-    ValidationFraction,
-    ValidationGroup,
-    ValidationTime,
-)
+from tfbbb.cli.training_options import Ignore, Output, Spec, Target
 from tfbbb.cli.training_table import check_output, find_schema, read_training_table
 
 if TYPE_CHECKING:
@@ -45,24 +24,9 @@ def train(
     target: Target,
     output: Output,
     sheet: Sheet = None,
-    task: Task = None,
     ignore: Ignore = None,
-    text: Text = None,
-    column: Columns = None,
-    hidden: Hidden = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    learning_rate: LearningRate = None,
-    max_seconds: MaxSeconds = None,
-    validation_fraction: ValidationFraction = None,
-    validation_column: ValidationColumn = None,
-    validation_time: ValidationTime = None,
-    validation_group: ValidationGroup = None,
-    partitions: Partitions = None,
-    devices: Devices = None,
-    seed: Seed = None,
-    start_from: StartFrom = None,
     spec: Spec = None,
+    **options: object,
 ) -> None:
     """Train a Bayesian network on a table and export it.
 
@@ -75,27 +39,7 @@ def train(
         from tfbbb.training.record import TrainingRecord
 
         check_output(output)
-        fields = job_fields(
-            target,
-            spec,
-            name=output.resolve().name,
-            start_from=start_from,
-            task=task,
-            text=text,
-            columns=column,
-            hidden=hidden,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            max_seconds=max_seconds,
-            validation_fraction=validation_fraction,
-            validation_column=validation_column,
-            validation_time=validation_time,
-            validation_group=validation_group,
-            partitions=partitions,
-            devices=devices,
-            seed=seed,
-        )
+        fields = job_fields(target, spec, options, name=output.resolve().name)
         job = validate_fields(fields)
         parent = _find_parent_version(job, output)
         record = TrainingRecord.read(parent) if parent else None

@@ -4,10 +4,11 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _MIN_MODEL_BYTES = 2**16
 
 def read_training_table(
     path: Path,
-    fields: dict[str, Any],
+    fields: JsonObject,
     ignored: Sequence[str],
     *,
     sheet: str | None,

@@ -9,24 +9,7 @@ import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Sheet, Table
-from tfbbb.cli.training_options import (
-    BatchSize,
-    Columns,
-    Epochs,
-    Hidden,
-    Ignore,
-    LearningRate,
-    Output,
-    Seed,
-    Spec,
-    Target,
-    Task,
-    Text,
-    ValidationColumn,
-    ValidationFraction,
-    ValidationGroup,
-    ValidationTime,
-)
+from tfbbb.cli.training_options import Ignore, Output, Spec, Target
 from tfbbb.cli.training_table import check_output, find_schema, read_training_table
 
 if TYPE_CHECKING:
@@ -78,20 +61,9 @@ def tune(
         ),
     ] = 4,
     sheet: Sheet = None,
-    task: Task = None,
     ignore: Ignore = None,
-    text: Text = None,
-    column: Columns = None,
-    hidden: Hidden = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    learning_rate: LearningRate = None,
-    validation_fraction: ValidationFraction = None,
-    validation_column: ValidationColumn = None,
-    validation_time: ValidationTime = None,
-    validation_group: ValidationGroup = None,
-    seed: Seed = None,
     spec: Spec = None,
+    **options: object,
 ) -> None:
     """Search for a better network than the default; train and export it.
 
@@ -110,23 +82,7 @@ def tune(
             import_extra("tune", "optuna")
         except ImportError as error:
             raise CommandError(str(error)) from None
-        fields = job_fields(
-            target,
-            spec,
-            name=output.resolve().name,
-            task=task,
-            text=text,
-            columns=column,
-            hidden=hidden,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            validation_fraction=validation_fraction,
-            validation_column=validation_column,
-            validation_time=validation_time,
-            validation_group=validation_group,
-            seed=seed,
-        )
+        fields = job_fields(target, spec, options, name=output.resolve().name)
         table, job = read_training_table(data, fields, ignore or (), sheet=sheet)
         schema = find_schema(table, job, None)
 

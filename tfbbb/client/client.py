@@ -3,9 +3,9 @@
 import secrets
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from tfbbb.base.types import TableLike
+from tfbbb.base.types import JsonObject, TableLike
 from tfbbb.client.connection import Connection
 from tfbbb.client.dataset import Dataset
 from tfbbb.client.job import Job
@@ -79,7 +79,7 @@ class Client:
             yield Dataset(self._connection, details)
 
     def train(
-        self, dataset: Dataset | str, target: str, *, name: str, **spec: Any
+        self, dataset: Dataset | str, target: str, *, name: str, **spec: object
     ) -> Job:
         """Queues a job that trains the next version of a model.
 
@@ -125,7 +125,7 @@ class Client:
         for details in self._iterate_pages("/v1/jobs", "jobs", filters):
             yield Job(self._connection, details)
 
-    def models(self) -> list[dict[str, Any]]:
+    def models(self) -> list[JsonObject]:
         """Lists the models, each with its name, target and versions."""
         return list(self._connection.request("GET", "/v1/models")["models"])
 
@@ -159,7 +159,7 @@ class Client:
         }
         return str(self._connection.request("POST", "/v1/keys", json=body)["key"])
 
-    def keys(self) -> list[dict[str, Any]]:
+    def keys(self) -> list[JsonObject]:
         """Lists the API keys, without their secrets."""
         return list(self._connection.request("GET", "/v1/keys")["keys"])
 
@@ -173,7 +173,7 @@ class Client:
 
     def _iterate_pages(
         self, path: str, collection: str, filters: dict[str, str | None]
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[JsonObject]:
         params = {key: value for key, value in filters.items() if value is not None}
         while True:
             page = self._connection.request("GET", path, params=params)

@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx
 
+from tfbbb.base.types import JsonObject
 from tfbbb.client.errors import ClientError, ServiceError, UnreachableError
 from tfbbb.version import __version__
 
@@ -56,9 +57,14 @@ class Connection:
         self._http.close()
 
     def request(
-        self, method: str, path: str, *, idempotent: bool | None = None, **options: Any
-    ) -> Any:
-        """Sends a request and returns the JSON of the response.
+        self,
+        method: str,
+        path: str,
+        *,
+        idempotent: bool | None = None,
+        **options: object,
+    ) -> JsonObject:
+        """Sends a request and returns the JSON object of the response.
 
         Args:
             method: HTTP method, e.g. `GET`.
@@ -76,9 +82,9 @@ class Connection:
         response = self._send(method, path, _PAUSES if idempotent else (), options)
         if response.is_error:
             raise _build_error(response)
-        return response.json() if response.content else None
+        return response.json() if response.content else {}
 
-    def predict(self, path: str, request: Mapping[str, Any]) -> "pa.Table":
+    def predict(self, path: str, request: JsonObject) -> "pa.Table":
         """Sends a block of rows, and returns the answer, an Arrow stream.
 
         Args:
@@ -127,7 +133,7 @@ class Connection:
         method: str,
         path: str,
         pauses: Sequence[float],
-        options: Mapping[str, Any],
+        options: JsonObject,
         patience: float = 0.0,
     ) -> httpx.Response:
         """Sends a request, again after each pause while the service is not reached.

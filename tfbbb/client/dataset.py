@@ -1,7 +1,6 @@
 """A dataset of the service."""
 
-from typing import Any
-
+from tfbbb.base.types import JsonObject
 from tfbbb.client.resource import Resource
 
 
@@ -20,17 +19,17 @@ class Dataset(Resource):
         return int(self.details["num_rows"])
 
     @property
-    def parts(self) -> list[dict[str, Any]]:
+    def parts(self) -> list[JsonObject]:
         """Name, number of rows and more of each of several files; empty for one."""
         return list(self.details["parts"])
 
     @property
-    def columns(self) -> list[dict[str, Any]]:
+    def columns(self) -> list[JsonObject]:
         """Name, type and statistics of each column."""
         return list(self._fetch_details()["columns"])
 
     @property
-    def problems(self) -> list[dict[str, Any]]:
+    def problems(self) -> list[JsonObject]:
         """Findings that may spoil a training, each a `message` and its `column`."""
         return list(self._fetch_details()["problems"])
 
@@ -38,7 +37,7 @@ class Dataset(Resource):
         """Deletes the dataset from the service."""
         self._connection.request("DELETE", f"/v1/datasets/{self.id}")
 
-    def _fetch_details(self) -> dict[str, Any]:
+    def _fetch_details(self) -> JsonObject:
         # The entries of a list of datasets lack the columns.
         if "columns" not in self.details:
             self.details = self._connection.request("GET", f"/v1/datasets/{self.id}")

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+
+from tfbbb.base.types import JsonObject
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Event:
 
     id: int
     type: str
-    data: dict[str, Any]
+    data: JsonObject
 
     def __str__(self) -> str:
         """Formats the event as one line for people."""

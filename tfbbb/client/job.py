@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tfbbb.base.types import JsonObject
 from tfbbb.client.errors import JobFailedError, UnreachableError
 from tfbbb.client.event_stream import Event, read_events
 from tfbbb.client.resource import Resource
@@ -42,7 +43,7 @@ class Job(Resource):
         return str(self.details["state"])
 
     @property
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> JsonObject:
         return dict(self.details["progress"])
 
     @property
@@ -68,11 +69,11 @@ class Job(Resource):
         return str(self.details["log"])
 
     @property
-    def judgement(self) -> dict[str, Any] | None:
+    def judgement(self) -> JsonObject | None:
         # The entries of a list of jobs lack it.
         if "judgement" not in self.details:
             self.refresh()
-        found: dict[str, Any] | None = self.details.get("judgement")
+        found: JsonObject | None = self.details.get("judgement")
         return found
 
     @property
@@ -165,12 +166,9 @@ class Job(Resource):
     def _path(self) -> str:
         return f"/v1/jobs/{self.id}"
 
-    def _post_action(self, verb: str, *, idempotent: bool) -> dict[str, Any]:
+    def _post_action(self, verb: str, *, idempotent: bool) -> JsonObject:
         path = f"{self._path}:{verb}"
-        details: dict[str, Any] = self._connection.request(
-            "POST", path, idempotent=idempotent
-        )
-        return details
+        return self._connection.request("POST", path, idempotent=idempotent)
 
     def __repr__(self) -> str:
         return f"Job(id={self.id!r}, name={self.name!r}, state={self.state!r})"

@@ -4,9 +4,10 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import quote
 
+from tfbbb.base.types import ArrayLike, JsonObject, TableLike
 from tfbbb.client.connection import Connection
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.prediction import Prediction
@@ -39,7 +40,7 @@ class PredictionOptions(TypedDict, total=False):
     quantiles: Sequence[float]
     intervals: Sequence[float]
     prediction_sets: Sequence[float]
-    targets: Any
+    targets: ArrayLike
     num_samples: int | None
     seed: int | None
     return_samples: bool
@@ -54,19 +55,19 @@ def _read(
     quantiles: Sequence[float] = (),
     intervals: Sequence[float] = (),
     prediction_sets: Sequence[float] = (),
-    **others: Any,
+    **others: object,
 ) -> Prediction:
     """Reads an answer to a request with these options."""
     return Prediction.of(answer, quantiles, intervals, prediction_sets)
 
 
-def _listed(values: Any) -> list[Any]:
+def _listed(values: ArrayLike) -> list[object]:
     """Returns an array or a column as a list."""
     to_list = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
     return list(values) if to_list is None else to_list()
 
 
-def _check_targets(targets: list[Any], table: Rows) -> None:
+def _check_targets(targets: list[object], table: Rows) -> None:
     if len(targets) != len(table):
         raise ValueError(
             "Every row needs one target. "
@@ -97,29 +98,26 @@ class Model:
         self.name = name
         self.version = version
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """Returns the model's description: versions, features, held-out metrics."""
-        details: dict[str, Any] = self._connection.request("GET", self._path)
-        return details
+        return self._connection.request("GET", self._path)
 
     def describe_version(
         self, version: int | None = None, label: str | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Returns the description of one version.
 
         Args:
             version: The version; `self.version` by default.
             label: Label of a version, in place of `version`.
         """
-        path = self._build_path(version, label)
-        details: dict[str, Any] = self._connection.request("GET", path)
-        return details
+        return self._connection.request("GET", self._build_path(version, label))
 
     def labels(self) -> dict[str, int]:
         """Returns the version of each label. `latest` is the service's default."""
         return {name: x["version"] for name, x in self.describe_labels().items()}
 
-    def describe_labels(self) -> dict[str, dict[str, Any]]:
+    def describe_labels(self) -> dict[str, JsonObject]:
         """Returns the versions of each label, also canaries and shadows.
 
         The feedback about each of them stands beside it.
@@ -164,7 +162,7 @@ class Model:
             "min_feedback_rows": min_feedback_rows,
         }
         gate = {name: bound for name, bound in bounds.items() if bound is not None}
-        body: dict[str, Any] = {"force": force, "gate": gate or None, "shadow": shadow}
+        body: JsonObject = {"force": force, "gate": gate or None, "shadow": shadow}
         if isinstance(version, Mapping):
             body["versions"] = {str(x): weight for x, weight in version.items()}
         else:
@@ -179,7 +177,9 @@ class Model:
         """Deletes an unused version; the service does not use its number again."""
         self._connection.request("DELETE", self._build_path(version, None))
 
-    def predict(self, rows: Any, **options: Unpack[PredictionOptions]) -> Prediction:
+    def predict(
+        self, rows: TableLike | ArrayLike, **options: Unpack[PredictionOptions]
+    ) -> Prediction:
         """Predicts rows, all of them with the same version.
 
         Args:
@@ -198,7 +198,7 @@ class Model:
         return _read(pa.concat_tables(blocks), **options)
 
     def predict_blocks(
-        self, rows: Any, **options: Unpack[PredictionOptions]
+        self, rows: TableLike | ArrayLike, **options: Unpack[PredictionOptions]
     ) -> Iterator[Prediction]:
         """Predicts rows block by block, in memory for one block at a time.
 
@@ -221,12 +221,12 @@ class Model:
 
     def _answers(
         self,
-        rows: Any,
+        rows: TableLike | ArrayLike,
         *,
         quantiles: Sequence[float] = (),
         intervals: Sequence[float] = (),
         prediction_sets: Sequence[float] = (),
-        targets: Any = None,
+        targets: ArrayLike = None,
         num_samples: int | None = None,
         seed: int | None = None,
         return_samples: bool = False,
@@ -238,7 +238,7 @@ class Model:
         table = Rows.read(rows)
         if not len(table):
             raise ValueError("There are no rows to predict. Received: an empty table")
-        parameters: dict[str, Any] = {"return_samples": return_samples}
+        parameters: JsonObject = {"return_samples": return_samples}
         levels = {
             "quantiles": quantiles,
             "intervals": intervals,
@@ -278,8 +278,8 @@ class Model:
 
     def feedback(
         self,
-        rows: Any,
-        targets: Any,
+        rows: TableLike | ArrayLike,
+        targets: ArrayLike,
         *,
         version: int | None = None,
         label: str | None = None,
@@ -334,7 +334,7 @@ class Model:
 
     def describe_feedback(
         self, version: int | None = None, label: str | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Returns running figures, calibration and drift of one version.
 
         Args:
@@ -345,7 +345,7 @@ class Model:
 
     def describe_report(
         self, version: int | None = None, label: str | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Returns what training measured: calibration, importance, effects and more.
 
         The section "The report of a version" of `docs/service.md` shows the fields.
@@ -358,12 +358,11 @@ class Model:
 
     def _describe(
         self, what: str, version: int | None, label: str | None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         if version is None and (label is not None or self.version is None):
             version = self.labels()[label or "latest"]
         path = self._build_path(version, None)
-        details: dict[str, Any] = self._connection.request("GET", f"{path}/{what}")
-        return details
+        return self._connection.request("GET", f"{path}/{what}")
 
     @property
     def _path(self) -> str:

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+
+from tfbbb.base.types import JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +92,7 @@ class Prediction:
         """
         metadata = {k.decode(): v.decode() for k, v in answer.schema.metadata.items()}
         known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {}
+        values: JsonObject = {}
         for name in answer.column_names:
             column = answer.column(name)
             if name in ("prediction_sets", "warnings"):

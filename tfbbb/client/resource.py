@@ -1,7 +1,6 @@
 """The base class of datasets and jobs."""
 
-from typing import Any
-
+from tfbbb.base.types import JsonObject
 from tfbbb.client.connection import Connection
 
 
@@ -14,7 +13,7 @@ class Resource:
         details: The service's whole response.
     """
 
-    def __init__(self, connection: Connection, details: dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, details: JsonObject) -> None:
         self._connection = connection
         self.details = details
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from tfbbb.base.types import ArrayLike, JsonObject, TableLike
 from tfbbb.tables.given_table import as_arrow, is_table
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class Rows:
     """
 
     table: "pa.Table | None"
-    columns: Mapping[str, Sequence[Any]] | None
-    matrix: Sequence[Any] | None
+    columns: Mapping[str, Sequence[object]] | None
+    matrix: Sequence[object] | None
 
     @classmethod
-    def read(cls, rows: Any) -> "Rows":
+    def read(cls, rows: TableLike | ArrayLike) -> "Rows":
         """Reads a table, a mapping of columns, a list of mappings, or a matrix."""
         if is_table(rows):
             return cls(as_arrow(rows), None, None)
@@ -72,9 +73,9 @@ class Rows:
         self,
         start: int,
         stop: int,
-        parameters: Mapping[str, Any],
-        targets: Sequence[Any] | None,
-    ) -> dict[str, Any]:
+        parameters: JsonObject,
+        targets: Sequence[object] | None,
+    ) -> JsonObject:
         """Returns the request that predicts a block of rows, whose answer is Arrow.
 
         Args:
@@ -101,9 +102,9 @@ class Rows:
         self,
         start: int,
         stop: int,
-        fields: Mapping[str, Any],
-        targets: Sequence[Any] | None,
-    ) -> dict[str, Any]:
+        fields: JsonObject,
+        targets: Sequence[object] | None,
+    ) -> JsonObject:
         """Returns a request whose body is a block of rows in JSON.
 
         Args:
@@ -117,11 +118,10 @@ class Rows:
         """
         body = dict(fields)
         if self.table is not None:
-            names, block = (
-                self.table.column_names,
-                self.table.slice(start, stop - start),
-            )
-            body["inputs"] = {name: _as_json(block[name]) for name in names}
+            block = self.table.slice(start, stop - start)
+            body["inputs"] = {
+                name: _as_json(block[name]) for name in block.column_names
+            }
         elif self.columns is None:
             body["inputs"] = (self.matrix or ())[start:stop]
         else:
@@ -135,8 +135,8 @@ class Rows:
 
 
 def _table_request(
-    table: "pa.Table", parameters: Mapping[str, Any], targets: Sequence[Any] | None
-) -> dict[str, Any]:
+    table: "pa.Table", parameters: JsonObject, targets: Sequence[object] | None
+) -> JsonObject:
     import pyarrow as pa
 
     params = {name: _as_text(value) for name, value in parameters.items()}
@@ -154,7 +154,7 @@ def _table_request(
     return {"content": content, "headers": headers, "params": params}
 
 
-def _as_json(column: "pa.ChunkedArray") -> list[Any]:
+def _as_json(column: "pa.ChunkedArray") -> list[object]:
     """Returns the values of a column; dates as seconds since 1970."""
     import pyarrow as pa
 
@@ -164,18 +164,18 @@ def _as_json(column: "pa.ChunkedArray") -> list[Any]:
     return column.to_pylist()
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, list):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _convert_to_json_type(value: Any) -> Any:
+def _convert_to_json_type(value: object) -> float | str:
     """Converts a value without a JSON type, e.g. a decimal number, for `orjson`."""
     return float(value) if isinstance(value, Decimal | Fraction) else str(value)
 
 
-def _as_list(values: Any, name: str) -> Sequence[Any]:
+def _as_list(values: ArrayLike, name: str) -> Sequence[Any]:
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):

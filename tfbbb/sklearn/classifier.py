@@ -1,7 +1,7 @@
 """A classifier with predictive distributions."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +10,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
-from tfbbb.sklearn.estimator import BayesianEstimator
+from tfbbb.sklearn.estimator import BayesianEstimator, documented
+from tfbbb.sklearn.output import Columns
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
 
 
+@documented
 class BayesianClassifier(ClassifierMixin, BayesianEstimator):
     """Predicts probabilities of classes by a Bayesian neural network.
 
@@ -34,43 +36,14 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
     (array([0, 1, 2]), (150, 3))
 
     Args:
-        members: As for `BayesianRegressor`, and so are the others.
-        hidden_units: Units of the hidden layers.
-        layers: The hidden layers, instead of `hidden_units`.
-        activation: Activation of the hidden layers.
-        posterior: Family q(w) of the weights.
-        prior: Prior p(w) of the weights.
-        estimator: How the noise of q(w) reaches the outputs in training.
-        likelihood: Distribution of the class given the outputs.
-        numeric_encoding: How columns of numbers reach the network.
-        text_columns: Columns to read as text although they are mostly numbers.
-        columns: What columns are, in place of what their values suggest, such as
-            `{"size": "ordered:S,M,L"}`.
-        epochs: Passes over the rows.
-        steps: Steps of the optimizer, instead of `epochs`.
-        batch_size: Rows per step.
-        learning_rate: Learning rate of the first step, or it and its decay.
-        validation: Which rows to hold out, such as `{"fraction": 0.2}`.
-        early_stopping: When to stop, such as `{"patience": 20}`.
-        kl_schedule: How the weight of the divergence changes.
-        max_seconds: Most time of the training, at least of one step.
-        devices: `"one"`, or `"all"` to train on all GPUs that TensorFlow sees.
-        recalibration: Calibration of the predictions on held-out rows.
-        num_samples: Number of draws from the posterior for predictions; 100 by default.
-        random_state: Seed of the folds, initial weights, order of rows and noise.
+        {parameters}
+
+    All but the last two are the fields of a job of the same names, with the values that
+    `tfbbb.training.JobSpec` takes; None leaves a field to the recipe.
 
     Attributes:
         classes_: The labels, sorted.
-        n_features_in_: Number of features of the fit.
-        feature_names_in_: Their names, if these are all texts.
-        column_names_: Names of the table that was trained on: `x0`, `x1` and so on of
-            an array.
-        metrics_: Figures of rows that the members had not seen, as
-            `tfbbb.training.TrainedTable.metrics`.
-        recipe_: What the training chose, and why.
-        judgement_: How the model compares with the mean or the commonest class, and
-            with a linear or logistic model: see `tfbbb.evaluation.judge`.
-        recalibration_choice_: The recalibration that was chosen, and why.
+        {attributes}
     """
 
     _task: Task = "classification"
@@ -118,7 +91,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         probabilities = self.predict_dist(X).probabilities
         return self.classes_[np.argmax(probabilities, axis=1)]
 
-    def predict_proba(self, X: ArrayLike) -> Any:
+    def predict_proba(self, X: ArrayLike) -> Columns:
         """Returns probabilities in the order of `classes_`, [rows, classes].
 
         Args:
@@ -134,7 +107,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         """
         return np.log(self._probabilities(X))
 
-    def predict_set(self, X: ArrayLike, level: float = 0.9) -> Any:
+    def predict_set(self, X: ArrayLike, level: float = 0.9) -> Columns:
         """Returns which classes are in the set that holds y with this probability.
 
         Args:
@@ -181,7 +154,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         return replace(schema, classes=names, target=target)
 
 
-def _class_name(label: Any) -> str:
+def _class_name(label: object) -> str:
     """Returns a label as the classes of a table are written."""
     if isinstance(label, bool):
         return str(label).lower()

@@ -1,16 +1,20 @@
 """What the estimators of numbers and of classes share."""
 
+import inspect
 import os
+import textwrap
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tfbbb.base.numbers import int32
@@ -18,16 +22,49 @@ from tfbbb.base.task import MIN_ROWS, Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.fitted import Fitted
 from tfbbb.sklearn.given_rows import one_target, one_weight, to_table
-from tfbbb.sklearn.job_fields import job_spec
-from tfbbb.sklearn.output import check_container, in_container
+from tfbbb.sklearn.job_fields import PARAMETERS, job_spec
+from tfbbb.sklearn.output import Columns, check_container, in_container
 
 if TYPE_CHECKING:
     from tfbbb.model.bayesian_model import BayesianModel
     from tfbbb.prediction import Predictive
     from tfbbb.tables import Schema
-    from tfbbb.training import TrainedTable
+    from tfbbb.training import JobSpec, TrainedTable
 
 _NUM_SAMPLES = 100
+Estimator = TypeVar("Estimator", bound="BayesianEstimator")
+_SIGNATURE = inspect.Signature(
+    [
+        Parameter("self", Parameter.POSITIONAL_ONLY),
+        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in PARAMETERS),
+    ]
+)
+
+
+# The parts of docstrings that all estimators share.
+_SHARED = {
+    "        {parameters}": "\n".join(
+        textwrap.fill(f"        {name}: {text}", 88, subsequent_indent=" " * 12)
+        for name, text in PARAMETERS.items()
+    ),
+    "{attributes}": """n_features_in_: Number of features of the fit.
+        feature_names_in_: Their names, if these are all texts.
+        column_names_: Names of the table that was trained on: `x0`, `x1` and so on of
+            an array.
+        metrics_: Figures of rows that the members had not seen, as
+            `tfbbb.training.TrainedTable.metrics`.
+        recipe_: What the training chose, and why.
+        judgement_: How the model compares with the mean or the commonest class, and
+            with a linear or logistic model: see `tfbbb.evaluation.judge`.
+        recalibration_choice_: The recalibration that was chosen, and why.""",
+}
+
+
+def documented(estimator: type[Estimator]) -> type[Estimator]:
+    """Puts the parameters and attributes of all estimators into a docstring."""
+    for place, text in _SHARED.items():
+        estimator.__doc__ = (estimator.__doc__ or "").replace(place, text)
+    return estimator
 
 
 class BayesianEstimator(BaseEstimator):
@@ -39,56 +76,17 @@ class BayesianEstimator(BaseEstimator):
 
     _task: Task
 
-    def __init__(
-        self,
-        *,
-        members: int | None = None,
-        hidden_units: Sequence[int] | None = None,
-        layers: Sequence[Mapping[str, Any]] | None = None,
-        activation: str | None = None,
-        posterior: str | Mapping[str, Any] | None = None,
-        prior: str | Mapping[str, Any] | None = None,
-        estimator: str | Mapping[str, Any] | None = None,
-        likelihood: str | Mapping[str, Any] | None = None,
-        numeric_encoding: str | None = None,
-        text_columns: Sequence[str] | None = None,
-        columns: Mapping[str, str] | None = None,
-        epochs: int | None = None,
-        steps: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | Mapping[str, Any] | None = None,
-        validation: Mapping[str, Any] | None = None,
-        early_stopping: Mapping[str, Any] | None = None,
-        kl_schedule: str | Mapping[str, Any] | None = None,
-        max_seconds: float | None = None,
-        devices: str | None = None,
-        recalibration: str | Mapping[str, Any] | None = None,
-        num_samples: int | None = None,
-        random_state: Any = None,
-    ):
-        self.members = members
-        self.hidden_units = hidden_units
-        self.layers = layers
-        self.activation = activation
-        self.posterior = posterior
-        self.prior = prior
-        self.estimator = estimator
-        self.likelihood = likelihood
-        self.numeric_encoding = numeric_encoding
-        self.text_columns = text_columns
-        self.columns = columns
-        self.epochs = epochs
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.validation = validation
-        self.early_stopping = early_stopping
-        self.kl_schedule = kl_schedule
-        self.max_seconds = max_seconds
-        self.devices = devices
-        self.recalibration = recalibration
-        self.num_samples = num_samples
-        self.random_state = random_state
+    random_state: object
+    num_samples: int | None
+
+    def __init__(self, **parameters: object):
+        given = _SIGNATURE.bind(self, **parameters)
+        given.apply_defaults()
+        for name in PARAMETERS:
+            setattr(self, name, given.arguments[name])
+
+    # `get_params` reads the names from here.
+    __init__.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -165,7 +163,7 @@ class BayesianEstimator(BaseEstimator):
     def _train(
         self,
         table: pa.Table,
-        spec: Any,
+        spec: "JobSpec",
         weights: np.ndarray | None,
         parent: "TrainedTable | None",
     ) -> None:
@@ -300,7 +298,7 @@ class BayesianEstimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
@@ -323,7 +321,9 @@ class BayesianEstimator(BaseEstimator):
     def _named(self, schema: "Schema") -> "Schema":
         """Returns a schema whose classes have the names of the labels."""
 
-    def _with_columns(self, values: np.ndarray, names: Sequence[Any], X: Any) -> Any:
+    def _with_columns(
+        self, values: np.ndarray, names: Sequence[object], X: ArrayLike
+    ) -> Columns:
         """Returns [rows, columns] in the container of `set_output`."""
         return in_container(getattr(self, "_container", "default"), values, names, X)
 
@@ -339,7 +339,7 @@ def _weighty(
     return table.filter(kept), values[kept], weights[kept]
 
 
-def _target_name(y: Any, names: Sequence[str]) -> str:
+def _target_name(y: ArrayLike, names: Sequence[str]) -> str:
     """Returns the name of a series, or `y`, changed if a feature has it."""
     given = getattr(y, "name", None)
     name = given if isinstance(given, str) and given.strip() else "y"

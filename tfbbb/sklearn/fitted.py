@@ -2,9 +2,11 @@
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tfbbb.base.types import JsonObject
 
 if TYPE_CHECKING:
     from tfbbb.training import TrainedTable
@@ -24,7 +26,7 @@ class Fitted:
 
     def __init__(self, trained: "TrainedTable"):
         self._trained: TrainedTable | None = trained
-        self._state: dict[str, Any] = {}
+        self._state: JsonObject = {}
 
     @property
     def trained(self) -> "TrainedTable":
@@ -34,14 +36,14 @@ class Fitted:
             self._state = {}
         return self._trained
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JsonObject:
         return self._state if self._trained is None else _state(self._trained)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: JsonObject) -> None:
         self._trained, self._state = None, state
 
 
-def _state(trained: "TrainedTable") -> dict[str, Any]:
+def _state(trained: "TrainedTable") -> JsonObject:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / _MODEL_FILE
         trained.model.save(path)
@@ -60,7 +62,7 @@ def _state(trained: "TrainedTable") -> dict[str, Any]:
     }
 
 
-def _restored(state: dict[str, Any]) -> "TrainedTable":
+def _restored(state: JsonObject) -> "TrainedTable":
     import keras
 
     import tfbbb.model.bayesian_model  # noqa: F401  (registers the classes of the saved model)

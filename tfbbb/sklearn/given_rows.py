@@ -1,9 +1,8 @@
 """Conversion of what scikit-learn's users pass as `X`, `y` and `sample_weight`."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
+from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import validate_data
 
@@ -13,7 +12,9 @@ from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import without_views
 
 
-def to_table(estimator: Any, X: ArrayLike, *, reset: bool, fewest: int) -> pa.Table:
+def to_table(
+    estimator: BaseEstimator, X: ArrayLike, *, reset: bool, fewest: int
+) -> pa.Table:
     """Checks `X` as scikit-learn does, and converts it to a table.
 
     Columns have the names of a frame's columns, and `x0`, `x1` and so on those of an
@@ -59,7 +60,7 @@ def is_frame(X: ArrayLike) -> bool:
     return is_table(X) and (hasattr(X, "columns") or hasattr(X, "column_names"))
 
 
-def one_target(estimator: Any, y: ArrayLike, num_rows: int) -> np.ndarray:
+def one_target(estimator: BaseEstimator, y: ArrayLike, num_rows: int) -> np.ndarray:
     """Returns `y` as an array [rows].
 
     Raises:

@@ -1,29 +1,52 @@
 """The spec of a job from the parameters of an estimator."""
 
+import inspect
 import numbers
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from pydantic import ValidationError
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.types import JsonObject
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.training.spec import JobSpec, ModelSpec, TrainingSpec
+from tfbbb.training.spec.part import SpecPart
 
-_OF_JOB = ("text_columns", "columns", "recalibration")
-# The seed is `random_state`, and the rows of `fit` are in one place.
-_PARTS = {
-    "model": tuple(ModelSpec.model_fields),
-    "training": tuple(
-        name for name in TrainingSpec.model_fields if name not in ("seed", "partitions")
-    ),
+_PARTS: dict[str, type[SpecPart]] = {"model": ModelSpec, "training": TrainingSpec}
+# The rows and the target are those of `fit`, the seed is `random_state`, and versions
+# are a service's.
+_NOT_PARAMETERS = {
+    *("target", "features", "task", "partitions", "seed"),
+    *("abstain_above", "latest", "start_from"),
 }
+
+
+def _fields(spec: type[SpecPart]) -> dict[str, str | None]:
+    """Returns what the fields of a job, or of a part of it, are, by their names."""
+    return {
+        name: field.description or inspect.getdoc(field.annotation)
+        for name, field in spec.model_fields.items()
+        if name not in _NOT_PARAMETERS and name not in _PARTS
+    }
+
+
+PARAMETERS: Mapping[str, str | None] = {
+    **_fields(ModelSpec),
+    **_fields(JobSpec),
+    **_fields(TrainingSpec),
+    "num_samples": "Number of draws from the posterior for predictions; 100 by "
+    "default.",
+    "random_state": "Seed of the folds, initial weights, order of rows and noise: an "
+    "integer, or a `RandomState` from which one is drawn; None for 0.",
+}
+"""What the parameters of the estimators are, by their names."""
 _MOST_SEED = 2**31 - 1
 
 
-def job_spec(estimator: Any, **fields: Any) -> JobSpec:
+def job_spec(estimator: BaseEstimator, **fields: object) -> JobSpec:
     """Builds the spec of a job.
 
     Args:
@@ -34,23 +57,22 @@ def job_spec(estimator: Any, **fields: Any) -> JobSpec:
     Raises:
         ValueError: A parameter has an invalid value.
     """
-    fields |= _given(estimator, _OF_JOB)
-    for part, names in _PARTS.items():
-        fields[part] = _given(estimator, names)
+    fields |= _given(estimator, JobSpec)
+    parts = {name: _given(estimator, part) for name, part in _PARTS.items()}
     if estimator.random_state is not None:
-        fields["training"]["seed"] = _seed(estimator.random_state)
+        parts["training"]["seed"] = _seed(estimator.random_state)
     try:
-        return JobSpec.model_validate(fields)
+        return JobSpec.model_validate(fields | parts)
     except ValidationError as error:
         raise ValueError(_describe(error)) from None
 
 
-def _given(estimator: Any, names: Iterable[str]) -> dict[str, Any]:
-    values = {name: _plain(getattr(estimator, name)) for name in names}
+def _given(estimator: BaseEstimator, spec: type[SpecPart]) -> JsonObject:
+    values = {name: _plain(getattr(estimator, name)) for name in _fields(spec)}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Returns a value without NumPy's types, which searches of parameters draw."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
@@ -61,7 +83,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _seed(random_state: Any) -> int:
+def _seed(random_state: object) -> int:
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(_MOST_SEED))

@@ -1,11 +1,19 @@
 """Containers of answers with several columns."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 
 from tfbbb.base.extras import import_extra
+from tfbbb.base.types import ArrayLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Columns: TypeAlias = Union[np.ndarray, "pd.DataFrame", "pl.DataFrame"]
+"""Answers of several columns, in the container of `set_output`."""
 
 _CONTAINERS = ("default", "pandas", "polars")
 
@@ -28,8 +36,8 @@ def check_container(name: str) -> str:
 
 
 def in_container(
-    container: str, values: np.ndarray, names: Sequence[Any], X: Any
-) -> Any:
+    container: str, values: np.ndarray, names: Sequence[object], X: ArrayLike
+) -> Columns:
     """Returns columns in a container.
 
     Args:

@@ -1,7 +1,7 @@
 """A regressor with predictive distributions."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
@@ -9,12 +9,14 @@ from sklearn.base import RegressorMixin
 
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
-from tfbbb.sklearn.estimator import BayesianEstimator
+from tfbbb.sklearn.estimator import BayesianEstimator, documented
+from tfbbb.sklearn.output import Columns
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
 
 
+@documented
 class BayesianRegressor(RegressorMixin, BayesianEstimator):
     """Predicts a distribution of numbers by a Bayesian neural network.
 
@@ -34,46 +36,13 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
     ((142,), (142,), (142, 2))
 
     Args:
-        members: Number of posteriors in the mixture.
-        hidden_units: Units of the hidden layers.
-        layers: The hidden layers, instead of `hidden_units`.
-        activation: Activation of the hidden layers.
-        posterior: Family q(w) of the weights.
-        prior: Prior p(w) of the weights.
-        estimator: How the noise of q(w) reaches the outputs in training.
-        likelihood: Distribution of the target given the outputs.
-        numeric_encoding: How columns of numbers reach the network.
-        text_columns: Columns to read as text although they are mostly numbers.
-        columns: What columns are, in place of what their values suggest, such as
-            `{"size": "ordered:S,M,L"}`.
-        epochs: Passes over the rows.
-        steps: Steps of the optimizer, instead of `epochs`.
-        batch_size: Rows per step.
-        learning_rate: Learning rate of the first step, or it and its decay.
-        validation: Which rows to hold out, such as `{"fraction": 0.2}`.
-        early_stopping: When to stop, such as `{"patience": 20}`.
-        kl_schedule: How the weight of the divergence changes.
-        max_seconds: Most time of the training, at least of one step.
-        devices: `"one"`, or `"all"` to train on all GPUs that TensorFlow sees.
-        recalibration: Calibration of the predictions on held-out rows.
-        num_samples: Number of draws from the posterior for predictions; 100 by default.
-        random_state: Seed of the folds, initial weights, order of rows and noise: an
-            integer, or a `RandomState` from which one is drawn; None for 0.
+        {parameters}
 
     All but the last two are the fields of a job of the same names, with the values that
     `tfbbb.training.JobSpec` takes; None leaves a field to the recipe.
 
     Attributes:
-        n_features_in_: Number of features of the fit.
-        feature_names_in_: Their names, if these are all texts.
-        column_names_: Names of the table that was trained on: `x0`, `x1` and so on of
-            an array.
-        metrics_: Figures of rows that the members had not seen, as
-            `tfbbb.training.TrainedTable.metrics`.
-        recipe_: What the training chose, and why.
-        judgement_: How the model compares with the mean or the commonest class, and
-            with a linear or logistic model: see `tfbbb.evaluation.judge`.
-        recalibration_choice_: The recalibration that was chosen, and why.
+        {attributes}
     """
 
     _task: Task = "regression"
@@ -112,7 +81,7 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
 
     def predict_quantiles(
         self, X: ArrayLike, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)
-    ) -> Any:
+    ) -> Columns:
         """Returns quantiles of each row, [rows, Q], or [rows] for one number.
 
         Args:
@@ -125,7 +94,7 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         names = [f"{level:g}" for level in np.asarray(quantiles)]
         return self._with_columns(found, names, X)
 
-    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> Any:
+    def predict_interval(self, X: ArrayLike, level: float = 0.9) -> Columns:
         """Returns the interval that holds y with this probability, [rows, 2].
 
         Args:

@@ -2,6 +2,7 @@
 
 import typer
 
+from tfbbb.cli.job_command import add_job_command
 from tfbbb.cli.remote import (
     datasets,
     feedback,
@@ -31,7 +32,7 @@ def _options(url: Url = None, key: Key = None) -> None:
     """
 
 
-remote.command("train")(train.train)
+add_job_command(remote, train.train)
 remote.command("watch")(watch.watch)
 remote.command("predict")(predict.predict)
 remote.command("feedback")(feedback.feedback)

@@ -1,10 +1,11 @@
 """`tfbbb remote feedback`."""
 
 import hashlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.prediction_options import Sheet, Table, echo_note
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
@@ -85,7 +86,7 @@ def _digest(table: "pa.Table") -> str:
     return digest.hexdigest()
 
 
-def _echo(found: dict[str, Any]) -> None:
+def _echo(found: JsonObject) -> None:
     typer.echo(f"feedback about {found['num_rows']} rows:")
     for name, figure in found["figures"].items():
         error, held_out = figure["standard_error"], figure["held_out"]

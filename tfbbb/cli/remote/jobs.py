@@ -1,11 +1,12 @@
 """`tfbbb remote jobs`, `log`, `cancel` and `retry`."""
 
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from service.shared.job_state import JobState
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import JobId, Key, Url, service
 
@@ -81,6 +82,6 @@ def retry(job: JobId, url: Url = None, key: Key = None) -> None:
         typer.echo(f"job {again.id} is {again.state}")
 
 
-def _format_epoch(job: dict[str, Any]) -> str | None:
+def _format_epoch(job: JsonObject) -> str | None:
     progress = job["progress"]
     return f"{progress['epoch']} of {progress['epochs']}" if progress else None

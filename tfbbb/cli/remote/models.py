@@ -1,7 +1,6 @@
 """`tfbbb remote models`."""
 
-from typing import Any
-
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.listing import AsJson, print_list
 from tfbbb.cli.remote.service import Key, Url, service
 
@@ -30,7 +29,7 @@ def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
         )
 
 
-def _format_label(model: dict[str, Any], label: str) -> str:
+def _format_label(model: JsonObject, label: str) -> str:
     """Returns for example `champion 1 (canary 2 10 %, shadow 3)`."""
     # Services of earlier releases list neither.
     canary = model.get("canaries", {}).get(label)
@@ -44,6 +43,6 @@ def _format_label(model: dict[str, Any], label: str) -> str:
     return f"{text} ({', '.join(others)})" if others else text
 
 
-def _format_version(status: dict[str, Any]) -> str:
+def _format_version(status: JsonObject) -> str:
     broken = " (broken)" if status["state"] == "END" else ""
     return f"{status['version']}{broken}"

@@ -1,9 +1,10 @@
 """`tfbbb remote predict`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.prediction_options import (
     Intervals,
     Keep,
@@ -17,10 +18,10 @@ from tfbbb.cli.prediction_options import (
     Table,
     echo_note,
 )
-from tfbbb.cli.remote.service import Key, ModelName, Url, service
+from tfbbb.cli.remote.service import Key, ModelName, Url, service, terminal_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     import numpy as np
     import pyarrow as pa
@@ -96,9 +97,10 @@ def predict(
         scan = TableScan(data, text_columns=texts, sheet=sheet)
         notify_of_reading(scan, echo_note)
         levels = interval_levels(intervals) or {"": level}
+        targets = _KnownTargets(description, notation) if log_prob else None
         asking = _Asking(
             remote_model,
-            _KnownTargets(description, notation) if log_prob else None,
+            targets,
             list(levels),
             {
                 "intervals": [] if description["classes"] else list(levels.values()),
@@ -114,7 +116,8 @@ def predict(
             for block, predictions in asking.answers(scan):
                 given.append(block.select(kept))
                 answered.append(with_digits_for(output, predictions))
-            asking.check_targets()
+            if targets is not None:
+                targets.check()
             answers = answered.table()
             if not asking.has_warnings:
                 answers = answers.drop_columns("warnings")
@@ -138,14 +141,12 @@ class _KnownTargets:
         notation: How texts of the target are read.
     """
 
-    def __init__(
-        self, description: "Mapping[str, Any]", notation: "Notation | None"
-    ) -> None:
+    def __init__(self, description: JsonObject, notation: "Notation | None") -> None:
         self._target, self._classes = description["target"], description["classes"]
         self._notation = notation
         self.has_one = False
 
-    def read(self, block: "pa.Table") -> "tuple[Any, np.ndarray]":
+    def read(self, block: "pa.Table") -> "tuple[np.ndarray | None, np.ndarray]":
         """Returns the targets of the rows, None if no row has one, and which lack it.
 
         A row without a target gets that of another row, so that all can be asked for.
@@ -167,12 +168,9 @@ class _KnownTargets:
 
     def check(self) -> None:
         """Raises `TableError` if no row of any block has a target."""
-        from tfbbb.tables import TableError
+        from tfbbb.cli.table_targets import check_has_target
 
-        if not self.has_one:
-            raise TableError(
-                f"No row of the table has a target: column {self._target!r} is empty."
-            )
+        check_has_target(self._target, self.has_one)
 
 
 class _Asking:
@@ -195,8 +193,8 @@ class _Asking:
         model: "Model",
         targets: _KnownTargets | None,
         levels: list[str],
-        options: dict[str, Any],
-        route: dict[str, Any],
+        options: JsonObject,
+        route: JsonObject,
     ) -> None:
         self._model, self._targets = model, targets
         self._levels, self._options = levels, options
@@ -206,19 +204,9 @@ class _Asking:
     def answers(self, scan: "TableScan") -> "Iterator[tuple[pa.Table, pa.Table]]":
         """Yields blocks of the table, and their predictions with a progress bar."""
         import pyarrow as pa
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TimeRemainingColumn,
-        )
+        from rich.progress import MofNCompleteColumn
 
-        console = Console(stderr=True)
-        columns = ("rows", BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        ) as progress:
+        with terminal_bar("rows", MofNCompleteColumn()) as progress:
             task = progress.add_task("", total=scan.num_rows)
             first = 0
             for batch in scan.batches():
@@ -229,11 +217,6 @@ class _Asking:
                     block = block.slice(answer.num_rows)
                     first = stop
                     progress.advance(task, answer.num_rows)
-
-    def check_targets(self) -> None:
-        """Raises `TableError` if targets are asked for and no row has one."""
-        if self._targets is not None:
-            self._targets.check()
 
     def _answers(self, block: "pa.Table", first: int) -> "Iterator[pa.Table]":
         """Yields the predictions of a block, of which `first` rows come before."""

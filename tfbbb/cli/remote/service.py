@@ -1,7 +1,7 @@
 """Options and arguments of `tfbbb remote`, and its client."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,8 @@ import typer
 from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
     from tfbbb.client import Client
 
 ID = "[0-9a-f]{24}"
@@ -45,34 +47,42 @@ Key = Annotated[
 ]
 
 
-def _check_job_id(text: str | None) -> str | None:
-    if text is not None and not re.fullmatch(ID, text):
-        raise typer.BadParameter(
-            f"{text!r} is not the id of a job; `tfbbb remote jobs` lists the ids."
-        )
-    return text
+def _check_id(thing: str) -> Callable[[str | None], str | None]:
+    """Returns the check of an id of a job or a dataset."""
+
+    def check(text: str | None) -> str | None:
+        if text is not None and not re.fullmatch(ID, text):
+            raise typer.BadParameter(
+                f"{text!r} is not the id of a {thing}; `tfbbb remote {thing}s` lists "
+                "the ids."
+            )
+        return text
+
+    return check
 
 
-def _check_dataset_id(text: str) -> str:
-    if not re.fullmatch(ID, text):
-        raise typer.BadParameter(
-            f"{text!r} is not the id of a dataset; `tfbbb remote datasets` lists the "
-            "ids."
-        )
-    return text
-
-
-JobId = Annotated[str, typer.Argument(callback=_check_job_id, help="Id of the job.")]
+JobId = Annotated[str, typer.Argument(callback=_check_id("job"), help="Id of the job.")]
 JobIdOrNone = Annotated[
     str | None,
     typer.Argument(
-        callback=_check_job_id, help="Id of the job; the newest job by default."
+        callback=_check_id("job"), help="Id of the job; the newest job by default."
     ),
 ]
 DatasetId = Annotated[
-    str, typer.Argument(callback=_check_dataset_id, help="Id of the dataset.")
+    str, typer.Argument(callback=_check_id("dataset"), help="Id of the dataset.")
 ]
 ModelName = Annotated[str, typer.Argument(help="Name of the model.")]
+
+
+def terminal_bar(what: str, done: "ProgressColumn") -> "Progress":
+    """Returns a progress bar on stderr, which only a terminal shows."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (what, BarColumn(24), done, TimeRemainingColumn())
+    shown = console.is_terminal
+    return Progress(*columns, console=console, transient=True, disable=not shown)
 
 
 @contextmanager

@@ -10,27 +10,7 @@ from tfbbb.cli.errors import CommandError
 from tfbbb.cli.remote.service import ID, Key, Url, service
 from tfbbb.cli.remote.upload import upload_with_bar
 from tfbbb.cli.remote.watch import follow
-from tfbbb.cli.training_options import (
-    BatchSize,
-    Columns,
-    Devices,
-    Epochs,
-    Hidden,
-    Ignore,
-    LearningRate,
-    MaxSeconds,
-    Partitions,
-    Seed,
-    Spec,
-    StartFrom,
-    Target,
-    Task,
-    Text,
-    ValidationColumn,
-    ValidationFraction,
-    ValidationGroup,
-    ValidationTime,
-)
+from tfbbb.cli.training_options import Ignore, Spec, Target
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
@@ -59,23 +39,7 @@ def train(
             help="Name of the model; the job publishes its next version.",
         ),
     ],
-    task: Task = None,
     ignore: Ignore = None,
-    text: Text = None,
-    column: Columns = None,
-    hidden: Hidden = None,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
-    learning_rate: LearningRate = None,
-    max_seconds: MaxSeconds = None,
-    validation_fraction: ValidationFraction = None,
-    validation_column: ValidationColumn = None,
-    validation_time: ValidationTime = None,
-    validation_group: ValidationGroup = None,
-    partitions: Partitions = None,
-    devices: Devices = None,
-    seed: Seed = None,
-    start_from: StartFrom = None,
     spec: Spec = None,
     detach: Annotated[
         bool,
@@ -85,6 +49,7 @@ def train(
     ] = False,
     url: Url = None,
     key: Key = None,
+    **options: object,
 ) -> None:
     """Train a model with the service and show the progress.
 
@@ -93,27 +58,7 @@ def train(
     with service(url, key) as client:
         from tfbbb.cli.job_fields import job_fields, leave_out
 
-        fields = job_fields(
-            target,
-            spec,
-            name=name,
-            start_from=start_from,
-            task=task,
-            text=text,
-            columns=column,
-            hidden=hidden,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            max_seconds=max_seconds,
-            validation_fraction=validation_fraction,
-            validation_column=validation_column,
-            validation_time=validation_time,
-            validation_group=validation_group,
-            partitions=partitions,
-            devices=devices,
-            seed=seed,
-        )
+        fields = job_fields(target, spec, options, name=name)
         dataset = _find_or_upload_dataset(client, data)
         if ignore:
             names = [column["name"] for column in dataset.columns]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import Key, Url, service, terminal_bar
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
@@ -39,14 +39,9 @@ def upload_with_bar(
     client: "Client", data: Sequence[Path], name: str | None
 ) -> "Dataset":
     """Uploads files with a progress bar, and prints the problems of its columns."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+    from rich.progress import DownloadColumn
 
-    console = Console(stderr=True)
-    columns = ("upload", BarColumn(24), DownloadColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with terminal_bar("upload", DownloadColumn()) as progress:
         task = progress.add_task("", total=None)
 
         def show(sent: int, total: int) -> None:

@@ -13,7 +13,7 @@ from tfbbb.tables.override import Override, OverrideError
 from tfbbb.training.spec.columns import check_columns
 from tfbbb.training.spec.families import Recalibration, recalibrations
 from tfbbb.training.spec.model import ModelSpec
-from tfbbb.training.spec.part import ColumnName, SpecPart
+from tfbbb.training.spec.part import ColumnName, Option, SpecPart
 from tfbbb.training.spec.training import TrainingSpec
 
 MAX_FEATURES = 100_000
@@ -95,10 +95,12 @@ class JobSpec(SpecPart):
             description="By default a classification if the target is text, boolean, "
             "or all 0 and 1."
         ),
+        Option(),
     ] = None
     text_columns: Annotated[
         Names,
         Field(description="Features to read as text although they are mostly numbers."),
+        Option("text"),
     ] = ()
     columns: Annotated[
         Mapping[str, str],
@@ -110,6 +112,7 @@ class JobSpec(SpecPart):
             "`hashed` or `ignore`, with options after a colon.",
             examples=[{"price": "number:currency", "size": "ordered:S,M,L"}],
         ),
+        Option("column"),
     ] = {}
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
@@ -149,6 +152,7 @@ class JobSpec(SpecPart):
             "those of the parent version. Its learned noise, a point estimate, is only "
             "the initial value."
         ),
+        Option(),
     ] = None
 
     @model_validator(mode="after")

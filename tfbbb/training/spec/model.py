@@ -24,7 +24,7 @@ from tfbbb.training.spec.layers import (
     LayerSpec,
     Units,
 )
-from tfbbb.training.spec.part import SpecPart
+from tfbbb.training.spec.part import Option, SpecPart
 
 NumericEncoding = Literal["standardized", "piecewise_linear"]
 MAX_MEMBERS = 100
@@ -43,6 +43,7 @@ class ModelSpec(SpecPart):
             "default two layers, whose size depends on the rows.",
             examples=[[50, 50]],
         ),
+        Option("hidden"),
     ] = None
     layers: Annotated[
         Annotated[tuple[LayerSpec, ...], Field(fail_fast=True)] | None,

@@ -1,5 +1,6 @@
 """Base classes of the parts of a spec."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
@@ -7,6 +8,17 @@ from pydantic import ConfigDict, Field
 from tfbbb.base.known_fields import KnownFields
 
 ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
+@dataclass(frozen=True)
+class Option:
+    """Marks a field that commands have an option for, with the field's description.
+
+    Args:
+        name: The name of the option with underscores; by default that of the field.
+    """
+
+    name: str | None = None
 
 
 class SpecError(ValueError):

@@ -11,7 +11,7 @@ from tfbbb.bayes.families.arguments import (
     PositiveNumber,
 )
 from tfbbb.training.spec.families import KLSchedule
-from tfbbb.training.spec.part import ColumnName, SpecPart
+from tfbbb.training.spec.part import ColumnName, Option, SpecPart
 
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000
@@ -27,6 +27,7 @@ class LearningRate(SpecPart):
             description="Learning rate of the first step; by default 0.02, and 0.01 "
             "from 5000 rows on."
         ),
+        Option("learning_rate"),
     ] = None
     decay: Annotated[
         Literal["cosine", "linear", "constant"],
@@ -47,6 +48,7 @@ class Validation(SpecPart):
             "rows.",
             examples=[0.2],
         ),
+        Option("validation_fraction"),
     ] = None
     column: Annotated[
         ColumnName | None,
@@ -55,6 +57,7 @@ class Validation(SpecPart):
             "a feature.",
             examples=["is_test"],
         ),
+        Option("validation_column"),
     ] = None
     time: Annotated[
         ColumnName | None,
@@ -64,6 +67,7 @@ class Validation(SpecPart):
             "`features` names it.",
             examples=["sold_on"],
         ),
+        Option("validation_time"),
     ] = None
     group: Annotated[
         ColumnName | None,
@@ -74,6 +78,7 @@ class Validation(SpecPart):
             "names it.",
             examples=["patient"],
         ),
+        Option("validation_group"),
     ] = None
 
     @property
@@ -121,6 +126,7 @@ class TrainingSpec(SpecPart):
     epochs: Annotated[
         Integer | None,
         Field(ge=1, le=10**6, description="Passes over the rows.", examples=[40]),
+        Option(),
     ] = None
     steps: Annotated[
         Integer | None,
@@ -139,6 +145,7 @@ class TrainingSpec(SpecPart):
             le=10**6,
             description="Rows per step; by default 32 to 256, depending on the rows.",
         ),
+        Option(),
     ] = None
     learning_rate: Annotated[
         LearningRate,
@@ -171,6 +178,7 @@ class TrainingSpec(SpecPart):
             examples=[60],
             json_schema_extra={"x-empty": "no limit"},
         ),
+        Option(),
     ] = None
     partitions: Annotated[
         Integer | None,
@@ -185,6 +193,7 @@ class TrainingSpec(SpecPart):
             examples=[4],
             json_schema_extra={"x-empty": "rows are not divided"},
         ),
+        Option(),
     ] = None
     devices: Annotated[
         Literal["one", "all"],
@@ -193,6 +202,7 @@ class TrainingSpec(SpecPart):
             "TensorFlow sees, or on all CPUs if it sees no GPU: each has a copy of the "
             "weights and a part of the rows of each batch. Not with `partitions`."
         ),
+        Option(),
     ] = "one"
     seed: Annotated[
         Integer,
@@ -201,6 +211,7 @@ class TrainingSpec(SpecPart):
             le=2**31 - 1,
             description="Seed of the split, initial weights, order of rows and noise.",
         ),
+        Option(),
     ] = 0
 
     @model_validator(mode="after")

@@ -1,0 +1,174 @@
+"""The options of commands that the fields of `JobSpec` declare."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from tfbbb.base.validation_errors import describe_rule
+from tfbbb.training.spec import JobSpec, Version
+from tfbbb.training.spec.part import Option, SpecPart
+
+
+def _parse_units(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise typer.BadParameter(
+            f"{text!r} is not a list of positive whole numbers such as 50,50."
+        )
+    return [int(part) for part in parts]
+
+
+def parse_columns(given: Sequence[str]) -> dict[str, str]:
+    """Returns what columns are, by name, of texts `COLUMN=KIND`.
+
+    Raises:
+        BadParameter: A text lacks the name or the kind.
+    """
+    columns = {}
+    for text in given:
+        name, _, kind = text.rpartition("=")
+        if not (name and kind):
+            raise typer.BadParameter(
+                f"{text!r} is not a column and its kind, such as price=number."
+            )
+        columns[name.strip()] = kind.strip()
+    return columns
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a command line writes the values of a field.
+
+    Attributes:
+        type: The type that Typer reads.
+        metavar: What stands for the value in the help; None for Typer's own word.
+        more: What the help says beside the description of the field.
+        parse: Returns the value of the field, or raises `BadParameter`.
+    """
+
+    type: Any
+    metavar: str | None = None
+    more: str = ""
+    parse: Callable[[Any], object] = lambda given: given
+
+
+# By the type of the field's values, but for numbers and choices.
+_FORMS = {
+    str: _Form(str, "COLUMN"),
+    tuple[str, ...]: _Form(list[str], "COLUMN", " May be repeated."),
+    tuple[int, ...]: _Form(str, "UNITS,...", " For example 50,50.", _parse_units),
+    Mapping[str, str]: _Form(
+        list[str],
+        "COLUMN=KIND",
+        " For example price=number:percent, when=date:day-first or size=ordered:S,M,L. "
+        "May be repeated.",
+        parse_columns,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class JobOption:
+    """An option for a field of a job.
+
+    Attributes:
+        name: The name of the option, with underscores.
+        path: The names of the parts that contain the field, and of the field.
+        field: The declaration of the field, or of the number of a `Version`.
+        form: How a command line writes the values of the field.
+        help: The description of the field.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    field: FieldInfo
+    form: _Form
+    help: str
+
+    def parameter(self) -> Parameter:
+        """Returns a parameter of a command, of which Typer makes the option."""
+        default = self.field.default
+        option = typer.Option(
+            _flag(self.name),
+            metavar=self.form.metavar,
+            help=self.help + self.form.more,
+            min=next((b.ge for b in self.field.metadata if hasattr(b, "ge")), None),
+            callback=self._check,
+            show_default=str(default) if isinstance(default, int | str) else False,
+        )
+        annotated: Any = Annotated
+        return Parameter(
+            self.name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=annotated[self.form.type | None, option],
+        )
+
+    def _check(self, given: Any) -> Any:
+        if given is not None:
+            self.form.parse(given)
+        return given
+
+
+def job_options(
+    part: type[SpecPart] = JobSpec, path: tuple[str, ...] = ()
+) -> Iterator[JobOption]:
+    """Yields the options of a part of a job and of the parts in it."""
+    types = get_type_hints(part)
+    names = {
+        name: mark.name or name
+        for name, field in part.model_fields.items()
+        for mark in field.metadata
+        if isinstance(mark, Option)
+    }
+
+    def as_option(quoted: re.Match[str]) -> str:
+        return _flag(names[quoted[1]]) if quoted[1] in names else quoted[0]
+
+    for name, field in part.model_fields.items():
+        values = types[name]
+        if NoneType in get_args(values):
+            values = get_args(values)[0]
+        if name in names:
+            help = re.sub(r"`(\w+)`", as_option, field.description or "")
+            form = _form(values, field, names[name])
+            if values is Version:
+                # The model is that of the command.
+                field = Version.model_fields["version"]
+                form = _Form(int, "VERSION", parse=_validate_by(field))
+            yield JobOption(names[name], (*path, name), field, form, help)
+        elif isinstance(values, type) and issubclass(values, SpecPart):
+            yield from job_options(values, (*path, name))
+
+
+def _form(values: Any, field: FieldInfo, name: str) -> _Form:
+    """Returns how a command line writes values of a type."""
+    if get_origin(values) is Literal:
+        choices = f" Choices: {', '.join(get_args(values))}."
+        return _Form(values, name.upper(), choices)
+    return _FORMS.get(values) or _Form(values, parse=_validate_by(field))
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _validate_by(field: FieldInfo) -> Callable[[object], object]:
+    """Returns a function that checks values by the bounds of a field."""
+    adapter: TypeAdapter[object] = TypeAdapter(field.rebuild_annotation())
+
+    def validate(value: object) -> object:
+        try:
+            return adapter.validate_python(value)
+        except ValidationError as error:
+            rule = describe_rule(error.errors()[0])
+            raise typer.BadParameter(f"{value} {rule}.") from None
+
+    return validate

@@ -21,13 +21,6 @@ from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
 from tfbbb.cli.explain import describe_outside, describe_unusual
 from tfbbb.judging.evaluation.input_encoding import EncodedColumn, as_numbers
-from tfbbb.judging.report import (
-    FORMAT,
-    calibration,
-    explanations,
-    held_out,
-    rounded,
-)
 from tfbbb.tables.row_warnings import show_date
 
 if TYPE_CHECKING:
@@ -85,6 +78,15 @@ def report_of_table(
         targets: Their targets.
         encoding: The inputs of the training rows; None if they are not known.
     """
+    # It imports TensorFlow.
+    from tfbbb.judging.report import (
+        FORMAT,
+        calibration,
+        explanations,
+        held_out,
+        rounded,
+    )
+
     manifest = given.manifest
     lineage: Config = manifest.lineage or {}
     recipe, trained = lineage.get("recipe"), lineage.get("judgement")

@@ -6,12 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import trained_table
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.training import train_table
 from tfbbb.training.temperature_choice import _gain
 
 ROWS = 120
+SMALL = {"hidden_units": [8]}
 
 
 def table(rows=ROWS, seed=0):
@@ -22,7 +24,7 @@ def table(rows=ROWS, seed=0):
 
 @pytest.fixture(scope="module")
 def trained():
-    return train_table(table(), {"target": "y", "training": {"epochs": 30}})
+    return trained_table(table(), {"target": "y", "training": {"epochs": 30}})
 
 
 def test_all_rows_train_and_all_rows_are_measured(trained):
@@ -64,7 +66,8 @@ def test_the_manifest_says_what_was_tried(trained, tmp_path):
 
 
 def test_time_that_runs_out_ends_training_and_is_said():
-    spec = {"target": "y", "training": {"max_seconds": 1e-6, "epochs": 1000}}
+    training = {"max_seconds": 1e-6, "epochs": 1000}
+    spec = {"target": "y", "model": SMALL, "training": training}
     noise = np.random.default_rng(1).normal(size=ROWS)
     trained = train_table(table().set_column(1, "y", pa.array(noise)), spec)
     assert trained.recipe["out_of_time"]
@@ -151,7 +154,8 @@ def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
 
 
 def test_few_rows_are_held_out_instead():
-    trained = train_table(table(rows=30), {"target": "y", "training": {"epochs": 2}})
+    spec = {"target": "y", "model": SMALL, "training": {"epochs": 2}}
+    trained = train_table(table(rows=30), spec)
     assert len(trained.held_out_rows) == 3
     assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
     (remark,) = trained.recipe["remarks"]
@@ -162,7 +166,8 @@ def test_a_class_with_fewer_rows_than_folds_trains():
     labels = np.where(table()["x"].to_numpy() > 0, "high", "low").astype(object)
     labels[:2] = "rare"
     classes = table().set_column(1, "y", pa.array(labels))
-    trained = train_table(classes, {"target": "y", "training": {"epochs": 3}})
+    spec = {"target": "y", "model": SMALL, "training": {"epochs": 3}}
+    trained = train_table(classes, spec)
     assert trained.schema.classes == ("high", "low", "rare")
     assert 0 <= trained.metrics["accuracy"] <= 1
     (remark,) = trained.recipe["remarks"]
@@ -224,6 +229,7 @@ def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
     counts = {"x": x, "ward": ward, "y": generator.poisson(rate)}
     spec = {
         "target": "y",
+        "model": SMALL,
         "training": {"epochs": 3, "validation": {"group": "ward"}},
     }
     trained = train_table(counts, spec)
@@ -243,7 +249,8 @@ def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
 
 def test_a_likelihood_that_is_given_is_taken():
     counts = {"x": np.arange(80.0), "y": np.arange(80) % 7}
-    spec = {"target": "y", "model": {"likelihood": "normal"}, "training": {"epochs": 1}}
+    model = {**SMALL, "likelihood": "normal"}
+    spec = {"target": "y", "model": model, "training": {"epochs": 1}}
     trained = train_table(counts, spec)
     assert trained.recipe["likelihoods"] == []
     assert trained.spec.model.likelihood.name == "normal"
@@ -253,6 +260,7 @@ def test_the_last_rows_measure_a_training_by_time():
     times = np.random.default_rng(0).permutation(ROWS)
     spec = {
         "target": "y",
+        "model": SMALL,
         "training": {"epochs": 1, "validation": {"time": "day", "fraction": 0.25}},
     }
     trained = train_table(table().append_column("day", [times]), spec)

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import trained_table
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.versions import next_version
@@ -54,7 +55,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def trained(table):
-    return train_table(table, spec(epochs=150, validation={"fraction": 0.2}))
+    return trained_table(table, spec(epochs=150, validation={"fraction": 0.2}))
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,7 @@ from tfbbb.judging.explain.effects import Effect
 from tfbbb.judging.explain.importance import Importance
 from tfbbb.judging.explain.rows import sampled
 from tfbbb.judging.explain.variance_split import VarianceSplit
-from tfbbb.prediction import Predictive
-from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
+from tfbbb.judging.types import Prediction
 from tfbbb.scores import metrics
 from tfbbb.scores.plots.sampling_band import sampling_band
 
@@ -29,8 +28,6 @@ _BINS = 10
 _CONFIDENCE = 0.95
 _INTERVALS = (0.5, 0.9)
 _DIGITS = 7
-
-Prediction = Predictive | CrossFitted
 
 
 def calibration(

@@ -1,10 +1,10 @@
 """Metrics of a model on held-out rows."""
 
-from typing import Any
-
 import numpy as np
 
+from tfbbb.base.types import Structure
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
+from tfbbb.judging.types import Prediction
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
@@ -19,7 +19,7 @@ LEVELS = (0.5, 0.9, 0.95)
 
 
 def held_out_figures(
-    model: BayesianModel, inputs: Any, targets: np.ndarray
+    model: BayesianModel, inputs: Structure, targets: np.ndarray
 ) -> dict[str, float]:
     """Computes the figures of a model on held-out rows.
 
@@ -79,7 +79,7 @@ def drift_reference(
 
 
 def _regression_figures(
-    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
+    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
     errors = np.mean(np.square(prediction.mean - targets), axis=1)
     distances = np.mean(np.abs(prediction.mean - targets), axis=1)
@@ -102,7 +102,7 @@ def _regression_figures(
 
 
 def _classification_figures(
-    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
+    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
     probabilities = np.asarray(prediction.probabilities)
     correct = probabilities.argmax(axis=-1) == targets

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.types import Structure
 from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines
 from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.judging.evaluation.judgement import (
@@ -25,7 +26,7 @@ def judge_training(
     schema: Schema,
     rows: BatchSource,
     folds: np.ndarray | None,
-    inputs: Any,
+    inputs: Structure,
     targets: np.ndarray,
     model: PredictedRows,
     *,
@@ -73,7 +74,7 @@ def judge_training(
 
 
 def _cross_fitted(
-    inputs: Any, targets: np.ndarray, folds: np.ndarray, options: dict[str, Any]
+    inputs: Structure, targets: np.ndarray, folds: np.ndarray, options: dict[str, Any]
 ) -> dict[str, PredictedRows]:
     """Predicts each row by baselines of the other folds."""
     columns = named_columns(inputs, options["names"])

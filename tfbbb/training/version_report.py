@@ -2,13 +2,13 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config, Structure
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.judging.explain import (
     effect,
@@ -62,7 +62,7 @@ class VersionReport:
 
     model: BayesianModel
     columns: Sequence[str]
-    figures: dict[str, Any]
+    figures: Config
     rows: Rows
     targets: np.ndarray
     places: np.ndarray
@@ -76,9 +76,9 @@ class VersionReport:
         schema: Schema,
         baselines: Baselines,
         calibrated: Calibrated,
-        recipe: Mapping[str, Any],
-        judgement: Mapping[str, Any],
-        inputs: Any,
+        recipe: Config,
+        judgement: Config,
+        inputs: Structure,
         targets: np.ndarray,
         places: np.ndarray,
         seconds: float,
@@ -129,7 +129,7 @@ class VersionReport:
             seconds,
         )
 
-    def to_dict(self, clock: Callable[[], float] = time.process_time) -> dict[str, Any]:
+    def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:
         """Explains the model, and returns the report.
 
         Args:
@@ -139,14 +139,14 @@ class VersionReport:
             Plain JSON values: `docs/service.md` shows them.
         """
         report = {"format": FORMAT, **self.figures, **self._explanations(clock)}
-        found: dict[str, Any] = rounded(report)
+        found: Config = rounded(report)
         return found
 
     def to_json(self) -> bytes:
         """Explains the model, and returns the report as JSON."""
         return json.dumps(self.to_dict(), allow_nan=False).encode()
 
-    def _explanations(self, clock: Callable[[], float]) -> dict[str, Any]:
+    def _explanations(self, clock: Callable[[], float]) -> Config:
         """Returns `variance_split`, `importance` and `effects`."""
         end_of_importance = clock() + 0.5 * self.seconds
         end = end_of_importance + 0.5 * self.seconds

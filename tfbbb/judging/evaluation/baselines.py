@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baseline import Baseline
 from tfbbb.judging.evaluation.input_encoding import InputEncoding, named_columns
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
@@ -114,7 +114,7 @@ class Baselines:
         """
         path = Path(version) / "assets.extra" / BASELINES_FILE
         try:
-            values: dict[str, Any] = json.loads(path.read_bytes())
+            values: Config = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
         if values.get("format") != _FORMAT:

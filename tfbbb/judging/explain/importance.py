@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Structure
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.judging.explain.rows import (
     Rows,
     predicted,
     sampled,
 )
+from tfbbb.judging.types import Model
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Importance:
 
 
 def permutation_importance(
-    model: Any,
-    inputs: Any,
+    model: Model,
+    inputs: Structure,
     targets: np.ndarray,
     *,
     names: Sequence[str] | None = None,

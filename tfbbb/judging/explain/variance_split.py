@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
+from tfbbb.judging.types import Prediction
+
 
 @dataclass(frozen=True)
 class VarianceSplit:
@@ -32,7 +35,7 @@ class VarianceSplit:
             self.epistemic, total, out=np.zeros_like(total), where=total > 0
         )
 
-    def to_dict(self, rows: np.ndarray) -> dict[str, Any]:
+    def to_dict(self, rows: np.ndarray) -> Config:
         """Returns the split as plain JSON values.
 
         Args:
@@ -48,7 +51,7 @@ class VarianceSplit:
         }
 
 
-def variance_split(prediction: Any) -> VarianceSplit:
+def variance_split(prediction: Prediction) -> VarianceSplit:
     """Splits the uncertainty of each row of a prediction.
 
     Args:

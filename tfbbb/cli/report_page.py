@@ -88,7 +88,7 @@ def report_of_table(
     )
 
     manifest = given.manifest
-    lineage: Config = manifest.lineage or {}
+    lineage = dict(manifest.lineage or {})
     recipe, trained = lineage.get("recipe"), lineage.get("judgement")
     classes = list(manifest.classes or ())
     rows = _count(given.table.num_rows, "row")

@@ -1,10 +1,11 @@
 """Metrics of a model on held-out rows."""
 
+from typing import Any
+
 import numpy as np
 
 from tfbbb.base.types import Structure
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
-from tfbbb.judging.types import Prediction
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
@@ -79,7 +80,7 @@ def drift_reference(
 
 
 def _regression_figures(
-    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None
+    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
     errors = np.mean(np.square(prediction.mean - targets), axis=1)
     distances = np.mean(np.abs(prediction.mean - targets), axis=1)
@@ -102,7 +103,7 @@ def _regression_figures(
 
 
 def _classification_figures(
-    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None
+    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
     probabilities = np.asarray(prediction.probabilities)
     correct = probabilities.argmax(axis=-1) == targets

@@ -5,11 +5,11 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 
-from tfbbb.base.types import Config
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.export.manifest import Manifest, ManifestError
 from tfbbb.model.bayesian_model import BayesianModel
@@ -141,7 +141,7 @@ class ParentVersion:
         return model
 
 
-def made_recalibration(described: Config | None) -> Recalibration | None:
+def made_recalibration(described: Mapping[str, Any] | None) -> Recalibration | None:
     """Makes the recalibration that a manifest describes; None for None."""
     if described is None:
         return None

@@ -20,7 +20,6 @@ from tfbbb.judging.evaluation.judgement import (
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import TableError
-from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.scan import TableScan
 from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
@@ -93,7 +92,7 @@ class Run:
         recipe: What the training chose.
     """
 
-    source: ColumnSource
+    source: Any
     spec: JobSpec
     weights: np.ndarray | None
     parent: ParentVersion | None

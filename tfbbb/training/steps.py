@@ -65,7 +65,7 @@ class Steps:
 
     def _execution(
         self, train_step: Callable[[Structure], object], batches: tf.data.Dataset
-    ) -> Callable[..., None]:
+    ) -> "tf.types.experimental.PolymorphicFunction":
         return tf.function(
             functools.partial(self._steps, train_step),
             # As an argument: a graph would keep an iterator that it captures.

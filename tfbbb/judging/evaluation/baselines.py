@@ -1,7 +1,7 @@
 """The baselines of a model, with the encoding of its inputs."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baseline import Baseline
 from tfbbb.judging.evaluation.input_encoding import InputEncoding, named_columns
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
+from tfbbb.judging.types import Inputs
 
 # In `assets.extra` of a SavedModel.
 BASELINES_FILE = "baselines.json"
@@ -20,8 +21,6 @@ _FEWEST_ROWS, MOST_ROWS = 1000, 20_000
 # time of a training, which grows with the number of rows.
 _SQUARED_FEATURES_PER_ROW = 8e4
 _CLASSES_TIMES_FEATURES = 1e3
-
-Inputs = np.ndarray | Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)

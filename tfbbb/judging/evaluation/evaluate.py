@@ -5,18 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.base.types import Config, Structure
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.judging.evaluation.judgement import MODEL, judge
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
-from tfbbb.judging.types import Model
+from tfbbb.judging.types import Inputs, Model
 
 _ROWS_AT_ONCE = 2048
 
 
 def evaluate(
     model: Model,
-    inputs: np.ndarray | Mapping[str, np.ndarray],
+    inputs: Inputs,
     targets: np.ndarray,
     baselines: Baselines | None = None,
     *,
@@ -67,7 +67,7 @@ def evaluate(
     )
 
 
-def _rows(inputs: Structure, rows: slice) -> Any:
+def _rows(inputs: Inputs, rows: slice) -> Inputs:
     if isinstance(inputs, Mapping):
         return {name: values[rows] for name, values in inputs.items()}
     return inputs[rows]

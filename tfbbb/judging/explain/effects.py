@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfbbb.base.texts import shown_number
-from tfbbb.base.types import Config, Structure
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import as_numbers, is_date
 from tfbbb.judging.explain.rows import Rows, predicted
-from tfbbb.judging.types import Model
+from tfbbb.judging.types import Inputs, Model
 from tfbbb.tables.row_warnings import show_date
 
 _LEVEL = 0.9
@@ -74,7 +74,7 @@ class Effect:
 
 def effect(
     model: Model,
-    inputs: Structure,
+    inputs: Inputs,
     name: str,
     *,
     names: Sequence[str] | None = None,

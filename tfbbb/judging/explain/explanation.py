@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.base.types import Config, Structure
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.explain.effects import Effect, effect
 from tfbbb.judging.explain.importance import Importance, permutation_importance
@@ -21,7 +21,7 @@ from tfbbb.judging.explain.unusual_rows import (
     rows_outside_training,
 )
 from tfbbb.judging.explain.variance_split import VarianceSplit, variance_split
-from tfbbb.judging.types import Model
+from tfbbb.judging.types import Inputs, Model
 
 # More columns make pictures that nobody reads.
 _MOST_EFFECTS = 12
@@ -89,7 +89,7 @@ _MEASURES = {"variance": "variance", "entropy": "mutual information"}
 
 def explain(
     model: Model,
-    inputs: Structure,
+    inputs: Inputs,
     targets: np.ndarray | None = None,
     encoding: InputEncoding | None = None,
     *,

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfbbb.base.types import Structure
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.judging.explain.rows import (
     Rows,
     predicted,
     sampled,
 )
-from tfbbb.judging.types import Model
+from tfbbb.judging.types import Inputs, Model
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Importance:
 
 def permutation_importance(
     model: Model,
-    inputs: Structure,
+    inputs: Inputs,
     targets: np.ndarray,
     *,
     names: Sequence[str] | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.base.types import Config, Structure
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import (
     EncodedColumn,
     InputEncoding,
@@ -14,6 +14,7 @@ from tfbbb.judging.evaluation.input_encoding import (
 )
 from tfbbb.judging.explain.rows import Rows
 from tfbbb.judging.explain.variance_split import VarianceSplit
+from tfbbb.judging.types import Inputs
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class UnusualRow:
 
 def least_like_training(
     split: VarianceSplit,
-    inputs: Structure,
+    inputs: Inputs,
     encoding: InputEncoding | None = None,
     *,
     names: Sequence[str] | None = None,
@@ -79,7 +80,7 @@ def least_like_training(
     return found
 
 
-def rows_outside_training(inputs: Structure, encoding: InputEncoding) -> dict[str, int]:
+def rows_outside_training(inputs: Inputs, encoding: InputEncoding) -> dict[str, int]:
     """Counts by column the rows whose value is outside what training has seen.
 
     That is a number below the least or above the greatest, a missing one where none was

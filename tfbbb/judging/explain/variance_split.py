@@ -1,12 +1,14 @@
 """How much of the uncertainty of each row more data would remove."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfbbb.base.types import Config
-from tfbbb.judging.types import Prediction
+from tfbbb.base.types import Array, Config
+
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class VarianceSplit:
         }
 
 
-def variance_split(prediction: Prediction) -> VarianceSplit:
+def variance_split(prediction: "Predictive") -> VarianceSplit:
     """Splits the uncertainty of each row of a prediction.
 
     Args:
@@ -74,7 +76,7 @@ def variance_split(prediction: Prediction) -> VarianceSplit:
             "entropy", epistemic, entropy - epistemic, np.zeros_like(entropy)
         )
 
-    def of_one_target(values: Any) -> np.ndarray:
+    def of_one_target(values: Array) -> np.ndarray:
         return np.asarray(values, np.float64).reshape(len(prediction), -1).sum(axis=1)
 
     return VarianceSplit(

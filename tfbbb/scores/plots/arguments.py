@@ -1,6 +1,6 @@
 """Validation of the arguments of plots."""
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -9,10 +9,12 @@ from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import ArrayLike
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from tfbbb.prediction import Predictive
 
 
-def is_prediction(value: object) -> TypeGuard["Predictive"]:
+def is_prediction(value: object) -> "TypeIs[Predictive]":
     """Returns whether `value` is the prediction of a model or of a loaded export."""
     return hasattr(value, "aleatoric")
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfbbb.base.task import MAX_CATEGORIES, Task
-from tfbbb.base.types import Config
 from tfbbb.tables.column_names import describe_missing_column
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
@@ -19,7 +18,7 @@ _USABLE = ("number", "text", "boolean", "date")
 
 
 def check_columns(
-    columns: Sequence[Config],
+    columns: Sequence[Mapping[str, Any]],
     *,
     target: str,
     features: Sequence[str] | None,
@@ -73,7 +72,7 @@ def _get_column(
     return columns[name]
 
 
-def _check_feature(column: Config) -> None:
+def _check_feature(column: Mapping[str, Any]) -> None:
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in _USABLE:
         raise SpecError(
@@ -97,7 +96,7 @@ def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
         )
 
 
-def _task_of(column: Config) -> Task | None:
+def _task_of(column: Mapping[str, Any]) -> Task | None:
     """Returns the task of a target; None of text, which may be numbers."""
     if column["type"] == "text":
         return None
@@ -108,7 +107,7 @@ def _task_of(column: Config) -> Task | None:
 
 
 def _check_target(
-    column: Config, task: Task | None, likelihood: LikelihoodPart | None
+    column: Mapping[str, Any], task: Task | None, likelihood: LikelihoodPart | None
 ) -> None:
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in ("number", "text", "boolean"):
@@ -140,7 +139,7 @@ def _check_target(
         _check_likelihood(likelihood, column)
 
 
-def _check_likelihood(likelihood: LikelihoodPart, column: Config) -> None:
+def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> None:
     """Raises `SpecError` for a target outside the support of the likelihood."""
     name, distinct = column["name"], column.get("distinct")
     if likelihood.binary and distinct not in (None, 2):
@@ -208,7 +207,7 @@ def _check_validation(validation: Validation, columns: Columns) -> None:
             )
 
 
-def _check_validation_column(column: Config) -> None:
+def _check_validation_column(column: Mapping[str, Any]) -> None:
     """Raises `SpecError` unless a column can mark the held-out rows."""
     name, kind = column["name"], column["type"]
     numbers = kind == "number" and (column.get("min"), column.get("max")) in (

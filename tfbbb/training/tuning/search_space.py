@@ -106,7 +106,7 @@ def _merged(given: Config, fields: Config) -> Config:
     for name, value in fields.items():
         inner = merged.get(name)
         if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            value = _merged(inner, value)
+            value = _merged(dict(inner), dict(value))
         merged[name] = value
     return merged
 

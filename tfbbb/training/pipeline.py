@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.base.types import Config, Structure
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation import Baselines, PredictedRows
 from tfbbb.judging.evaluation.judgement import (
     LEARNED_NOTHING,
@@ -18,6 +18,7 @@ from tfbbb.judging.evaluation.judgement import (
     beats_constant,
 )
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import TableError
 from tfbbb.tables.scan import TableScan
@@ -114,7 +115,7 @@ class Run:
     candidates: Sequence[Candidate] = ()
     outcomes: Config = _LATER
     partitions: Config | None = None
-    inputs: Structure = None
+    inputs: Inputs = _LATER
     targets: np.ndarray = _LATER
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER

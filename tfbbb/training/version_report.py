@@ -8,7 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from tfbbb.base.types import Config, Structure
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.judging.explain import (
     effect,
@@ -28,6 +28,7 @@ from tfbbb.judging.report import (
     held_out,
     rounded,
 )
+from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import Schema
 from tfbbb.training.recalibration import Calibrated
@@ -78,7 +79,7 @@ class VersionReport:
         calibrated: Calibrated,
         recipe: Config,
         judgement: Config,
-        inputs: Structure,
+        inputs: Inputs,
         targets: np.ndarray,
         places: np.ndarray,
         seconds: float,

@@ -67,8 +67,7 @@ def check_methods(records, methods):
         assert record["seconds"] > 0.0
 
 
-def test_pictures_and_report_come_from_the_records(smoke, tmp_path):
-    assert smoke.path.with_suffix(".png").stat().st_size > 5000
+def test_the_report_comes_from_the_records(smoke):
     text = uci.report(smoke)
     assert re.search(r"\| default +\| +\d+\.\d\d \|", text)
 
@@ -82,7 +81,6 @@ def test_a_second_run_measures_what_is_missing(smoke, data, monkeypatch):
 
     monkeypatch.setattr(uci, "score", score)
     monkeypatch.setattr(uci, "report", lambda measured: "")
-    monkeypatch.setattr(uci, "draw", lambda measured: {})
     output = smoke.path.with_name("copy.json")
     output.write_bytes(smoke.path.read_bytes())
     options = ("--sets", "diabetes", "--methods", "default,map")

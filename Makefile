@@ -82,7 +82,7 @@ COMPILE = $(VENV)/uv/bin/uv pip compile pyproject.toml --quiet --universal --pyt
 	$(if $(UPGRADE),--upgrade)
 
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache build/trained dist
 
 # Install the package itself; its dependencies are installed already.
 $(VENV)/installed: $(VENV)/locked pyproject.toml

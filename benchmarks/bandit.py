@@ -242,7 +242,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
     ]
 
 
-def draw(measured: RecordFile) -> dict[str, Any]:
+def draw(measured: RecordFile) -> Any:
     """Returns the curves of cumulative regret."""
     from tfbbb.scores.plots.style import CYCLE, DARK
 
@@ -269,7 +269,7 @@ def draw(measured: RecordFile) -> dict[str, Any]:
     axes.set_ylabel("cumulative regret")
     axes.set_yscale("log")
     axes.legend(frameon=False)
-    return {"": figure}
+    return figure
 
 
 if __name__ == "__main__":

@@ -29,8 +29,6 @@ from program import (
     common_means,
     decimals,
     failures_skipped,
-    mean_and_error,
-    panels,
     run_tasks,
     skipped_lines,
     splits_line,
@@ -86,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_table_options(parser, METHODS, sets=SETS, splits=10)
     add_place_options(parser)
     options = parser.parse_args(arguments)
-    run_tasks(__file__, options, measure, report, draw)
+    run_tasks(__file__, options, measure, report)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:
@@ -286,38 +284,6 @@ def compare(measured: RecordFile) -> list[Comparison]:
                 sign = 1.0 if larger else -1.0
                 found.append(max(rivals, key=lambda c: sign * (c.theirs - c.ours)))
     return found
-
-
-def draw(measured: RecordFile) -> dict[str, Any]:
-    """Draws log-likelihood and calibration error of each set and method."""
-    from tfbbb.scores.plots.style import BLUE, GREEN, VERMILION
-
-    records = measured.records
-    sets = sets_of(records)
-    colors = dict(zip(METHODS, (VERMILION, BLUE, GREEN), strict=True))
-    figure, (line,) = panels(1, 2, (9.0, 4.0))
-    shown = ("log_likelihood", "expected_calibration_error")
-    for axes, score_name in zip(line, shown, strict=True):
-        for place, method in enumerate(methods_of(records)):
-            pairs = [
-                mean_and_error(values(records, name, method, score_name).values())
-                for name in sets
-            ]
-            means, errors = np.transpose(pairs)
-            axes.errorbar(
-                means,
-                np.arange(len(sets)) + 0.15 * (place - 1),
-                xerr=np.nan_to_num(errors),
-                fmt="o",
-                ms=4,
-                color=colors[method],
-                label=method,
-            )
-        axes.set_yticks(range(len(sets)), sets)
-        axes.set_ylim(len(sets) - 0.5, -0.5)
-        axes.set_xlabel(SCORES[score_name][0])
-    figure.axes[0].legend(frameon=False, fontsize="small")
-    return {"": figure}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from program import Comparison, argument_parser, panels, run
+from program import Comparison, argument_parser, run
 from records import RecordFile
 from timing import markdown_table
 
@@ -30,7 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options,
         lambda measured: measure(measured, options.tables, smoke=options.smoke),
         report,
-        draw,
     )
 
 
@@ -262,29 +261,6 @@ def compare(measured: RecordFile) -> list[Comparison]:
         for number, choice in enumerate(choices(measured))
         if choice["elbo"] != choice["log_evidence"]
     ]
-
-
-def draw(measured: RecordFile) -> dict[str, Any]:
-    """Returns evidence and ELBO against the size, one panel for each regression."""
-    figure, (line,) = panels(1, 2, (9.0, 3.6))
-    for axes, task in zip(line, LARGEST, strict=True):
-        records = measured.select(task=task, table=0)
-        for posterior in POSTERIORS:
-            chosen = [r for r in records if r["posterior"] == posterior]
-            chosen.sort(key=lambda record: record["size"])
-            sizes = [record["size"] for record in chosen]
-            if posterior == POSTERIORS[0]:
-                evidence = [record["log_evidence"] for record in chosen]
-                axes.plot(sizes, evidence, "k-", linewidth=4, alpha=0.25)
-                axes.plot([], [], "k-", linewidth=4, alpha=0.25, label="log evidence")
-            label = f"ELBO, {posterior.replace('_', ' ')}"
-            elbos = [record["elbo"] for record in chosen]
-            axes.plot(sizes, elbos, "o-", markersize=4, label=label)
-        axes.set_xlabel("degree" if task == "polynomial" else "number of columns")
-        axes.set_ylabel("nats")
-        axes.set_title(f"{task} regression")
-        axes.legend()
-    return {"": figure}
 
 
 def _gap(record: dict[str, Any]) -> float:

@@ -2,17 +2,16 @@
 
     python benchmarks/make_results.py [--pictures]
 
-Every program of `tfbbb benchmark` with records has a section: its report, its pictures
+Every program of `tfbbb benchmark` with records has a section: its report, its picture
 and its command. `causes.toml` names the causes of what is lost.
 """
 
 import argparse
 import importlib
 import tomllib
-from pathlib import Path
 from types import ModuleType
 
-from program import FOLDER, Comparison, save_pictures
+from program import FOLDER, Comparison, save_picture
 from records import RecordFile
 
 from tfbbb.cli.benchmark import find_programs
@@ -37,7 +36,7 @@ def main() -> None:
         for name, records in recorded_programs().items():
             draw = getattr(importlib.import_module(name), "draw", None)
             if draw is not None:
-                save_pictures(draw(records), records.path)
+                save_picture(draw(records), records.path)
     path = FOLDER / "RESULTS.md"
     path.write_text(results_page(), encoding="utf-8")
     print(path)
@@ -72,17 +71,13 @@ def _losses(compared: list[tuple[str, Comparison]]) -> str:
 def _section(module: ModuleType, records: RecordFile) -> str:
     name = records.path.stem
     what = (module.__doc__ or "").partition("\n")[0]
-    pictures = "\n\n".join(
-        f"![{_alternative_text(picture)}]({picture.name})"
-        for picture in sorted(FOLDER.glob(f"{name}*.png"))
-        if picture.name.partition(".")[0] == name
-    )
+    picture = records.path.with_suffix(".png")
     parts = [
         f"## {name}",
         what,
         f"`tfbbb benchmark {name} --data DIR`{_when(records)}",
         module.report(records),
-        pictures,
+        f"![{name}]({picture.name})" if picture.exists() else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -94,10 +89,6 @@ def _when(records: RecordFile) -> str:
         f"TensorFlow {run['tensorflow']} and Keras {run['keras']}. Times depend on the "
         f"load of the machine, which was {run['load_average_at_start']:g} at the start."
     )
-
-
-def _alternative_text(picture: Path) -> str:
-    return picture.stem.replace(".", ", ").replace("_", " ")
 
 
 def _lost_line(program: str, found: Comparison) -> str:

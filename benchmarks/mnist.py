@@ -333,7 +333,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def draw(measured: RecordFile) -> dict[str, Any]:
+def draw(measured: RecordFile) -> Any:
     """Draws the errors against epochs, and against the share of removed weights."""
     from tfbbb.scores.plots.style import CYCLE, DARK
 
@@ -362,7 +362,7 @@ def draw(measured: RecordFile) -> dict[str, Any]:
         axes.set_ylim(1.0, 3.0)
         axes.set_ylabel("test error (%)")
         axes.legend(frameon=False)
-    return {"": figure}
+    return figure
 
 
 def _groups(measured: RecordFile) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from mnist import (
     image_settings,
     measure_training,
 )
-from program import Comparison, argument_parser, mean_and_error, panels, run, with_error
+from program import Comparison, argument_parser, mean_and_error, run, with_error
 from records import RecordFile
 from timing import markdown_table
 
@@ -46,7 +46,7 @@ _LEAST_IN_GAP = 0.8
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measures images and tables, prints the tables of figures and draws them."""
+    """Measures images and tables, and prints the tables of figures."""
     parser = argument_parser(__doc__)
     parser.add_argument(
         "--parts",
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--splits", type=int, default=3, help="gaps of each table (default: 3)"
     )
     options = parser.parse_args(arguments)
-    run(__file__, options, lambda found: measure(found, options), report, draw)
+    run(__file__, options, lambda found: measure(found, options), report)
 
 
 def measure(measured: RecordFile, options: Any) -> None:
@@ -325,99 +325,6 @@ def compare(measured: RecordFile) -> list[Comparison]:
             mean = mean_and_error(values)[0]
             found.append(Comparison(f"{name} {what}", mean, aim, "the aim"))
     return found
-
-
-def draw(measured: RecordFile) -> dict[str, Any]:
-    """Draws entropies and risk-coverage, the rotated digit, and the gaps."""
-    images, tables = measured.select(part="images"), measured.select(part="tables")
-    figures = {}
-    if images:
-        figures |= {"": _draw_images(images), "rotated": _draw_rotated(images)}
-    if tables:
-        figures["gap"] = _draw_gaps(tables)
-    return figures
-
-
-def _draw_images(records: list[dict[str, Any]]) -> Any:
-    from tfbbb.scores.plots.style import CYCLE
-
-    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
-    edges = np.linspace(0.0, np.log(10.0), _BINS + 1)
-    for record, color in zip(records, CYCLE, strict=False):
-        middle = 0.5 * (edges[1:] + edges[:-1])
-        left.plot(
-            middle, 100 * np.asarray(record["entropies"]), color=color, linestyle=":"
-        )
-        for name, others in record["sets"].items():
-            left.plot(
-                middle,
-                100 * np.asarray(others["entropies"]),
-                color=color,
-                label=f"{record['method']}, {name}",
-            )
-        risk = 100 * np.asarray(record["risk"])
-        right.plot(
-            100 * np.asarray(_COVERAGES), risk, color=color, label=record["method"]
-        )
-    left.set_yscale("log")
-    left.set_xlabel("entropy of the predicted class (nats); dotted: MNIST")
-    left.set_ylabel("images (%)")
-    right.set_xlabel("MNIST rows answered, the surest first (%)")
-    right.set_ylabel("error (%)")
-    for axes in (left, right):
-        axes.legend(frameon=False, fontsize="small")
-    return figure
-
-
-def _draw_rotated(records: list[dict[str, Any]]) -> Any:
-    from tfbbb.scores.plots.style import CYCLE, DARK
-
-    figure, ((left, right),) = panels(1, 2, (11.0, 4.5))
-    ours = next((x for x in records if x["method"] == BAYES), records[0])
-    probabilities = np.asarray(ours["rotated"]["probabilities"])
-    shown = [
-        k for k in range(probabilities.shape[1]) if probabilities[:, k].max() > 0.1
-    ]
-    for digit, color in zip(shown, [*CYCLE, DARK, "0.6", "0.8", "black"], strict=False):
-        left.plot(_ANGLES, probabilities[:, digit], color=color, label=f"{digit}")
-    left.set_ylabel("probability of the class")
-    left.legend(frameon=False, title=f"{ours['method']}", ncols=2)
-    for record, color in zip(records, CYCLE, strict=False):
-        for score, style in zip(_SCORES, ("-", ":"), strict=True):
-            if score in record["rotated"]:
-                right.plot(
-                    _ANGLES,
-                    record["rotated"][score],
-                    color=color,
-                    linestyle=style,
-                    label=record["method"] if style == "-" else None,
-                )
-    right.set_ylabel("entropy; dotted: mutual information (nats)")
-    right.legend(frameon=False)
-    for axes in (left, right):
-        axes.set_xlabel("rotation of a one (degrees)")
-    return figure
-
-
-def _draw_gaps(records: list[dict[str, Any]]) -> Any:
-    from tfbbb.scores.plots.style import CYCLE, DARK
-
-    figure, ((axes,),) = panels(1, 1, (8.0, 4.5))
-    names = list(dict.fromkeys(record["set"] for record in records))
-    for name, color in zip(names, CYCLE * len(names), strict=False):
-        found = [record for record in records if record["set"] == name]
-        axes.scatter(
-            [record["auroc"] for record in found],
-            [100 * record["gap"]["coverage_90"] for record in found],
-            color=color,
-            label=name,
-        )
-    axes.axhline(80.0, color=DARK, linestyle="--", linewidth=1.2)
-    axes.axvline(0.5, color=DARK, linestyle=":", linewidth=1.2)
-    axes.set_xlabel("AUROC of epistemic variance, rows in the gap against outside")
-    axes.set_ylabel("90 % intervals cover in the gap (%)")
-    axes.legend(frameon=False)
-    return figure
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all programs of `tfbbb benchmark` share: options, tables, pictures, report."""
+"""What all programs of `tfbbb benchmark` share: options, tables, picture, report."""
 
 import argparse
 import functools
@@ -149,7 +149,6 @@ def run_tasks(
     options: argparse.Namespace,
     measure: Callable[[RecordFile, argparse.Namespace], object],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
 ) -> None:
     """Runs a benchmark, as `run` does, which measures where its options say.
 
@@ -158,7 +157,6 @@ def run_tasks(
         options: The options of `argument_parser` and `add_place_options`.
         measure: Adds records, by `measure_all`.
         report: As for `run`.
-        draw: As for `run`.
     """
     if options.processes == 1:
         compute_with_one_thread()
@@ -167,10 +165,7 @@ def run_tasks(
             stack.enter_context(places(options.processes, options.ray_address))
         except (ImportError, ConnectionError) as error:
             sys.exit(f"Error: {error}")
-        run(
-            *(program, options, lambda measured: measure(measured, options)),
-            *(report, draw),
-        )
+        run(program, options, lambda measured: measure(measured, options), report)
 
 
 def names_among(allowed: Sequence[str]) -> Callable[[str], list[str]]:
@@ -200,18 +195,16 @@ def run(
     options: argparse.Namespace,
     measure: Callable[[RecordFile], None],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], Mapping[str, Any]] | None = None,
+    draw: Callable[[RecordFile], Any] | None = None,
 ) -> None:
-    """Measures what the file lacks, prints the report and saves the pictures.
+    """Measures what the file lacks, prints the report and saves the picture.
 
     Args:
         program: `__file__` of the program.
         options: Options of `argument_parser`.
         measure: Adds the records.
         report: Returns Markdown made from the records alone.
-        draw: Returns pictures by name, made from the records alone; the picture `x` of
-            `FILE.json` is saved as `FILE.x.png`, and that of the empty name as
-            `FILE.png`.
+        draw: Returns a figure made from the records alone, which is saved beside them.
     """
     output = options.output or _default_output(Path(program), smoke=options.smoke)
     measured = RecordFile(output, smoke=options.smoke, again=options.again)
@@ -234,8 +227,7 @@ def run(
         sys.exit(128 + signal.SIGINT)
     print(f"\nrecords: {output}")
     if draw is not None and measured.records:
-        for path in save_pictures(draw(measured), output):
-            print(f"picture: {path}")
+        print(f"picture: {save_picture(draw(measured), output)}")
 
 
 def _default_output(program: Path, *, smoke: bool) -> Path:
@@ -258,14 +250,11 @@ def panels(lines: int, columns: int, size: tuple[float, float], **more: Any) -> 
     return figure, axes
 
 
-def save_pictures(pictures: Mapping[str, Any], output: Path) -> list[Path]:
-    """Saves pictures beside a JSON file; returns their paths."""
-    paths = []
-    for name, figure in pictures.items():
-        path = output.with_suffix(f".{name}.png" if name else ".png")
-        figure.savefig(path, dpi=120, metadata={"Software": None})
-        paths.append(path)
-    return paths
+def save_picture(figure: Any, output: Path) -> Path:
+    """Saves a figure beside a JSON file; returns its path."""
+    path = output.with_suffix(".png")
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    return path
 
 
 def mean_and_error(values: Iterable[float | None]) -> tuple[float, float]:

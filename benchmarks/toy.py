@@ -364,7 +364,7 @@ def _width(quantiles: Any) -> np.ndarray:
     return high - low
 
 
-def draw(measured: RecordFile) -> dict[str, Any]:
+def draw(measured: RecordFile) -> Any:
     """Returns the bands of 90 %: a row of panels for each curve."""
     from tfbbb.scores.plots.style import BLUE, DARK, LIGHT
 
@@ -392,7 +392,7 @@ def draw(measured: RecordFile) -> dict[str, Any]:
                 margin = 0.15 * (high.max() - low.min())
                 axes.set_ylim(low.min() - margin, high.max() + margin)
     figure.supxlabel("bands of 90 %; dashed: NUTS; grey: the truth", fontsize="medium")
-    return {"": figure}
+    return figure
 
 
 def _band(record: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

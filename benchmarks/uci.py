@@ -30,9 +30,9 @@ from program import (
 from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, mixture_scores, prediction_scores
 from standard_splits import Split, Table, find_tables
-from uci_report import compare, draw, report
+from uci_report import compare, report
 
-__all__ = ["compare", "draw", "main", "report"]
+__all__ = ["compare", "main", "report"]
 
 PEERS = {
     "ngboost": (
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_table_options(parser, METHODS)
     add_place_options(parser)
     options = parser.parse_args(arguments)
-    run_tasks(__file__, options, measure, report, draw)
+    run_tasks(__file__, options, measure, report)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The tables, comparisons and picture of `uci`, made from its records."""
+"""The tables and comparisons of `uci`, made from its records."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,6 @@ from program import (
     common_means,
     decimals,
     mean_and_error,
-    panels,
     published,
     published_score,
     skipped_lines,
@@ -223,33 +222,3 @@ def compare(measured: RecordFile) -> list[Comparison]:
                 rival, (ours, theirs) = best
                 found.append(Comparison(f"{name} {what}", ours, theirs, rival, larger))
     return found
-
-
-def draw(measured: RecordFile) -> dict[str, Any]:
-    """Draws the log-likelihoods of each set, measured and published."""
-    from tfbbb.scores.plots.style import BLUE, DARK, VERMILION
-
-    means = Means(measured.records)
-    columns = min(3, len(means.sets))
-    lines = -(-len(means.sets) // columns)
-    figure, grid = panels(lines, columns, (4.0 * columns, 3.6 * lines))
-    rows = [*means.methods, *means.published]
-    for axes, name in zip(grid.flat, means.sets, strict=False):
-        for place, method in enumerate(rows):
-            if method in means.published:
-                value = published_score(method, "log_likelihood", name)
-                error, color = np.nan, DARK
-            else:
-                values = means.values(name, method, "log_likelihood").values()
-                value, error = mean_and_error(values)
-                color = VERMILION if method == "default" else BLUE
-            if value is not None and np.isfinite(value):
-                error = error if np.isfinite(error) else 0.0
-                axes.errorbar(value, place, xerr=error, fmt="o", ms=4, color=color)
-        axes.set_yticks(range(len(rows)), rows, fontsize="small")
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_title(name, fontsize="medium")
-        axes.set_xlabel("log-likelihood, nats per row")
-    for axes in grid.flat[len(means.sets) :]:
-        axes.remove()
-    return {"": figure}

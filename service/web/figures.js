@@ -3,13 +3,14 @@
 import { badge, h, table } from "./dom.js";
 import { capital, decimals, number, percent, words } from "./format.js";
 
-/** Sentences about the figures; those that tell of a fault stand out. */
-export function sentences(judgement) {
-  return h("ul", { class: "sentences" }, judgement.sentences.map((sentence) => {
-    const warns = judgement.warnings.includes(sentence);
+/** Sentences about the figures; those that tell of a fault, and further remarks, stand out. */
+export function sentences(judgement, remarks = []) {
+  const warnings = [...judgement.warnings, ...remarks];
+  const others = warnings.filter((warning) => !judgement.sentences.includes(warning));
+  return h("ul", { class: "sentences" }, [...judgement.sentences, ...others].map((sentence) => {
+    const warns = warnings.includes(sentence);
     return h("li", { class: warns ? "warns" : "" }, warns && badge("mind", "bad"), warns && " ", sentence);
-  }), judgement.warnings.filter((warning) => !judgement.sentences.includes(warning)).map((warning) =>
-    h("li", { class: "warns" }, badge("mind", "bad"), " ", warning)));
+  }));
 }
 
 const NAMES = {
@@ -28,14 +29,14 @@ export function figureName(name) {
 }
 
 /** The figures of the model beside those of its baselines. */
-export function figureTable(judgement) {
+export function figureTable(judgement, caption = "Figures beside those of baselines") {
   const names = Object.keys(judgement.figures.model);
   const columns = [{ title: "" }, ...names.map((name) => ({ title: figureName(name), number: true }))];
   const rows = Object.entries(judgement.figures).map(([who, values]) => [
     who === "model" ? h("strong", {}, "this model") : who,
     ...names.map((name) => figure(name, values[name])),
   ]);
-  return table(columns, rows, { caption: "Figures beside those of baselines" });
+  return table(columns, rows, { caption });
 }
 
 /** A figure in the unit that its name tells, with the same decimals in every row. */

@@ -20,6 +20,7 @@ export function number(value, digits = 4) {
 
 /** A number with three decimals, for columns of figures. */
 export function decimals(value) {
+  if (value === null || value === undefined) return "–";
   return value.toFixed(3).replace("-", "−");
 }
 

@@ -47,12 +47,6 @@ def test_a_failing_peer_is_skipped_with_its_last_words(peer):
         peer.run(fail=1)
 
 
-def test_a_traceback_is_told_without_its_places(peer):
-    with pytest.raises(records.SkippedError) as caught:
-        peer.run(**{"raise": 1})
-    assert str(caught.value) == "fit_double failed: ValueError: There is no row."
-
-
 def test_a_peer_that_takes_too_long_is_skipped(peer, monkeypatch):
     monkeypatch.setattr(environments, "_MOST_SECONDS", 0.5)
     with pytest.raises(records.SkippedError, match="took longer than"):
@@ -68,26 +62,6 @@ def test_a_peer_that_cannot_be_installed_is_skipped(tmp_path, monkeypatch):
         peer.environment()
     # The next call must not take the half of an environment for the whole.
     assert not list(tmp_path.rglob("complete"))
-
-
-def test_an_environment_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    commands = []
-    monkeypatch.setattr(
-        environments,
-        "_run",
-        lambda command, what: (
-            commands.append(command),
-            (tmp_path / "tfbbb" / "benchmarks").mkdir(parents=True, exist_ok=True),
-            environments.Path(command[-1]).mkdir(parents=True)
-            if "venv" in command
-            else None,
-        ),
-    )
-    peer = environments.Peer("fit_some", ("some==1.0",))
-    assert peer.environment() == peer.environment()
-    assert [command[-1] for command in commands][-1] == "some==1.0"
-    assert len(commands) == 2
 
 
 @pytest.mark.parametrize(("runs", "installs"), [(True, 1), (False, 2)])

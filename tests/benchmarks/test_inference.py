@@ -28,12 +28,3 @@ def test_the_distance_is_that_of_shifted_distributions(smoke):
     expected = 3.0 / reference["target_scale"]
     assert inference.distance(moved, reference) == pytest.approx(expected)
     assert "distance from NUTS" in inference.report(smoke)
-
-
-def test_published_scores_stand_beside_those_of_a_standard_set():
-    assert inference._published_row("yacht", "PBP")[:3] == [
-        *("PBP, published", "-1.63", "1.02")
-    ]
-    assert inference._published_row("yacht", "NUTS")[0] == "HMC, published"
-    assert inference._published_row("cubic", "PBP") == []
-    assert inference._published_row("yacht", "SWAG") == []

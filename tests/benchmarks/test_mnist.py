@@ -52,16 +52,6 @@ def test_a_network_pruned_while_it_trains_stays_pruned(data, tmp_path):
     assert errors[0.0] == errors[0.5] == errors[0.95]
 
 
-def test_the_longest_training_is_compared_with_the_best_published_error(tmp_path):
-    file = load("records").RecordFile(tmp_path / "mnist.json")
-    for epochs, error in ((60, 1.2), (10, 1.5)):
-        key = {"method": "Bayes by backprop", "width": 400, "epochs": epochs}
-        file.measure(key, lambda error=error: {"test": {"error": error}})
-    (found,) = load("mnist").compare(file)
-    assert (found.ours, found.theirs, found.rival) == (1.2, 1.15, "VMG")
-    assert found.lost
-
-
 def test_checkpoints_are_deleted_after_their_records_are_written(measured):
     files = {path.name for path in measured.path.parent.iterdir()}
     assert files == {"mnist.json", "mnist.png"}

@@ -46,17 +46,6 @@ def test_stripes_are_more_uncertain_than_digits(measured):
         assert min(figures["entropy"], figures["mutual_information"]) > 0.7
 
 
-def test_each_score_is_compared_with_the_other_method(measured):
-    ours, theirs = (r["sets"]["stripes"] for r in measured.select(part="images"))
-    found = {x.name: x for x in load("ood").compare(measured)}
-    assert set(found) == {
-        "AUROC of stripes by entropy",
-        "AUROC of stripes by mutual information",
-    }
-    entropy = found["AUROC of stripes by entropy"]
-    assert (entropy.ours, entropy.theirs) == (ours["entropy"], theirs["entropy"])
-
-
 def test_answering_the_surest_rows_has_less_risk(measured):
     for record in measured.select(part="images"):
         share_wrong = record["test"]["error"] / 100.0

@@ -1,6 +1,5 @@
 import csv
 import io
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,26 +56,6 @@ def test_the_defaults_read_and_learn_a_generated_table(tmp_path):
     assert "generated: counts" in tables.report(found)
 
 
-def test_a_table_worse_than_its_baseline_is_told_of():
-    def record(name, split, error, said):
-        found = {"error": error, "log_likelihood": 1.0, "said": said}
-        return {"set": name, "split": split, "beside": {"mean": found}}
-
-    records = [
-        record("a", 0, -0.2, []),
-        record("a", 1, 0.1, []),
-        record("b", 0, -0.2, []),
-        record("b", 1, 0.1, ["error"]),
-        record("c", 0, 0.2, ["error"]),
-        {"set": "c", "split": 0},
-    ]
-    assert tables.unsaid_lines(records) == [
-        "Worse than a baseline: a (error of the mean), b (error of the mean). Without "
-        "the sentence that says so: b (error of the mean)."
-    ]
-    assert tables.unsaid_lines(records[-1:]) == []
-
-
 def test_ranks_share_equal_places_and_count_complete_tables():
     found = {
         "a": {"x": [1.0], "y": [2.0], "z": [2.0]},
@@ -86,17 +65,6 @@ def test_ranks_share_equal_places_and_count_complete_tables():
     methods = ["x", "y", "z"]
     assert tables.mean_ranks(found, methods, 1) == [2.0, 1.75, 2.25]
     assert tables.mean_ranks(found, methods, -1) == [2.0, 2.25, 1.75]
-
-
-def test_the_mean_rank_of_the_default_is_compared_with_the_best():
-    figures = {"default": 2.0, "catboost": 1.0, "linear": 3.0}
-    records = [
-        {"set": "a", "method": method, "split": 0, "rmse": rmse}
-        for method, rmse in figures.items()
-    ]
-    (found,) = tables.compare(SimpleNamespace(records=records))
-    assert (found.name, found.rival) == ("mean rank by RMSE", "catboost")
-    assert (found.ours, found.theirs, found.lost) == (2.0, 1.0, True)
 
 
 def test_a_label_that_training_lacked_has_no_probability():

@@ -5,9 +5,10 @@ from typer.testing import CliRunner
 
 from service.shared.database import Database, upgrade
 from service.shared.settings import Settings
+from tests.trained import exported_table
 from tfbbb.cli import app
 from tfbbb.tables.writing import write_table
-from tfbbb.training import JobSpec, train_table
+from tfbbb.training import JobSpec
 
 ROWS = 60
 
@@ -70,16 +71,12 @@ def spec(target):
 @pytest.fixture(scope="session")
 def regression(tmp_path_factory, table):
     """A registry with one version of the model `effect`, and what was trained."""
-    trained = train_table(table, spec("effect"))
-    root = tmp_path_factory.mktemp("saved_models")
-    trained.export(root / "effect")
-    return root / "effect", trained
+    root = tmp_path_factory.mktemp("saved_models") / "effect"
+    return root, exported_table(table, spec("effect"), root)[1]
 
 
 @pytest.fixture(scope="session")
 def classification(tmp_path_factory, table):
     """The same for the model `cured`."""
-    trained = train_table(table, spec("cured"))
-    root = tmp_path_factory.mktemp("saved_models")
-    trained.export(root / "cured")
-    return root / "cured", trained
+    root = tmp_path_factory.mktemp("saved_models") / "cured"
+    return root, exported_table(table, spec("cured"), root)[1]

@@ -87,6 +87,11 @@ def test_the_rows_of_a_small_table_all_train(runs):
     assert len(runs[1].prepared.held_out_rows) == 0
 
 
+def test_a_likelihood_that_is_given_is_taken(runs):
+    assert runs[1].likelihoods is None
+    assert runs[-1].trained().spec.model.likelihood.name == "normal"
+
+
 def test_every_row_is_left_out_by_some_members_alone(runs):
     folds = runs[2].members.folds
     assert folds.shape[-1] == 60

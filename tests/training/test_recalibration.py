@@ -12,6 +12,7 @@ from tests.prediction.recalibration.known_models import (
     network,
     spread_out,
 )
+from tests.trained import trained_table
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.recalibration import ConformalIntervals
 from tfbbb.tables import Schema
@@ -27,7 +28,9 @@ SPREADS = {"north": 0.2, "south": 2.0}
 def spec(recalibration, **training):
     options = {"epochs": 5, "validation": {"fraction": 0.5}} | training
     fields = {"target": "y", "recalibration": recalibration, "training": options}
-    return JobSpec.model_validate(fields | {"model": {"likelihood": "normal"}})
+    return JobSpec.model_validate(
+        fields | {"model": {"hidden_units": [16], "likelihood": "normal"}}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +46,7 @@ def table():
 @pytest.fixture(scope="module")
 def by_region(table):
     options = {"name": "conformal_intervals", "density": "variance_scaling"}
-    return train_table(table, spec(options | {"by": "region"}, epochs=60))
+    return trained_table(table, spec(options | {"by": "region"}, epochs=60))
 
 
 def test_each_group_of_a_job_covers_the_level(table, by_region):
@@ -134,6 +137,7 @@ def test_classes_get_prediction_sets():
     y = names[(x + generator.normal(size=ROWS) > 0).astype(int)]
     y[:3] = "rare"
     fields = {"target": "y", "recalibration": "conformal_sets"}
+    fields |= {"model": {"hidden_units": [16]}}
     options = {"epochs": 20, "validation": {"fraction": 0.5}}
     trained = train_table(pa.table({"x": x, "y": y}), fields | {"training": options})
     assert trained.recalibration_choice["chosen"] == "conformal_sets"

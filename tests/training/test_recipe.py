@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.export.manifest import Manifest
+from tests.trained import trained_table
 from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.training import train_table
 from tfbbb.training.temperature_choice import _gain
 
 ROWS = 120
+SMALL = {"hidden_units": [8]}
 
 
 def table(rows=ROWS, seed=0):
@@ -22,7 +23,7 @@ def table(rows=ROWS, seed=0):
 
 @pytest.fixture(scope="module")
 def trained():
-    return train_table(table(), {"target": "y", "training": {"epochs": 30}})
+    return trained_table(table(), {"target": "y", "training": {"epochs": 30}})
 
 
 def test_all_rows_train_and_all_rows_are_measured(trained):
@@ -31,6 +32,7 @@ def test_all_rows_train_and_all_rows_are_measured(trained):
     assert trained.recipe["metrics_from"] == (
         "all 120 rows, each predicted by the 2 of 8 members that did not train on it"
     )
+    assert "less error than the mean" in trained.judgement["sentences"][0]
 
 
 def test_the_temperature_with_the_best_rows_left_out_is_kept(trained):
@@ -55,16 +57,9 @@ def test_rows_left_out_are_predicted_about_as_well_as_new_rows(trained):
     assert 0.7 < rmse / trained.metrics["rmse"] < 1.3
 
 
-def test_the_manifest_says_what_was_tried(trained, tmp_path):
-    trained.export_to(tmp_path / "1", lineage={"job": 7})
-    lineage = Manifest.read(tmp_path / "1").lineage
-    judgement = trained.judgement
-    assert lineage == {"job": 7, "recipe": trained.recipe, "judgement": judgement}
-    assert "less error than the mean" in judgement["sentences"][0]
-
-
 def test_time_that_runs_out_ends_training_and_is_said():
-    spec = {"target": "y", "training": {"max_seconds": 1e-6, "epochs": 1000}}
+    training = {"max_seconds": 1e-6, "epochs": 1000}
+    spec = {"target": "y", "model": SMALL, "training": training}
     noise = np.random.default_rng(1).normal(size=ROWS)
     trained = train_table(table().set_column(1, "y", pa.array(noise)), spec)
     assert trained.recipe["out_of_time"]
@@ -151,7 +146,8 @@ def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
 
 
 def test_few_rows_are_held_out_instead():
-    trained = train_table(table(rows=30), {"target": "y", "training": {"epochs": 2}})
+    spec = {"target": "y", "model": SMALL, "training": {"epochs": 2}}
+    trained = train_table(table(rows=30), spec)
     assert len(trained.held_out_rows) == 3
     assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
     (remark,) = trained.recipe["remarks"]
@@ -162,7 +158,8 @@ def test_a_class_with_fewer_rows_than_folds_trains():
     labels = np.where(table()["x"].to_numpy() > 0, "high", "low").astype(object)
     labels[:2] = "rare"
     classes = table().set_column(1, "y", pa.array(labels))
-    trained = train_table(classes, {"target": "y", "training": {"epochs": 3}})
+    spec = {"target": "y", "model": SMALL, "training": {"epochs": 3}}
+    trained = train_table(classes, spec)
     assert trained.schema.classes == ("high", "low", "rare")
     assert 0 <= trained.metrics["accuracy"] <= 1
     (remark,) = trained.recipe["remarks"]
@@ -224,6 +221,7 @@ def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
     counts = {"x": x, "ward": ward, "y": generator.poisson(rate)}
     spec = {
         "target": "y",
+        "model": SMALL,
         "training": {"epochs": 3, "validation": {"group": "ward"}},
     }
     trained = train_table(counts, spec)
@@ -241,18 +239,11 @@ def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
     assert [column.name for column in trained.schema.features] == ["x"]
 
 
-def test_a_likelihood_that_is_given_is_taken():
-    counts = {"x": np.arange(80.0), "y": np.arange(80) % 7}
-    spec = {"target": "y", "model": {"likelihood": "normal"}, "training": {"epochs": 1}}
-    trained = train_table(counts, spec)
-    assert trained.recipe["likelihoods"] == []
-    assert trained.spec.model.likelihood.name == "normal"
-
-
 def test_the_last_rows_measure_a_training_by_time():
     times = np.random.default_rng(0).permutation(ROWS)
     spec = {
         "target": "y",
+        "model": SMALL,
         "training": {"epochs": 1, "validation": {"time": "day", "fraction": 0.25}},
     }
     trained = train_table(table().append_column("day", [times]), spec)

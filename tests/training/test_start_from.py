@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import exported_table
 from tfbbb.export.description import describe_recalibration
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
@@ -73,13 +74,19 @@ def tuesday():
 
 
 @pytest.fixture(scope="module")
-def after_monday(monday):
-    return train_table(monday, spec(MODEL))
+def monday_export(monday, tmp_path_factory):
+    root = tmp_path_factory.mktemp("saved_models") / "line"
+    return exported_table(monday, spec(MODEL), root)
 
 
 @pytest.fixture(scope="module")
-def version(after_monday, tmp_path_factory):
-    return after_monday.export(tmp_path_factory.mktemp("saved_models") / "line")
+def version(monday_export):
+    return monday_export[0]
+
+
+@pytest.fixture(scope="module")
+def after_monday(monday_export):
+    return monday_export[1]
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import trained_table
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.versions import next_version
 from tfbbb.judging.drift_reference import DriftReference
 from tfbbb.scores.metrics import calibration_error
-from tfbbb.tables import TableError, samples
+from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.writing import write_table
@@ -54,7 +55,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def trained(table):
-    return train_table(table, spec(epochs=150, validation={"fraction": 0.2}))
+    return trained_table(table, spec(epochs=150, validation={"fraction": 0.2}))
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +144,11 @@ def test_tables_of_a_program_are_read_as_arrow_tables(table, form):
     assert schemas[0] == schemas[1]
 
 
-def test_arrays_have_no_columns_to_train_on(table):
+def test_arrays_and_names_of_targets_are_refused(table):
     with pytest.raises(TableError, match="Received: ndarray"):
         train_table(np.ones((20, 3)), spec())
+    with pytest.raises(TypeError, match=r"`spec` must be .*Received: spec='y'"):
+        train_table(table, "y")
 
 
 def test_classes_are_told_apart_and_held_out_in_proportion(table):
@@ -176,17 +179,6 @@ def test_training_reports_epochs_and_the_held_out_nll(briefly_trained, reports):
     assert figures == [{"loss", "nll", "kl", "val_nll"}] * 3
 
 
-def test_training_that_diverges_ends_at_once_and_is_named(table):
-    epochs = []
-    with pytest.raises(TrainingDivergedError, match="Received: learning_rate=1e\\+06"):
-        train_table(
-            table,
-            spec(epochs=5000, learning_rate=1e6),
-            report=lambda at: epochs.append(at.epoch),
-        )
-    assert max(epochs, default=0) < 5000
-
-
 def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
     monkeypatch.setattr(
         "tfbbb.training.recalibration.prediction_figures",
@@ -206,15 +198,6 @@ def test_early_stopping_ends_before_the_last_epoch(table):
         report=seen.append,
     )
     assert seen[-1].epoch < 2000
-
-
-@pytest.mark.slow
-def test_a_schedule_of_the_divergence_is_that_of_the_model(table):
-    trained = train_table(
-        table, spec(epochs=1, kl_schedule={"name": "tempered", "temperature": 0.3})
-    )
-    layer = trained.model.variational_layers[0]
-    assert float(layer.kl_weight) == pytest.approx(0.3 / 400)
 
 
 def test_a_table_that_cannot_serve_is_refused_before_training(table):
@@ -314,17 +297,6 @@ def test_a_training_goes_on_from_its_directory(table, briefly_trained, tmp_path)
     weights = zip(briefly_trained.model.weights, resumed.model.weights, strict=True)
     for weight, same in weights:
         np.testing.assert_allclose(weight, same, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_rows_and_the_fields_of_a_spec_are_trained_on():
-    fields = {"target": "progression", "training": {"epochs": 1}}
-    table = samples.diabetes().slice(0, 40)
-    trained = train_table(table.to_pylist(), fields)
-    assert trained.spec.target == "progression"
-    assert trained.schema == prepare(as_source(table), trained.spec).schema
-    with pytest.raises(TypeError, match=r"`spec` must be .*Received: spec='target'"):
-        train_table(samples.diabetes(), "target")
 
 
 def test_drift_reference_has_the_scores_of_the_held_out_rows(trained, tmp_path):

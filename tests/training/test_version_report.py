@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import trained_table
 from tfbbb.export.manifest import REPORT_FILE, Manifest
 from tfbbb.judging.explain import effect
-from tfbbb.training import train_table
 from tfbbb.training.time_limit import TimeLimit
 
 ROWS = 200
@@ -31,7 +31,7 @@ def of_numbers():
     table = pa.table({"x": x, "word": word, "y": y, "empty": [None] * ROWS})
     y[:5] = np.nan
     table = table.set_column(2, "y", pa.array(y, from_pandas=True))
-    return train_table(table, {"target": "y", "training": {"epochs": 30}})
+    return trained_table(table, {"target": "y", "training": {"epochs": 30}})
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def of_classes():
     x, word, y = columns()
     table = pa.table({"x": x, "word": word, "kind": np.where(y > 0, "above", "below")})
     training = {"epochs": 5, "validation": {"fraction": 0.1}}
-    return train_table(table, {"target": "kind", "training": training})
+    return trained_table(table, {"target": "kind", "training": training})
 
 
 @pytest.mark.slow

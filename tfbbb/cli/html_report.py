@@ -1,6 +1,5 @@
 """`tfbbb report`."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,11 +60,9 @@ def _check_output(output: Path) -> None:
 def _page(
     given: "ModelTable", targets: Any, model: Any, name: str, num_samples: int | None
 ) -> str:
-    import numpy as np
-
     from tfbbb.cli.explain import explain_rows
     from tfbbb.cli.prediction_table import track_blocks
-    from tfbbb.cli.report_page import Report
+    from tfbbb.cli.report_page import report_html, report_of_table
     from tfbbb.judging.evaluation.baselines import Baselines
     from tfbbb.judging.evaluation.evaluate import evaluate
 
@@ -85,16 +82,13 @@ def _page(
     rows = explanation.rows
     draws = {} if num_samples is None else {"num_samples": num_samples}
     chosen = {name: values[rows] for name, values in given.inputs.items()}
-    return Report(
-        manifest=given.manifest,
-        model_name=f"{given.path.absolute().parent.name}/{given.path.name}",
-        table_name=name,
-        num_rows=given.table.num_rows,
-        inputs={name: np.asarray(values) for name, values in given.inputs.items()},
-        encoding=None if baselines is None else baselines.encoding,
-        judgement=judgement,
-        explanation=explanation.in_table(given.places),
-        prediction=model.predictive(chosen, **draws),
-        targets=targets[rows],
-        written=datetime.now().astimezone(),
-    ).to_html()
+    report = report_of_table(
+        given,
+        name,
+        judgement,
+        explanation.in_table(given.places),
+        model.predictive(chosen, **draws),
+        targets[rows],
+        None if baselines is None else baselines.encoding,
+    )
+    return report_html(report)

@@ -1,11 +1,12 @@
 """A sequential test of whether new rows still come like the rows before them."""
 
 import base64
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+
+from tfbbb.base.types import Config
 
 # Bets on p-values: each row multiplies the capital of a bet by 1 + slope (p - 1/2).
 SLOPES = np.array([-1.0, -0.5, 0.5, 1.0])
@@ -229,7 +230,7 @@ class DriftTest:
         place = np.random.PCG64(self.seed).advance(self.num_rows * width)
         return np.random.Generator(place).random((num_rows, width))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the test as plain JSON values."""
         return {
             "bags": [[_text(bag.values), _text(bag.counts)] for bag in self.bags],
@@ -242,7 +243,7 @@ class DriftTest:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Config) -> Self:
         """Creates the test from the result of `to_dict`."""
         bags = tuple(
             Bag(_array(scores, np.float16), _array(counts, np.int64))

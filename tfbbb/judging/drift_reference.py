@@ -3,9 +3,10 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from tfbbb.base.types import Config
 
 # In `assets.extra` of a SavedModel.
 REFERENCE_FILE = "drift_reference.json"
@@ -46,7 +47,7 @@ class DriftReference:
         """
         path = Path(version) / "assets.extra" / REFERENCE_FILE
         try:
-            values: dict[str, Any] = json.loads(path.read_bytes())
+            values: Config = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
         if values.get("format") != _FORMAT:

@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tfbbb.base.files import disk_faults_named, flush
 from tfbbb.base.numbers import positive_number
+from tfbbb.base.types import Config
 
 # The last digit is the version of the format.
 _MAGIC = b"tfbbb checkpoint 1\n"
@@ -46,7 +46,7 @@ class Checkpoint:
 
     step: int
     fingerprint: str
-    state: Mapping[str, Any]
+    state: Config
     arrays: Mapping[str, np.ndarray]
 
     def to_bytes(self) -> bytes:
@@ -124,9 +124,7 @@ class Checkpoints:
         """Whether it is time for the next checkpoint."""
         return time.monotonic() >= self._written_at + self._seconds
 
-    def write(
-        self, step: int, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> None:
+    def write(self, step: int, state: Config, arrays: Mapping[str, np.ndarray]) -> None:
         """Writes a checkpoint; the arguments are attributes of `Checkpoint`.
 
         Writes a temporary file, flushes it to disk and renames it, so that a complete

@@ -1,9 +1,10 @@
 """Whether a training has converged, by figures that it has already."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+
+from tfbbb.base.types import Config
 
 # The last part of a training, whose loss is compared with that of the part before.
 _PART = 0.1
@@ -27,7 +28,7 @@ def describe_convergence(
     aleatoric: np.ndarray | None = None,
     targets: np.ndarray | None = None,
     resolution: float | None = None,
-) -> dict[str, Any]:
+) -> Config:
     """Describes whether the loss still falls, members disagree, or noise is missing.
 
     Args:

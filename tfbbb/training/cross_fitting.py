@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.call_context import call_with
+from tfbbb.base.types import Structure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables.splitting import draw_folds
 
@@ -165,7 +166,7 @@ class MemberRows:
         return range(number * self.group_size, (number + 1) * self.group_size)
 
     def out_of_sample_outputs(
-        self, model: BayesianModel, inputs: Any, num_rows: int, draws: int
+        self, model: BayesianModel, inputs: Structure, num_rows: int, draws: int
     ) -> np.ndarray:
         """Returns outputs for each row, by the members that did not train on it.
 
@@ -214,7 +215,7 @@ def _places_by_fold(folds: np.ndarray, num_folds: int) -> np.ndarray:
 
 
 def _outputs_of_members(
-    model: BayesianModel, inputs: Any, places: np.ndarray, draws: int
+    model: BayesianModel, inputs: Structure, places: np.ndarray, draws: int
 ) -> np.ndarray:
     """Returns outputs of each member for its own rows, [members, n, draws, P']."""
     inputs = tree.map_structure(tf.convert_to_tensor, inputs)

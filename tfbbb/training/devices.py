@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import tensorflow as tf
+
+from tfbbb.base.types import Structure
 
 
 def training_strategy(devices: str) -> tf.distribute.Strategy:
@@ -28,9 +29,9 @@ def _mirrored(*names: str) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(list(names))
 
 
-def usable_devices() -> list[Any]:
+def usable_devices() -> "list[tf.config.LogicalDevice]":
     """Returns the GPUs that TensorFlow sees, or the CPUs if it sees none."""
-    devices: list[Any] = tf.config.list_logical_devices("GPU")
+    devices: list[tf.config.LogicalDevice] = tf.config.list_logical_devices("GPU")
     return devices or tf.config.list_logical_devices("CPU")
 
 
@@ -46,7 +47,9 @@ def describe_devices(devices: str) -> str:
 
 
 def run_on_replicas(
-    strategy: tf.distribute.Strategy, step: Callable[[Any], object], batch: Any
+    strategy: tf.distribute.Strategy,
+    step: Callable[[Structure], object],
+    batch: Structure,
 ) -> None:
     """Runs a step on each replica of a strategy, with its part of the batch's rows.
 
@@ -67,7 +70,7 @@ def run_on_replicas(
         context = tf.distribute.get_replica_context()
         index = tf.cast(context.replica_id_in_sync_group, tf.int32)
 
-        def part(tensor: Any) -> Any:
+        def part(tensor: tf.Tensor) -> tf.Tensor:
             rows = tf.shape(tensor)[0]
             return tensor[rows * index // number : rows * (index + 1) // number]
 

@@ -1,12 +1,12 @@
 """Early stopping by the loss on held-out rows."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import keras
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.training.spec.training import EarlyStopping
 
 
@@ -45,13 +45,11 @@ class BestEpoch:
         model.set_weights(self.weights)
         return self.epoch
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Config:
         """Returns the state without the weights, as plain JSON values."""
         return {"epoch": self.epoch, "val_nll": self.val_nll if self.epoch else None}
 
-    def load_state(
-        self, state: Mapping[str, Any], weights: Sequence[np.ndarray]
-    ) -> None:
+    def load_state(self, state: Config, weights: Sequence[np.ndarray]) -> None:
         """Restores the result of `state`, with its weights."""
         self.epoch = state["epoch"]
         self.val_nll = state["val_nll"] if self.epoch else math.inf

@@ -1,10 +1,10 @@
 """The epistemic uncertainty of a trained model about rows that it did not see."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Structure
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
@@ -16,7 +16,7 @@ _DRAWS = 10
 def epistemic_reference(
     model: BayesianModel,
     members: MemberRows,
-    inputs: Any,
+    inputs: Structure,
     num_rows: int,
     abstain_above: float | None = None,
 ) -> EpistemicReference | None:
@@ -53,7 +53,11 @@ def epistemic_reference(
 
 
 def _median_variance(
-    model: BayesianModel, members: MemberRows, shift: int, inputs: Any, num_rows: int
+    model: BayesianModel,
+    members: MemberRows,
+    shift: int,
+    inputs: Structure,
+    num_rows: int,
 ) -> float:
     """Returns the median epistemic variance by the members that left out other folds.
 

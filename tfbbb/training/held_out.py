@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Structure
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
@@ -19,7 +20,7 @@ LEVELS = (0.5, 0.9, 0.95)
 
 
 def held_out_figures(
-    model: BayesianModel, inputs: Any, targets: np.ndarray
+    model: BayesianModel, inputs: Structure, targets: np.ndarray
 ) -> dict[str, float]:
     """Computes the figures of a model on held-out rows.
 

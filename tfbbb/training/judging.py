@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines
 from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.judging.evaluation.judgement import (
@@ -14,6 +15,7 @@ from tfbbb.judging.evaluation.judgement import (
     judge,
 )
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
+from tfbbb.judging.types import Inputs
 from tfbbb.tables import Schema
 from tfbbb.tables.memory_rows import BatchSource
 
@@ -25,14 +27,14 @@ def judge_training(
     schema: Schema,
     rows: BatchSource,
     folds: np.ndarray | None,
-    inputs: Any,
+    inputs: Inputs,
     targets: np.ndarray,
     model: PredictedRows,
     *,
     discrete: bool,
     places: np.ndarray | None = None,
     parent: PredictedRows | None = None,
-) -> tuple[dict[str, Any], Baselines]:
+) -> tuple[Config, Baselines]:
     """Compares a model with baselines on the rows that its metrics are of.
 
     If members left out folds of the rows, the baselines of a row are fitted to the
@@ -73,7 +75,7 @@ def judge_training(
 
 
 def _cross_fitted(
-    inputs: Any, targets: np.ndarray, folds: np.ndarray, options: dict[str, Any]
+    inputs: Inputs, targets: np.ndarray, folds: np.ndarray, options: dict[str, Any]
 ) -> dict[str, PredictedRows]:
     """Predicts each row by baselines of the other folds."""
     columns = named_columns(inputs, options["names"])
@@ -90,7 +92,7 @@ def _cross_fitted(
     return {name: joined([part[name] for part in found], groups) for name in found[0]}
 
 
-def _sample(rows: BatchSource, num_features: int) -> tuple[Any, np.ndarray]:
+def _sample(rows: BatchSource, num_features: int) -> tuple[Inputs, np.ndarray]:
     """Returns inputs and targets of some training rows, drawn at random."""
     size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)), rows.num_rows)
     inputs, targets, *_ = next(iter(rows.batches(size, seed=0)))

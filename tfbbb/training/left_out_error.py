@@ -7,12 +7,13 @@ better one.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.judging.types import Prediction
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 
 # A relative error from which on a candidate is refused.
@@ -62,7 +63,7 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def relative_error(
-    prediction: Any, targets: np.ndarray, weights: np.ndarray | None = None
+    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None = None
 ) -> float:
     """Returns the mean squared error over that of the mean of the targets.
 

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.numbers import positive_integer
+from tfbbb.base.types import Config, Structure
 from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.training_rows import TrainingRows
@@ -18,12 +18,15 @@ from tfbbb.tables.memory_rows import BatchSource
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.early_stopping import BestEpoch
-from tfbbb.training.fingerprint import training_fingerprint
 from tfbbb.training.progress import Interrupted, Progress
 from tfbbb.training.spec.training import EarlyStopping
 from tfbbb.training.steps import Steps
 from tfbbb.training.timetable import Timetable
-from tfbbb.training.training_state import assign, named_arrays
+from tfbbb.training.training_state import (
+    assign,
+    named_arrays,
+    training_fingerprint,
+)
 from tfbbb.training.validation import HeldOutEvaluator
 from tfbbb.training.xla import XLA, XLAChoice, choose_xla, may_use_xla
 
@@ -31,7 +34,7 @@ _MOST_VALIDATIONS = 20
 _MOST_VALIDATIONS_TO_STOP = 50
 _SECONDS_BETWEEN_REPORTS = 2.0
 _OF_BEST_EPOCH = "best epoch/"
-HeldOut = tuple[Any, np.ndarray] | tuple[Any, np.ndarray, np.ndarray]
+HeldOut = tuple[Structure, np.ndarray] | tuple[Structure, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,10 @@ def fit(
 
 
 def _timetable(
-    epochs: int, steps_per_epoch: int, held_out: Any, early_stopping: Any
+    epochs: int,
+    steps_per_epoch: int,
+    held_out: HeldOut | None,
+    early_stopping: EarlyStopping | None,
 ) -> Timetable:
     validations = _MOST_VALIDATIONS_TO_STOP if early_stopping else _MOST_VALIDATIONS
     return Timetable(epochs, steps_per_epoch, 0 if held_out is None else validations)
@@ -327,7 +333,7 @@ class _Training:
 
     def write(self, checkpoints: Checkpoints) -> None:
         """Writes a checkpoint."""
-        state: dict[str, Any] = {"stopped": self._stopped}
+        state: Config = {"stopped": self._stopped}
         arrays = named_arrays(self._model)
         if self._best is not None:
             state["best"] = self._best.state()

@@ -1,5 +1,6 @@
 """Builds the network of a spec for the columns of a table."""
 
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -118,7 +119,7 @@ def _is_ordered(classes: tuple[str, ...]) -> bool:
 
 
 def _layer(
-    spec: LayerSpec, name: str, seeds: Any, options: dict[str, Any]
+    spec: LayerSpec, name: str, seeds: Iterator[int] | None, options: dict[str, Any]
 ) -> keras.Layer:
     if isinstance(spec, DenseLayer):
         return _dense(spec, name, seeds, **options)
@@ -134,7 +135,7 @@ def _layer(
 def _dense(
     spec: DenseLayer,
     name: str,
-    seeds: Any,
+    seeds: Iterator[int] | None,
     prior: FromPosterior | None,
     members: int,
 ) -> DenseVariational:

@@ -1,9 +1,9 @@
 """Calls of a function in processes of this machine or on a Ray cluster, by joblib."""
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TypeVar
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -11,6 +11,9 @@ from joblib.parallel import get_active_backend
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.ray_connection import connect
+from tfbbb.base.types import Config
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -52,8 +55,8 @@ def places(processes: int | None, ray_address: str | None = None) -> Iterator[No
 
 
 def call_each(
-    function: Callable[..., Any], arguments: Sequence[Mapping[str, Any]]
-) -> Generator[tuple[int, Any], None, None]:
+    function: Callable[..., Result], arguments: Sequence[Config]
+) -> Generator[tuple[int, Result], None, None]:
     """Calls a function, several times at a time where `places` has several processes.
 
     These compute with one thread each: threads change sums in their last bits, so
@@ -98,11 +101,13 @@ def compute_with_one_thread() -> None:
 
 
 def _call(
-    number: int, function: Callable[..., Any], given: Mapping[str, Any]
-) -> tuple[int, Any]:
+    number: int, function: Callable[..., Result], given: Config
+) -> tuple[int, Result]:
     return number, function(**given)
 
 
-def _call_with_one_thread(*call: Any) -> tuple[int, Any]:
+def _call_with_one_thread(
+    number: int, function: Callable[..., Result], given: Config
+) -> tuple[int, Result]:
     compute_with_one_thread()
-    return _call(*call)
+    return _call(number, function, given)

@@ -1,21 +1,24 @@
 """The steps of a training of a table, each a function from a `Run` to a `Run`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from tfbbb.base.diverged_training import TrainingDivergedError
-from tfbbb.judging.evaluation import PredictedRows
+from tfbbb.base.types import Config
+from tfbbb.judging.evaluation import Baselines, PredictedRows
 from tfbbb.judging.evaluation.judgement import (
     LEARNED_NOTHING,
     STANDARD_ERRORS,
     beats_constant,
 )
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import TableError
 from tfbbb.tables.scan import TableScan
@@ -95,7 +98,7 @@ class Run:
     weights: np.ndarray | None
     parent: ParentVersion | None
     name_of_parent: str
-    strategy: Any
+    strategy: tf.distribute.Strategy
     limit: TimeLimit
     directory: Path | None
     checkpoint_seconds: float
@@ -110,15 +113,15 @@ class Run:
     networks: Sequence[BayesianModel] = ()
     members: MemberRows = _LATER
     candidates: Sequence[Candidate] = ()
-    outcomes: Mapping[str, Any] = _LATER
-    partitions: Mapping[str, Any] | None = None
-    inputs: Any = None
+    outcomes: Config = _LATER
+    partitions: Config | None = None
+    inputs: Inputs = _LATER
     targets: np.ndarray = _LATER
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER
-    judgement: dict[str, Any] = _LATER
-    baselines: Any = None
-    recipe: dict[str, Any] = _LATER
+    judgement: Config = _LATER
+    baselines: Baselines = _LATER
+    recipe: Config = _LATER
 
     @property
     def training(self) -> TrainingSpec:
@@ -140,7 +143,7 @@ class Run:
         """Returns the result of the last step."""
         best, plan, prepared = self.best, self.plan, self.prepared
         network = best.network.model_copy(update={"members": plan.group_size})
-        chosen: dict[str, Any] = {"learning_rate": plan.learning_rate}
+        chosen: Config = {"learning_rate": plan.learning_rate}
         if self.partitions is None:
             chosen["kl_schedule"] = plan.schedule
             if len(plan.temperatures) > 1 and best.choice is not None:
@@ -365,7 +368,7 @@ def _scores_of_parent(run: Run) -> PredictedRows | None:
     return PredictedRows.score(parent.predictive(run.inputs), run.targets)
 
 
-def _describe(run: Run) -> dict[str, Any]:
+def _describe(run: Run) -> Config:
     """Returns what the training chose, for records and reports."""
     recipe = describe_recipe(
         run.plan,

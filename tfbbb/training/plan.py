@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.tables import Schema
 from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
 from tfbbb.training.spec.families import (
@@ -240,7 +241,7 @@ def _networks(
     tables. Beside a network of many inputs and few rows, a linear one is tried.
     """
     model, num_rows = spec.model, len(targets)
-    update: dict[str, Any] = {}
+    update: Config = {}
     chooses_layers = model.hidden_units is None and model.layers is None
     if chooses_layers:
         update["hidden_units"] = _defaults(num_rows).hidden_units

@@ -1,6 +1,6 @@
 """Splits a table into training and held-out rows, and reads them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.base.files import disk_faults_named
+from tfbbb.base.types import Config
 from tfbbb.tables import Schema, TableError
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.memory_rows import BatchSource, MemoryRows
@@ -51,7 +52,7 @@ class Prepared:
     held_out_rows: np.ndarray
     training_rows: np.ndarray
     groups: np.ndarray | None = None
-    split: Mapping[str, Any] = field(default_factory=dict)
+    split: Config = field(default_factory=dict)
     rows_without_target: int = 0
     weights: np.ndarray | None = None
     held_out_weights: np.ndarray | None = None

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from tfbbb.base.types import Config, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
@@ -48,7 +49,7 @@ class Calibrated:
     """
 
     metrics: Mapping[str, float]
-    choice: Mapping[str, Any]
+    choice: Config
     prediction: Predictive | CrossFitted
     uncalibrated: Predictive
 
@@ -89,7 +90,7 @@ def calibrate(
     model: BayesianModel,
     part: RecalibrationPart,
     schema: Schema,
-    inputs: Any,
+    inputs: Structure,
     targets: np.ndarray,
     crossed: TemperatureChoice | None = None,
     weights: np.ndarray | None = None,

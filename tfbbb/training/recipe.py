@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
 
+from tfbbb.base.types import Config
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import TrainingPlan
@@ -19,7 +19,7 @@ def describe_recipe(
     best: Candidate,
     num_measured: int,
     outcomes: Mapping[str, str],
-) -> dict[str, Any]:
+) -> Config:
     """Returns the choices of a training and the figures behind them.
 
     Args:
@@ -50,7 +50,7 @@ def describe_recipe(
         with it.
     """
     model, outcome = best.network, best.outcome
-    chosen: dict[str, Any] = {
+    chosen: Config = {
         "network": best.name,
         "hidden_units": model.hidden_units and list(model.hidden_units),
         "numeric_encoding": model.numeric_encoding,
@@ -116,7 +116,7 @@ def describe_recipe(
     }
 
 
-def _metrics_from(members: MemberRows, num_rows: int, split: Mapping[str, Any]) -> str:
+def _metrics_from(members: MemberRows, num_rows: int, split: Config) -> str:
     by, column = split.get("by"), split.get("column")
     if members.folds is not None:
         group = f" or on others of its {column!r}" if by == "group" else ""

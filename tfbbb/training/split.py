@@ -1,11 +1,13 @@
 """Splits the rows of a table into training and held-out rows."""
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.tables import (
     Schema,
     TableError,
@@ -45,7 +47,7 @@ class Split:
     training: np.ndarray
     held_out: np.ndarray
     groups: np.ndarray | None = None
-    description: dict[str, Any] = field(default_factory=dict)
+    description: Config = field(default_factory=dict)
 
 
 def split_rows(
@@ -170,7 +172,13 @@ def _mark_last(times: np.ndarray, fraction: float) -> np.ndarray:
     return moments > nearest
 
 
-def _read_varied(read: Any, table: ColumnSource, name: str, *, role: str) -> np.ndarray:
+def _read_varied(
+    read: Callable[[ColumnSource, str], np.ndarray],
+    table: ColumnSource,
+    name: str,
+    *,
+    role: str,
+) -> np.ndarray:
     """Reads a column that must have two values at least."""
     check_column_exists(table, name, role=role)
     values = read(table, name)

@@ -2,12 +2,12 @@
 
 import functools
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
 from tfbbb.base.private_apis import free_gradients_with
+from tfbbb.base.types import Structure
 from tfbbb.bayes.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.devices import run_on_replicas
@@ -63,7 +63,9 @@ class Steps:
         }
         self._at_once = 1
 
-    def _execution(self, train_step: Callable[[Any], object], batches: Any) -> Any:
+    def _execution(
+        self, train_step: Callable[[Structure], object], batches: tf.data.Dataset
+    ) -> "tf.types.experimental.PolymorphicFunction":
         return tf.function(
             functools.partial(self._steps, train_step),
             # As an argument: a graph would keep an iterator that it captures.
@@ -115,9 +117,12 @@ class Steps:
         return self._temperature.kl_weight(temperature)
 
     def _steps(
-        self, train_step: Callable[[Any], object], kl_weights: Any, batches: Any
+        self,
+        train_step: Callable[[Structure], object],
+        kl_weights: tf.Tensor,
+        batches: Iterator[Structure],
     ) -> None:
-        def step(index: Any) -> Any:
+        def step(index: tf.Tensor) -> tf.Tensor:
             self._temperature.assign_kl_weight(kl_weights[index])
             strategy = self._model.distribute_strategy
             run_on_replicas(strategy, train_step, next(batches))

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse
 from scipy import special
 
+from tfbbb.base.types import Structure
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     LikelihoodPart,
@@ -111,7 +111,11 @@ def default_likelihood(targets: np.ndarray) -> LikelihoodPart:
 
 
 def choose_likelihood(
-    inputs: Any, targets: np.ndarray, *, others: np.ndarray | None = None, seed: int = 0
+    inputs: Structure,
+    targets: np.ndarray,
+    *,
+    others: np.ndarray | None = None,
+    seed: int = 0,
 ) -> LikelihoodChoice:
     """Chooses the likelihood of numbers by rows that were left out.
 
@@ -217,7 +221,7 @@ def _fit(family: _Family, rows: _Rows) -> np.ndarray:
     return family.log_prob(fitted.x, rows)
 
 
-def _as_matrix(inputs: Any) -> np.ndarray:
+def _as_matrix(inputs: Structure) -> np.ndarray:
     """Returns numbers [n, d]; texts become numbers in their order."""
     columns = inputs.values() if isinstance(inputs, dict) else [inputs]
     parts = []

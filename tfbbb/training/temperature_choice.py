@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
@@ -87,7 +87,7 @@ class TemperatureChoice:
 def choose(
     model: BayesianModel,
     members: MemberRows,
-    inputs: Any,
+    inputs: Structure,
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> TemperatureChoice:

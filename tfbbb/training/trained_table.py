@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
@@ -58,9 +59,9 @@ class TrainedTable:
     held_out_rows: np.ndarray
     metrics: Mapping[str, float]
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    recalibration_choice: Mapping[str, Any] = field(default_factory=dict)
-    recipe: Mapping[str, Any] = field(default_factory=dict)
-    judgement: Mapping[str, Any] = field(default_factory=dict)
+    recalibration_choice: Config = field(default_factory=dict)
+    recipe: Config = field(default_factory=dict)
+    judgement: Config = field(default_factory=dict)
     baselines: Baselines | None = None
     epistemic_reference: EpistemicReference | None = None
     drift_reference: DriftReference | None = None
@@ -71,7 +72,7 @@ class TrainedTable:
         root: str | os.PathLike[str],
         *,
         format: str = "saved_model",
-        lineage: Mapping[str, Any] | None = None,
+        lineage: Config | None = None,
         **options: Any,
     ) -> Path:
         """Writes the next version of the model under a directory, or one file.
@@ -109,7 +110,7 @@ class TrainedTable:
         path: str | os.PathLike[str],
         *,
         format: str = "saved_model",
-        lineage: Mapping[str, Any] | None = None,
+        lineage: Config | None = None,
         **options: Any,
     ) -> None:
         """Writes the model at a path that must not exist yet.
@@ -127,7 +128,7 @@ class TrainedTable:
             options |= self._description(lineage)
         self.model.export_predictive(path, format=format, schema=self.schema, **options)
 
-    def _description(self, lineage: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _description(self, lineage: Config | None) -> Config:
         """Returns what a SavedModel tells beside the model and its schema."""
         return {
             "metrics": self.metrics,

@@ -1,10 +1,9 @@
 """Evaluates the loss on held-out rows."""
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.types import Structure
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.devices import run_on_replicas
 
@@ -26,7 +25,7 @@ class HeldOutEvaluator:
     def __init__(
         self,
         model: BayesianModel,
-        inputs: Any,
+        inputs: Structure,
         targets: np.ndarray,
         weights: np.ndarray | None = None,
     ):

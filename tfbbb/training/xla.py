@@ -6,12 +6,13 @@ random numbers about ten times slower than TensorFlow does.
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import tensorflow as tf
 
+from tfbbb.base.types import Config
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.training.steps import Steps
 from tfbbb.training.training_state import assign, named_arrays
@@ -47,11 +48,11 @@ class XLAChoice:
         return cls(used, seconds, xla_seconds)
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any] | None) -> Self | None:
+    def from_state(cls, state: Config | None) -> Self | None:
         """Returns the choice of which `state` is the result of `to_state`."""
         return None if state is None else cls(**state)
 
-    def to_state(self) -> dict[str, Any]:
+    def to_state(self) -> Config:
         """Returns the choice as plain JSON values."""
         return asdict(self)
 

@@ -9,7 +9,7 @@ import { Form } from "../form.js";
 import { number, percent } from "../format.js";
 import { newestOnly } from "../latest.js";
 import { findVersion, versionHead } from "../model.js";
-import { shareBar } from "./report.js";
+import { shareBar } from "../report_parts.js";
 
 const LEVELS = [0.005, 0.015, ...Array.from({ length: 38 }, (value, place) => 0.03 + place * 0.0254), 0.985, 0.995].map((level) => Number(level.toFixed(4)));
 const INTERVALS = [0.5, 0.9];

@@ -1,15 +1,11 @@
 // What training measured about a version.
 
 import { get } from "../api.js";
-import { bars, chart, numbersOf, ranges } from "../charts.js";
-import { badge, facts, h, notice, replace, table } from "../dom.js";
-import { capital, count, date, decimals, number, percent, words } from "../format.js";
-import { figure, figureName, figureTable, sentences } from "../figures.js";
+import { facts, h, notice, replace } from "../dom.js";
+import { count, date } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
+import { reportParts } from "../report_parts.js";
 import { address } from "../router.js";
-
-const COLOURS = ["--series-1", "--series-2", "--series-4", "--series-5", "--series-3"];
-const SHOWN = 12;
 
 export async function showReport(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
@@ -22,27 +18,8 @@ export async function showReport(root, { parts, signal }) {
   ]);
   const { description, lineage } = details;
   replace(root, versionHead(found, ""), overview(description, lineage));
-  if (!report) {
-    root.append(...withoutReport(description, lineage));
-    return;
-  }
-  const charts = { report, signal };
-  root.append(...[
-    report.judgement && section("How good it is", sentences(report.judgement), figureTable(report.judgement),
-      report.metrics_from && h("p", { class: "help" }, `Measured on ${report.metrics_from}.`)),
-    h("div", { class: "pair" },
-      report.calibration && section("Do its probabilities come true?", calibration(charts)),
-      report.held_out && section(report.task === "classification" ? "Predicted and true classes" : "Intervals against the truth", heldOut(charts))),
-    h("div", { class: "pair" },
-      section("Which columns matter", importance(report)),
-      report.variance_split && section("What it does not know", split(report.variance_split))),
-    report.effects?.length > 0 && section("What each column does", effects(charts)),
-    report.tried && section("What was tried", tried(report.tried)),
-  ].filter(Boolean));
-}
-
-function section(title, ...children) {
-  return h("section", { class: "card" }, h("h2", {}, title), children);
+  if (!report) root.append(notice("info", "This version has no report with calibration, importance and effects: an earlier release made it, or it was not trained on a table here. Train it again to have one."));
+  root.append(...reportParts(report ?? fromManifest(description, lineage), signal));
 }
 
 function overview(description, lineage) {
@@ -57,210 +34,12 @@ function overview(description, lineage) {
 }
 
 /** What the manifest alone says, for versions without a report. */
-function withoutReport(description, lineage) {
-  const metrics = Object.entries(description?.metrics ?? {});
-  const { judgement, recipe } = lineage?.source ?? {};
-  return [
-    notice("info", "This version has no report with calibration, importance and effects: an earlier release made it, or it was not trained on a table here. Train it again to have one."),
-    judgement && section("How good it is", sentences(judgement), figureTable(judgement)),
-    !judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureName(name), figure(name, value)]))),
-    recipe && section("What was tried", tried({ chosen: recipe.chosen, networks: recipe.tried ?? [], likelihoods: recipe.likelihoods ?? [], recalibration: lineage.source.recalibration })),
-  ].filter(Boolean);
-}
-
-function calibration({ report, signal }) {
-  const { calibration: measured } = report;
-  const classes = report.task === "classification";
-  const x = classes ? measured.confidence : measured.levels;
-  const y = classes ? measured.accuracy : measured.coverage;
-  const kept = x.map((value, place) => place).filter((place) => x[place] !== null && y[place] !== null);
-  const pick = (values) => kept.map((place) => values[place]);
-  const share = (value) => (value === null ? "" : `${Math.round(100 * value)} %`);
-  const plot = chart({
-    title: classes ? "Share that is right, by the probability of the predicted class" : "Share of rows in their interval, by its level",
-    x: classes ? "probability" : "level asked for",
-    y: classes ? "share that is right" : "share inside",
-    signal,
-    series: [
-      { label: "upper", colour: "--series-3", width: 0, hidden: true },
-      { label: "lower", colour: "--series-3", width: 0, hidden: true },
-      { label: "a calibrated model", colour: "--series-3", dash: [5, 4], width: 1.5, band: true },
-      { label: "this model", colour: "--series-1" },
-    ],
-    bands: [[1, 2]],
-    ranges: { x: [0, 1], y: [0, 1] },
-    formats: { x: share, y: share },
-  });
-  const worst = Math.max(...kept.map((place) => Math.abs(x[place] - y[place])));
-  plot.update([pick(x), pick(measured.upper), pick(measured.lower), pick(x), pick(y)],
-    `On ${count(measured.rows, "row")} the greatest distance from a calibrated model is ${percent(worst)}.`);
-  return [
-    plot.element,
-    h("p", { class: "help" }, `The shade is where a calibrated model lies in 95 of 100 cases with ${count(measured.rows, "row")}.`),
-    numbersOf([classes ? "Probability" : "Level", classes ? "Right" : "Inside"], kept.map((place) => [percent(x[place]), percent(y[place])])),
-  ];
-}
-
-function heldOut(charts) {
-  return charts.report.task === "classification" ? confusion(charts.report) : intervals(charts);
-}
-
-function intervals({ report, signal }) {
-  const { held_out: rows, target } = report;
-  const order = rows.mean.map((mean, place) => place).sort((a, b) => rows.mean[a] - rows.mean[b]);
-  const pick = (values) => order.map((place) => values[place]);
-  const widest = rows.intervals.at(-1);
-  const inside = rows.target.filter((value, place) =>
-    value >= (widest.lower[place] ?? -Infinity) && value <= (widest.upper[place] ?? Infinity)).length;
-  const level = percent(widest.level, 0);
-  const plot = chart({
-    title: `${capital(target ?? "target")} of held-out rows, in the order of the prediction`,
-    x: "rows, by predicted mean",
-    y: target ?? "",
-    signal,
-    series: [
-      { label: `${level} interval`, colour: "--series-1", width: 0, band: true },
-      { label: "lower", colour: "--series-1", width: 0, hidden: true },
-      { label: "predicted mean", colour: "--series-1" },
-      { label: "truth", colour: "--series-2", points: true },
-    ],
-    bands: [[1, 2]],
-  });
-  const text = `${number(inside)} of ${number(order.length)} true values are in their ${level} interval.`;
-  plot.update([order.map((row, place) => place + 1), pick(widest.upper), pick(widest.lower), pick(rows.mean), pick(rows.target)], text);
-  return [plot.element, h("p", { class: "help" }, text)];
-}
-
-function confusion(report) {
-  const { classes, held_out: rows } = report;
-  const counts = classes.map(() => classes.map(() => 0));
-  rows.target.forEach((truth, place) => {
-    const probabilities = rows.probabilities[place];
-    const predicted = probabilities.indexOf(Math.max(...probabilities));
-    const at = classes.indexOf(String(truth));
-    if (at >= 0) counts[at][predicted] += 1;
-  });
-  const right = counts.reduce((sum, row, place) => sum + row[place], 0);
-  return [
-    h("p", { class: "help" }, `${number(right)} of ${number(rows.target.length)} held-out rows are right. Rows are the truth, columns the most probable class.`),
-    table([{ title: "Truth" }, ...classes.map((name) => ({ title: name, number: true }))],
-      classes.map((name, truth) => [name, ...counts[truth].map((amount, predicted) =>
-        h("span", { class: amount === 0 ? "muted" : truth === predicted ? "strong" : "warns" }, number(amount)))]),
-      { caption: "Predicted and true classes" }),
-  ];
-}
-
-function importance(report) {
-  const measured = report.importance;
-  if (!measured) return h("p", { class: "empty" }, "Not measured: the time of the training was over.");
-  const columns = [...measured.columns].sort((a, b) => b.nats - a.nats);
-  const rows = columns.map((column) => ({
-    label: column.name,
-    value: column.nats,
-    low: column.nats - 1.96 * column.nats_standard_error,
-    high: column.nats + 1.96 * column.nats_standard_error,
-    text: number(column.nats, 2),
-  }));
-  return [
-    h("p", { class: "help" }, "Log likelihood in nats per row that is lost when the values of a column are shuffled; the line is the 95 % interval."),
-    bars(rows.slice(0, SHOWN), { label: "Importance" }),
-    rows.length > SHOWN && h("details", { class: "numbers" }, h("summary", {}, `${rows.length - SHOWN} more`), bars(rows.slice(SHOWN), { label: "More importance", most: Math.max(...rows.map((row) => row.high)) })),
-    measured.left_out?.length > 0 && h("p", { class: "help" }, `Not measured: ${measured.left_out.join(", ")}.`),
-  ];
-}
-
-function split(parts) {
-  const share = parts.mean_epistemic_share;
-  return [
-    h("p", {}, `On average ${percent(share, 0)} of the ${parts.measure === "entropy" ? "entropy" : "variance"} of a prediction is epistemic: more data would remove it. The rest is aleatoric: no data would.`),
-    shareBar(share),
-  ];
-}
-
-/** Epistemic and aleatoric as two parts of one bar. */
-export function shareBar(share) {
-  const epistemic = h("span", { class: "epistemic", style: { width: `${100 * share}%` } });
-  const aleatoric = h("span", { class: "aleatoric", style: { width: `${100 * (1 - share)}%` } });
-  return [
-    h("div", { class: "share", "aria-hidden": "true" }, epistemic, aleatoric),
-    h("ul", { class: "legend" },
-      h("li", {}, h("span", { class: "key epistemic" }), `epistemic ${percent(share, 0)}`),
-      h("li", {}, h("span", { class: "key aleatoric" }), `aleatoric ${percent(1 - share, 0)}`)),
-  ];
-}
-
-function effects({ report, signal }) {
-  const strongest = [...report.effects].sort((a, b) => b.range - a.range);
-  const grid = h("div", { class: "effects" }, strongest.slice(0, SHOWN).map((effect) => effectOf(effect, report, signal)));
-  const more = strongest.slice(SHOWN);
-  const rest = h("div", { class: "effects" });
-  const what = report.task === "classification" ? "The mean probability of each class" : `The mean prediction of ${report.target ?? "the target"}`;
-  return [
-    h("p", { class: "help" }, `${what}, if all rows had a value of the column, with a 90 % epistemic band. The strongest effects come first.`),
-    grid,
-    more.length > 0 && h("details", { class: "numbers", ontoggle: () => {
-      if (!rest.children.length) replace(rest, more.map((effect) => effectOf(effect, report, signal)));
-    } }, h("summary", {}, `${more.length} more`), rest),
-  ];
-}
-
-function effectOf(effect, report, signal) {
-  const classes = report.task === "classification";
-  const series = classes
-    ? report.classes.slice(0, COLOURS.length).map((label, place) => ({ label, at: (values) => values.map((row) => row[place]) }))
-    : [{ label: "mean prediction", at: (values) => values }];
-  // Two values are no curve.
-  if (effect.kind === "text" || effect.values.length <= 2) return categories(effect, series);
-  const dates = effect.kind === "date";
-  const x = dates ? effect.values.map((value) => Date.parse(value) / 1000) : effect.values;
-  const plot = chart({
-    title: effect.name,
-    x: effect.name,
-    y: classes ? "probability" : report.target ?? "",
-    height: 200,
-    signal,
-    series: series.flatMap(({ label }, place) => [
-      { label: "upper", colour: COLOURS[place], width: 0, hidden: true },
-      { label: "lower", colour: COLOURS[place], width: 0, hidden: true },
-      { label, colour: COLOURS[place] },
-    ]),
-    bands: series.map((one, place) => [3 * place + 1, 3 * place + 2]),
-    ranges: classes ? { y: [0, 1] } : {},
-    formats: dates ? { x: (value) => (value === null ? "" : new Date(1000 * value).toISOString().slice(0, 7)) } : {},
-  });
-  const values = series[0].at(effect.mean);
-  plot.update([x, ...series.flatMap(({ at }) => [at(effect.upper), at(effect.lower), at(effect.mean)])],
-    `From ${effect.values[0]} to ${effect.values.at(-1)} ${series[0].label} goes from ${number(values[0])} to ${number(values.at(-1))}.`);
-  return plot.element;
-}
-
-function categories(effect, series) {
-  return h("figure", { class: "chart" }, h("figcaption", {}, effect.name), series.map(({ label, at }) => {
-    const [mean, lower, upper] = [at(effect.mean), at(effect.lower), at(effect.upper)];
-    const low = series.length > 1 ? 0 : Math.min(...lower);
-    const high = series.length > 1 ? 1 : Math.max(...upper);
-    return [
-      series.length > 1 && h("p", { class: "help" }, label),
-      ranges(effect.values.map((value, place) => ({
-        label: String(value), value: mean[place], low: lower[place], high: upper[place], text: number(mean[place], 3),
-      })), { low, high, label: `${effect.name}: ${label}` }),
-    ];
-  }));
-}
-
-function tried({ chosen, networks, likelihoods, recalibration }) {
-  const kept = (one) => (one.kept ? badge("kept", "good") : "");
-  return [
-    networks.length > 0 && table(
-      [{ title: "Network" }, { title: "Temperature", number: true }, { title: "Log likelihood of rows left out", number: true }, { title: "" }],
-      networks.map((one) => [words(one.network), number(one.temperature), figure("log_likelihood", one.log_likelihood), kept(one)]),
-      { caption: "Networks that were tried" }),
-    likelihoods.length > 0 && table(
-      [{ title: "Likelihood" }, { title: "Gain in nats per row", number: true }, { title: "Standard error", number: true }, { title: "" }],
-      likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
-      { caption: "Likelihoods that were tried" }),
-    recalibration?.reason && h("p", {}, h("strong", {}, `Recalibration: ${recalibration.chosen}. `), recalibration.reason),
-    chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
-      h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),
-  ];
+function fromManifest(description, lineage) {
+  const { judgement, recipe, recalibration } = lineage?.source ?? {};
+  return {
+    task: description?.task,
+    metrics: description?.metrics,
+    judgement,
+    tried: recipe && { chosen: recipe.chosen, networks: recipe.tried ?? [], likelihoods: recipe.likelihoods ?? [], recalibration },
+  };
 }

@@ -49,43 +49,25 @@ def test_bars_of_few_and_many_rows_have_gaps(rows):
     assert bar == (2.5 if rows == 1 else 0.3)
 
 
-@pytest.mark.parametrize("mean", [MEAN[:2], [3.0]])
-def test_arrays_of_other_lengths_are_refused(mean):
-    with pytest.raises(ValueError, match="Received: lengths"):
-        intervals((mean, *BOUNDS[1:]), TRUTH, axes=Figure().subplots())
+COLUMN = NormalPrediction(*[MEAN[:, np.newaxis]] * 3)
 
 
-@pytest.mark.parametrize("truth", [[], 1.0, np.ones((3, 2, 2))])
-def test_true_values_of_other_shapes_are_refused(truth):
-    with pytest.raises(ValueError, match="`y` must be an array of shape"):
-        intervals(BOUNDS, truth, axes=Figure().subplots())
-
-
-def test_numbers_that_are_not_finite_are_refused():
-    with pytest.raises(ValueError, match="Received: 1 of 3 that are not"):
-        intervals(BOUNDS, [1.0, np.nan, 2.0], axes=Figure().subplots())
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, "0.9", float("nan")])
-def test_a_level_must_be_a_probability(level):
-    with pytest.raises(ValueError, match="`level` must be a number strictly between"):
-        intervals(BOUNDS, TRUTH, level=level, axes=Figure().subplots())
-
-
-@pytest.mark.parametrize("target", [1, -1, 0.0, True])
-def test_a_target_must_be_an_index(target):
-    column = MEAN[:, np.newaxis]
-    prediction = NormalPrediction(column, column, column)
-    with pytest.raises(ValueError, match="index of one of 1 targets"):
-        intervals(prediction, TRUTH, target=target, axes=Figure().subplots())
-
-
-def test_classes_are_refused():
-    with pytest.raises(ValueError, match="Classes have no mean"):
-        intervals(ClassPrediction(np.eye(3)), TRUTH, axes=Figure().subplots())
-
-
-@pytest.mark.parametrize("prediction", [MEAN, BOUNDS[:2]])
-def test_an_invalid_prediction_is_refused(prediction):
-    with pytest.raises(ValueError, match="a tuple of means, lower and upper ends"):
-        intervals(prediction, TRUTH, axes=Figure().subplots())
+@pytest.mark.parametrize(
+    ("prediction", "y", "options", "message"),
+    [
+        ((MEAN[:2], *BOUNDS[1:]), TRUTH, {}, "Received: lengths"),
+        (BOUNDS, [], {}, "`y` must be an array of shape"),
+        (BOUNDS, np.ones((3, 2, 2)), {}, "`y` must be an array of shape"),
+        (BOUNDS, [1.0, np.nan, 2.0], {}, "Received: 1 of 3 that are not"),
+        (BOUNDS, TRUTH, {"level": 1.0}, "`level` must be a number strictly between"),
+        (BOUNDS, TRUTH, {"level": "0.9"}, "`level` must be a number strictly between"),
+        (COLUMN, TRUTH, {"target": 1}, "index of one of 1 targets"),
+        (COLUMN, TRUTH, {"target": True}, "index of one of 1 targets"),
+        (ClassPrediction(np.eye(3)), TRUTH, {}, "Classes have no mean"),
+        (MEAN, TRUTH, {}, "a tuple of means, lower and upper ends"),
+        (BOUNDS[:2], TRUTH, {}, "a tuple of means, lower and upper ends"),
+    ],
+)
+def test_invalid_arguments_are_refused(prediction, y, options, message):
+    with pytest.raises(ValueError, match=message):
+        intervals(prediction, y, **options, axes=Figure().subplots())

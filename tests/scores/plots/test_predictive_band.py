@@ -96,21 +96,11 @@ def test_the_legend_names_the_bands():
         ({"x": np.ones((3, 2))}, "`x` must be an array of shape"),
         ({"data": [1.0, 2.0]}, "`data` must be a tuple of inputs and targets"),
         ({"data": ([1.0], [1.0, 2.0])}, "lengths {'inputs': 1, 'targets': 2}"),
+        ({"prediction": ClassPrediction(np.eye(3))}, "Classes have no mean"),
+        ({"prediction": MEAN}, "Received: prediction of type ndarray"),
     ],
 )
 def test_invalid_arguments_are_refused(options, message):
-    arguments = {"x": X, "axes": Figure().subplots(), **options}
+    given = {"prediction": PREDICTION, "x": X, "axes": Figure().subplots()}
     with pytest.raises(ValueError, match=re.escape(message)):
-        predictive_band(PREDICTION, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("prediction", "message"),
-    [
-        (ClassPrediction(np.eye(3)), "Classes have no mean"),
-        (MEAN, "Received: prediction of type ndarray"),
-    ],
-)
-def test_a_prediction_of_classes_is_refused(prediction, message):
-    with pytest.raises(ValueError, match=message):
-        predictive_band(prediction, X, axes=Figure().subplots())
+        predictive_band(**{**given, **options})

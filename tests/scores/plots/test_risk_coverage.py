@@ -67,23 +67,18 @@ def test_the_legend_has_the_areas(of_classes):
     assert texts[1:] == [f"{name} ({np.mean(r):.4g})" for name, r in areas.items()]
 
 
-@pytest.mark.parametrize("by", [[], list("abcdefg")])
-def test_too_few_and_too_many_uncertainties_are_refused(by, of_classes):
-    with pytest.raises(ValueError, match="`by` must name 1 to 6 uncertainties"):
-        risk_coverage(*of_classes, by=by, axes=Figure().subplots())
-
-
-def test_an_unknown_uncertainty_is_refused(of_classes):
-    with pytest.raises(ValueError, match="`by` must be one of 'entropy'"):
-        risk_coverage(*of_classes, by="doubt", axes=Figure().subplots())
-
-
-def test_targets_of_other_rows_are_refused(of_classes):
+@pytest.mark.parametrize(
+    ("rows", "by", "message"),
+    [
+        (50, [], "`by` must name 1 to 6 uncertainties"),
+        (50, list("abcdefg"), "`by` must name 1 to 6 uncertainties"),
+        (50, "doubt", "`by` must be one of 'entropy'"),
+        (49, None, "Received: 49 targets"),
+    ],
+)
+def test_invalid_arguments_are_refused(rows, by, message, of_classes):
     prediction, y = of_classes
-    with pytest.raises(ValueError, match="Received: 49 targets"):
-        risk_coverage(prediction, y[1:], axes=Figure().subplots())
-
-
-def test_an_invalid_prediction_is_refused():
+    with pytest.raises(ValueError, match=message):
+        risk_coverage(prediction, y[:rows], by=by, axes=Figure().subplots())
     with pytest.raises(ValueError, match="Received: prediction of type list"):
         risk_coverage([1.0], [1.0], axes=Figure().subplots())

@@ -17,10 +17,11 @@ def home(name):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_plot_draws_only_on_the_given_axes(name, monkeypatch):
+def test_a_plot_draws_and_labels_only_the_given_axes(name, monkeypatch):
     monkeypatch.setattr(pyplot, "subplots", None)
     settings = dict(matplotlib.rcParams)
     given = Figure().subplots()
+    given.plot([0.0, 1.0], [0.0, 1.0], label="another")
     returned = []
     draw = getattr(home(name), name)
     monkeypatch.setattr(
@@ -30,25 +31,13 @@ def test_a_plot_draws_only_on_the_given_axes(name, monkeypatch):
     assert returned == [given]
     assert not pyplot.get_fignums()
     assert dict(matplotlib.rcParams) == settings
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_plot_labels_its_axes_and_its_content(name):
-    axes = Figure().subplots()
-    PICTURES[name](axes)
+    assert given.lines[0].get_label() == "another"
     # Rows of the ratios of layers are named by their ticks.
-    assert axes.get_xlabel()
-    assert axes.get_ylabel() or name == "signal_to_noise"
-    assert axes.get_legend().get_texts()
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_plot_can_be_drawn_over_another(name):
-    axes = Figure().subplots()
-    axes.plot([0.0, 1.0], [0.0, 1.0], label="another")
-    PICTURES[name](axes)
-    PICTURES[name](axes)
-    assert axes.lines[0].get_label() == "another"
+    assert given.get_xlabel()
+    assert given.get_ylabel() or name == "signal_to_noise"
+    assert given.get_legend().get_texts()
+    # Over its own picture too.
+    PICTURES[name](given)
 
 
 def test_a_figure_is_created_without_axes():

@@ -1,14 +1,13 @@
 """Simple models that a network must beat."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
 
 _ALPHAS = np.logspace(-2, 4, 7)
@@ -160,7 +159,7 @@ class Baseline:
             coverage=float(np.mean(np.abs(z) <= norm.ppf(0.5 + LEVEL / 2))),
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the baseline as plain JSON values."""
         return {
             "name": self.name,
@@ -171,7 +170,7 @@ class Baseline:
         }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Baseline":
+    def from_dict(cls, values: Config) -> "Baseline":
         """Creates a baseline from the result of `to_dict`."""
         weights = values["weights"]
         arrays = {

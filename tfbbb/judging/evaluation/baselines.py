@@ -1,16 +1,17 @@
 """The baselines of a model, with the encoding of its inputs."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baseline import Baseline
 from tfbbb.judging.evaluation.input_encoding import InputEncoding, named_columns
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
+from tfbbb.judging.types import Inputs
 
 # In `assets.extra` of a SavedModel.
 BASELINES_FILE = "baselines.json"
@@ -20,8 +21,6 @@ _FEWEST_ROWS, MOST_ROWS = 1000, 20_000
 # time of a training, which grows with the number of rows.
 _SQUARED_FEATURES_PER_ROW = 8e4
 _CLASSES_TIMES_FEATURES = 1e3
-
-Inputs = np.ndarray | Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Baselines:
         """
         path = Path(version) / "assets.extra" / BASELINES_FILE
         try:
-            values: dict[str, Any] = json.loads(path.read_bytes())
+            values: Config = json.loads(path.read_bytes())
         except FileNotFoundError:
             return None
         if values.get("format") != _FORMAT:

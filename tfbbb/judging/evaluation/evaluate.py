@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.judging.evaluation.judgement import MODEL, judge
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
+from tfbbb.judging.types import Inputs, Model
 
 _ROWS_AT_ONCE = 2048
 
 
 def evaluate(
-    model: Any,
-    inputs: np.ndarray | Mapping[str, np.ndarray],
+    model: Model,
+    inputs: Inputs,
     targets: np.ndarray,
     baselines: Baselines | None = None,
     *,
@@ -22,7 +24,7 @@ def evaluate(
     num_samples: int | None = None,
     seed: int | None = None,
     track: Callable[[range], Iterable[int]] = lambda starts: starts,
-) -> dict[str, Any]:
+) -> Config:
     """Judges a model beside its baselines on rows with known targets.
 
     Args:
@@ -65,7 +67,7 @@ def evaluate(
     )
 
 
-def _rows(inputs: Any, rows: slice) -> Any:
+def _rows(inputs: Inputs, rows: slice) -> Inputs:
     if isinstance(inputs, Mapping):
         return {name: values[rows] for name, values in inputs.items()}
     return inputs[rows]

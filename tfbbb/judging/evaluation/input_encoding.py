@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.base.texts import shown_number
+from tfbbb.base.types import Config
 from tfbbb.tables.row_warnings import show_date
 from tfbbb.tables.values import MISSING_DATE
 
@@ -149,12 +150,12 @@ class InputEncoding:
         parts = [c.transform(np.asarray(by_name[c.name])) for c in self.columns]
         return np.concatenate(parts, axis=1, dtype=np.float64)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the encoding as plain JSON values."""
         return {"columns": [asdict(column) for column in self.columns]}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "InputEncoding":
+    def from_dict(cls, values: Config) -> "InputEncoding":
         """Creates an encoding from the result of `to_dict`."""
         columns = []
         for column in values["columns"]:

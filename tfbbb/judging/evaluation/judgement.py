@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tfbbb.base.texts import shown_number
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
 
 MODEL, PARENT = "model", "parent version"
@@ -39,7 +40,7 @@ def judge(
     predictions: Mapping[str, PredictedRows],
     targets: np.ndarray,
     places: np.ndarray | None = None,
-) -> dict[str, Any]:
+) -> Config:
     """Compares a model with baselines on the same rows.
 
     The error of a row is the squared difference from the mean, or whether the most
@@ -94,7 +95,7 @@ def judge(
     }
 
 
-def beats_constant(comparisons: Mapping[str, Any], least: float = -np.inf) -> bool:
+def beats_constant(comparisons: Config, least: float = -np.inf) -> bool:
     """Returns whether a model has less error than a constant; True without one.
 
     Args:
@@ -105,7 +106,7 @@ def beats_constant(comparisons: Mapping[str, Any], least: float = -np.inf) -> bo
     return all((x["reduction"] or 0.0) > 0.0 and x["z"] >= least for x in errors)
 
 
-def _has_learned(model: PredictedRows, comparisons: Mapping[str, Any]) -> bool:
+def _has_learned(model: PredictedRows, comparisons: Config) -> bool:
     """Returns whether a model is better than a constant; True if nobody can tell."""
     too_few = len(model.log_prob) < _FEWEST_ROWS_TO_TELL
     if too_few or beats_constant(comparisons):
@@ -159,9 +160,7 @@ def _auc(probabilities: np.ndarray, targets: np.ndarray) -> float | None:
     return float(np.mean(above / (positive * (len(targets) - positive))))
 
 
-def _compare(
-    model: PredictedRows, other: PredictedRows, targets: np.ndarray
-) -> dict[str, Any]:
+def _compare(model: PredictedRows, other: PredictedRows, targets: np.ndarray) -> Config:
     own, others = model.errors(targets), other.errors(targets)
     scale = np.sqrt if not model.of_classes else (lambda mean: mean)
     worst = float(scale(others.mean()))
@@ -188,7 +187,7 @@ def _z(differences: np.ndarray) -> float:
 
 
 def _sentence(
-    name: str, model: PredictedRows, comparison: Mapping[str, Any], num_rows: int
+    name: str, model: PredictedRows, comparison: Config, num_rows: int
 ) -> tuple[str, bool]:
     """Returns a sentence, and whether it tells of a fault."""
     other = _ARTICLES.get(name, name)

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from tfbbb.judging.types import Prediction
 
 LEVEL = 0.9
 # In the comparison of rows with others.
@@ -32,7 +33,7 @@ class PredictedRows:
 
     @classmethod
     def score(
-        cls, prediction: Any, targets: np.ndarray, coverage: float | None = None
+        cls, prediction: Prediction, targets: np.ndarray, coverage: float | None = None
     ) -> "PredictedRows":
         """Scores a prediction.
 
@@ -79,7 +80,7 @@ class PredictedRows:
 
 
 def tells_rows_apart(
-    prediction: Any, targets: np.ndarray, log_prob: np.ndarray
+    prediction: Prediction, targets: np.ndarray, log_prob: np.ndarray
 ) -> bool:
     """Returns whether targets are more probable in their own rows than in others.
 

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tfbbb.base.texts import shown_number
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import as_numbers, is_date
 from tfbbb.judging.explain.rows import Rows, predicted
+from tfbbb.judging.types import Inputs, Model
 from tfbbb.tables.row_warnings import show_date
 
 _LEVEL = 0.9
@@ -58,7 +59,7 @@ class Effect:
             return "date"
         return "number" if self.between else "text"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the effect as plain JSON values; dates are texts."""
         return {
             "name": self.name,
@@ -72,8 +73,8 @@ class Effect:
 
 
 def effect(
-    model: Any,
-    inputs: Any,
+    model: Model,
+    inputs: Inputs,
     name: str,
     *,
     names: Sequence[str] | None = None,

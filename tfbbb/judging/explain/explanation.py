@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import InputEncoding
 from tfbbb.judging.explain.effects import Effect, effect
 from tfbbb.judging.explain.importance import Importance, permutation_importance
@@ -20,6 +21,7 @@ from tfbbb.judging.explain.unusual_rows import (
     rows_outside_training,
 )
 from tfbbb.judging.explain.variance_split import VarianceSplit, variance_split
+from tfbbb.judging.types import Inputs, Model
 
 # More columns make pictures that nobody reads.
 _MOST_EFFECTS = 12
@@ -63,7 +65,7 @@ class Explanation:
             unusual=[replace(u, row=int(places[u.row])) for u in self.unusual],
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Config:
         """Returns the explanation as plain JSON values; rows are counted from 1."""
         importance = self.importance
         split = self.split
@@ -86,8 +88,8 @@ _MEASURES = {"variance": "variance", "entropy": "mutual information"}
 
 
 def explain(
-    model: Any,
-    inputs: Any,
+    model: Model,
+    inputs: Inputs,
     targets: np.ndarray | None = None,
     encoding: InputEncoding | None = None,
     *,
@@ -163,7 +165,7 @@ def explain(
 
 
 def _effects(
-    model: Any,
+    model: Model,
     rows: Rows,
     importance: list[Importance] | None,
     options: dict[str, Any],

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from tfbbb.judging.explain.rows import (
     predicted,
     sampled,
 )
+from tfbbb.judging.types import Inputs, Model
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Importance:
 
 
 def permutation_importance(
-    model: Any,
-    inputs: Any,
+    model: Model,
+    inputs: Inputs,
     targets: np.ndarray,
     *,
     names: Sequence[str] | None = None,

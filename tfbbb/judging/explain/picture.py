@@ -49,23 +49,23 @@ def picture(explanation: Explanation) -> "Figure":
         2, 1, height_ratios=[top, max(2.5 * lines, 0.01)], squeeze=False
     )[:, 0]
     if explanation.importance is None:
-        draw_split(explanation.split, above.subplots())
+        _draw_split(explanation.split, above.subplots())
     else:
         left, right = above.subplots(1, 2)
-        draw_importance(explanation.importance, left)
-        draw_split(explanation.split, right)
+        _draw_importance(explanation.importance, left)
+        _draw_split(explanation.split, right)
     if effects:
         grid = below.subplots(lines, _ACROSS, squeeze=False).ravel()
-        limits = common_limits(effects)
+        limits = _common_limits(effects)
         for axes, effect in zip(grid, effects, strict=False):
-            draw_effect(effect, axes, explanation.classes, explanation.target)
+            _draw_effect(effect, axes, explanation.classes, explanation.target)
             axes.set_ylim(*limits)
         for axes in grid[len(effects) :]:
             axes.set_visible(False)
     return figure
 
 
-def draw_importance(importance: list[Importance], axes: "Axes") -> None:
+def _draw_importance(importance: list[Importance], axes: "Axes") -> None:
     """Draws the nats that each column is worth, with two standard errors."""
     shown = importance[:_MOST_BARS][::-1]
     axes = drawn_axes(axes)
@@ -80,7 +80,7 @@ def draw_importance(importance: list[Importance], axes: "Axes") -> None:
     axes.set_xlabel("log-likelihood lost without the column (nats per row)")
 
 
-def common_limits(effects: list[Effect]) -> tuple[float, float]:
+def _common_limits(effects: list[Effect]) -> tuple[float, float]:
     """Returns limits of the vertical axis that show all effects at one scale."""
     least = min(float(effect.lower.min()) for effect in effects)
     greatest = max(float(effect.upper.max()) for effect in effects)
@@ -88,7 +88,7 @@ def common_limits(effects: list[Effect]) -> tuple[float, float]:
     return least - margin, greatest + margin
 
 
-def draw_effect(
+def _draw_effect(
     effect: Effect, axes: "Axes", classes: tuple[str, ...] = (), target: str = ""
 ) -> None:
     """Draws the mean prediction against a column, with its epistemic band."""
@@ -121,7 +121,7 @@ def draw_effect(
         axes.legend(frameon=False, fontsize="small")
 
 
-def draw_split(split: VarianceSplit, axes: "Axes") -> None:
+def _draw_split(split: VarianceSplit, axes: "Axes") -> None:
     """Draws the uncertainty of the rows, sorted, in its two parts."""
     axes = drawn_axes(axes)
     order = np.argsort(split.epistemic + split.aleatoric)

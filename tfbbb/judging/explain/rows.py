@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfbbb.judging.evaluation.input_encoding import as_numbers, named_columns
+from tfbbb.judging.types import Inputs, Model
+
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Rows:
     matrix: bool
 
     @classmethod
-    def read(cls, inputs: Any, names: Sequence[str] | None = None) -> "Rows":
+    def read(cls, inputs: Inputs, names: Sequence[str] | None = None) -> "Rows":
         """Reads what a model reads.
 
         Args:
@@ -57,7 +61,7 @@ class Rows:
         return Rows({**self.columns, name: values}, self.matrix)
 
     @property
-    def inputs(self) -> Any:
+    def inputs(self) -> Inputs:
         """What the model reads."""
         if self.matrix:
             return np.stack(list(self.columns.values()), axis=1)
@@ -86,8 +90,12 @@ def sampled(number: int, most: int, generator: np.random.Generator) -> np.ndarra
     return np.sort(generator.choice(number, most, replace=False))
 
 
-def predicted(model: Any, rows: Rows, num_samples: int | None, seed: int | None) -> Any:
+def predicted(
+    model: Model, rows: Rows, num_samples: int | None, seed: int | None
+) -> "Predictive":
     """Returns the prediction of rows by a live or a loaded model."""
     draws = {"num_samples": num_samples, "seed": seed}
-    given = {name: value for name, value in draws.items() if value is not None}
+    given: dict[str, Any] = {
+        name: value for name, value in draws.items() if value is not None
+    }
     return model.predictive(rows.inputs, **given)

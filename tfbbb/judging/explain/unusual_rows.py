@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.input_encoding import (
     EncodedColumn,
     InputEncoding,
@@ -13,6 +14,7 @@ from tfbbb.judging.evaluation.input_encoding import (
 )
 from tfbbb.judging.explain.rows import Rows
 from tfbbb.judging.explain.variance_split import VarianceSplit
+from tfbbb.judging.types import Inputs
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class UnusualRow:
 
 def least_like_training(
     split: VarianceSplit,
-    inputs: Any,
+    inputs: Inputs,
     encoding: InputEncoding | None = None,
     *,
     names: Sequence[str] | None = None,
@@ -71,14 +73,14 @@ def least_like_training(
     for row in np.argsort(-split.epistemic, kind="stable")[:count].tolist():
         epistemic = float(split.epistemic[row])
         ratio = epistemic / median if median > 0 else 1.0
-        unusual: dict[str, Any] = {}
+        unusual: Config = {}
         if encoding is not None:
             unusual = _most_unusual(rows, row, encoding)
         found.append(UnusualRow(row, epistemic, ratio, **unusual))
     return found
 
 
-def rows_outside_training(inputs: Any, encoding: InputEncoding) -> dict[str, int]:
+def rows_outside_training(inputs: Inputs, encoding: InputEncoding) -> dict[str, int]:
     """Counts by column the rows whose value is outside what training has seen.
 
     That is a number below the least or above the greatest, a missing one where none was
@@ -104,9 +106,9 @@ def _outside(column: EncodedColumn, values: np.ndarray) -> np.ndarray:
     return beyond | (missing & (not column.missing))
 
 
-def _most_unusual(rows: Rows, row: int, encoding: InputEncoding) -> dict[str, Any]:
+def _most_unusual(rows: Rows, row: int, encoding: InputEncoding) -> Config:
     """Returns the fields of the column whose value is farthest from training."""
-    best: dict[str, Any] = {}
+    best: Config = {}
     farthest = 0.0
     for column in encoding.columns:
         value = rows.columns[column.name][row]

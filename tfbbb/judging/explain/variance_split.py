@@ -1,9 +1,14 @@
 """How much of the uncertainty of each row more data would remove."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tfbbb.base.types import Array, Config
+
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class VarianceSplit:
             self.epistemic, total, out=np.zeros_like(total), where=total > 0
         )
 
-    def to_dict(self, rows: np.ndarray) -> dict[str, Any]:
+    def to_dict(self, rows: np.ndarray) -> Config:
         """Returns the split as plain JSON values.
 
         Args:
@@ -48,7 +53,7 @@ class VarianceSplit:
         }
 
 
-def variance_split(prediction: Any) -> VarianceSplit:
+def variance_split(prediction: "Predictive") -> VarianceSplit:
     """Splits the uncertainty of each row of a prediction.
 
     Args:
@@ -71,7 +76,7 @@ def variance_split(prediction: Any) -> VarianceSplit:
             "entropy", epistemic, entropy - epistemic, np.zeros_like(entropy)
         )
 
-    def of_one_target(values: Any) -> np.ndarray:
+    def of_one_target(values: Array) -> np.ndarray:
         return np.asarray(values, np.float64).reshape(len(prediction), -1).sum(axis=1)
 
     return VarianceSplit(

@@ -1,6 +1,6 @@
 """The Brier score: the squared error of class probabilities."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import keras
 import numpy as np
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfbbb.base.types import (
     ArrayLike,
+    Config,
     DType,
     Tensor,
 )
@@ -95,5 +96,5 @@ class BrierScore(MeanScore):
     def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return brier_of_targets(prediction, targets)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "from_logits": self.from_logits}

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike, DType
+from tfbbb.base.types import ArrayLike, Config, DType
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import cdf_step, is_discrete
 from tfbbb.scores.metrics.pit import pit_values
@@ -185,7 +184,7 @@ class CalibrationError(PredictiveMetric):
         squares = tf.square(observed - tf.constant(self.levels, observed.dtype))
         return tf.where(weight > 0.0, tf.reduce_mean(squares), tf.zeros_like(weight))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "levels": self.levels}
 
 

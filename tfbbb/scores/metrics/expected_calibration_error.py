@@ -1,7 +1,6 @@
 """The calibration of the probability of the predicted class."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
@@ -10,6 +9,7 @@ import tensorflow as tf
 from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import (
     ArrayLike,
+    Config,
     DType,
     Tensor,
 )
@@ -166,7 +166,7 @@ class ExpectedCalibrationError(PredictiveMetric):
             tf.reduce_sum(gaps), tf.convert_to_tensor(self.weight)
         )
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "bins": self.bins,

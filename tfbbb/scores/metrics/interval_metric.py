@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tfbbb.base.types import DType
+from tfbbb.base.types import Config, DType
 from tfbbb.prediction.levels import checked_level
 from tfbbb.prediction.result import Predictive
 from tfbbb.scores.metrics.mean_score import MeanScore
@@ -25,7 +25,7 @@ class IntervalMetric(MeanScore):
         super().__init__(name=name, dtype=dtype)
         self.level = checked_level(level)
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "level": self.level}
 
 

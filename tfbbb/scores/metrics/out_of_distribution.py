@@ -1,13 +1,12 @@
 """How well uncertainty separates rows of another distribution."""
 
-from typing import Any
-
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.call_context import current_call
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.scores.metrics.ranked_by_uncertainty import RankedByUncertainty
 from tfbbb.scores.metrics.uncertainty import (
@@ -20,7 +19,7 @@ _OF_NUMBERS = "epistemic"
 
 
 def out_of_distribution_auroc(
-    inside: Any, outside: Any, *, by: str | None = None
+    inside: Predictive, outside: Predictive, *, by: str | None = None
 ) -> float:
     """Computes the area under the receiver operating characteristic.
 
@@ -55,7 +54,7 @@ def out_of_distribution_auroc(
 
 
 def out_of_distribution_aupr(
-    inside: Any, outside: Any, *, by: str | None = None
+    inside: Predictive, outside: Predictive, *, by: str | None = None
 ) -> float:
     """Computes the average precision, the area under precision against recall.
 
@@ -195,7 +194,7 @@ class OutOfDistributionAUPR(OutOfDistributionMetric):
 
 
 def _marks_and_scores(
-    inside: Any, outside: Any, by: str | None
+    inside: Predictive, outside: Predictive, by: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
     check_uncertainty(by)
     if is_of_classes(inside) != is_of_classes(outside):

@@ -1,11 +1,10 @@
 """The base of metrics that rank rows by their uncertainty."""
 
 import math
-from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.base.types import DType
+from tfbbb.base.types import Config, DType
 from tfbbb.prediction.result import Predictive
 from tfbbb.scores.metrics.predictive_metric import PredictiveMetric
 from tfbbb.scores.metrics.uncertainty import (
@@ -69,5 +68,5 @@ class RankedByUncertainty(PredictiveMetric):
             summed = tf.math.unsorted_segment_sum(summands, index, _BINS)
             variable.assign_add(tf.cast(summed, self.dtype))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {**super().get_config(), "by": self.by}

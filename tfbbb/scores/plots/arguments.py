@@ -1,19 +1,25 @@
 """Validation of the arguments of plots."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tfbbb.base.numbers import is_finite_number
+from tfbbb.base.types import ArrayLike
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from tfbbb.prediction import Predictive
 
 
-def is_prediction(value: Any) -> bool:
+def is_prediction(value: object) -> "TypeIs[Predictive]":
     """Returns whether `value` is the prediction of a model or of a loaded export."""
     return hasattr(value, "aleatoric")
 
 
-def check_prediction(prediction: Any) -> None:
+def check_prediction(prediction: object) -> None:
     """Checks that `prediction` is a `tfbbb.Predictive`.
 
     Raises:
@@ -26,7 +32,7 @@ def check_prediction(prediction: Any) -> None:
         )
 
 
-def check_of_numbers(prediction: Any) -> None:
+def check_of_numbers(prediction: object) -> None:
     """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes.
 
     Raises:
@@ -63,7 +69,7 @@ def vector(name: str, values: npt.ArrayLike) -> np.ndarray:
     return array
 
 
-def column(name: str, values: Any, target: int) -> np.ndarray:
+def column(name: str, values: ArrayLike, target: int) -> np.ndarray:
     """Returns the values [n] of one target, from [n, k], or from [n] for one target.
 
     Raises:

@@ -1,9 +1,10 @@
 """A plot of the evidence lower bound and its parts during training."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from tfbbb.scores.plots.arguments import check_same_length, vector
 from tfbbb.scores.plots.style import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def elbo_curve(
-    history: "keras.callbacks.History | Mapping[str, Any]",
+    history: "keras.callbacks.History | Mapping[str, npt.ArrayLike]",
     *,
     axes: "Axes | None" = None,
 ) -> "Axes":
@@ -76,9 +77,9 @@ def elbo_curve(
         linewidth=0,
         label="temperature / N × KL",
     )
-    look: dict[str, Any] = {"linewidth": 1.8, "marker": "o" if len(epochs) == 1 else ""}
-    axes.plot(epochs, parts["loss"], color=DARK, label="loss", **look)
-    axes.plot(epochs, parts["nll"], color=BLUE, label="nll", **look)
+    marker = "o" if len(epochs) == 1 else ""
+    axes.plot(epochs, parts["loss"], color=DARK, lw=1.8, marker=marker, label="loss")
+    axes.plot(epochs, parts["nll"], color=BLUE, lw=1.8, marker=marker, label="nll")
     if "val_nll" in parts:
         _draw_validation(axes, epochs, parts["val_nll"])
     _set_limits(axes, [parts[n] for n in names if n != "temperature"])

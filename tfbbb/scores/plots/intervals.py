@@ -1,6 +1,6 @@
 """A plot of predictive intervals and true values."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +93,11 @@ def intervals(
     return axes
 
 
-def _read_intervals(prediction: Any, level: float, target: int) -> list[np.ndarray]:
+def _read_intervals(
+    prediction: "Predictive | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]",
+    level: float,
+    target: int,
+) -> list[np.ndarray]:
     names = ("mean", "lower", "upper")
     if is_prediction(prediction):
         check_of_numbers(prediction)

@@ -1,6 +1,6 @@
 """A plot of the uncertainty of rows in and out of distribution."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,7 @@ def out_of_distribution(
     return axes
 
 
-def _scores(name: str, given: Any, by: str) -> np.ndarray:
+def _scores(name: str, given: "Predictive | npt.ArrayLike", by: str) -> np.ndarray:
     if not is_prediction(given):
         return vector(name, given)
     from tfbbb.scores.metrics.uncertainty import check_uncertainty, uncertainty

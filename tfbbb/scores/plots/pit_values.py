@@ -1,8 +1,9 @@
 """The probability integral transform for plots."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from tfbbb.scores.plots.arguments import (
     column,
@@ -10,8 +11,13 @@ from tfbbb.scores.plots.arguments import (
     vector,
 )
 
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
 
-def pit_values(prediction: Any, y: Any, target: int) -> np.ndarray:
+
+def pit_values(
+    prediction: "Predictive | npt.ArrayLike", y: npt.ArrayLike | None, target: int
+) -> np.ndarray:
     """Returns u = P(Y <= y | x) of each row, [n].
 
     Args:

@@ -1,7 +1,7 @@
 """A plot of several predictions of one curve: point estimates and distributions."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,14 @@ from tfbbb.scores.plots.style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+
+    from tfbbb.prediction import Predictive
 
 
 def posterior_comparison(
-    predictions: Mapping[str, Any],
+    predictions: "Mapping[str, Predictive | npt.ArrayLike]",
     x: npt.ArrayLike,
     *,
     data: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
@@ -104,7 +107,7 @@ def posterior_comparison(
         check_same_length(inputs=points[0], targets=points[1])
     axes = drawn_axes(axes)
 
-    handles: dict[str, Any] = {}
+    handles: dict[str, Artist] = {}
     # Bands lie below all lines.
     for parts, color in zip(curves.values(), CYCLE, strict=False):
         if len(parts) > 1:
@@ -129,7 +132,9 @@ def posterior_comparison(
     return axes
 
 
-def _curve(name: str, given: Any, tail: float, target: int) -> tuple[np.ndarray, ...]:
+def _curve(
+    name: str, given: "Predictive | npt.ArrayLike", tail: float, target: int
+) -> tuple[np.ndarray, ...]:
     """Returns the line of a prediction, and the bounds of its band if it has one."""
     if not is_prediction(given):
         return (vector(name, given),)

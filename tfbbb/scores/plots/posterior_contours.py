@@ -1,7 +1,7 @@
 """A plot of approximations of a two-dimensional posterior over its contours."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-LogDensity = Callable[[np.ndarray], npt.ArrayLike]
+LogDensity: TypeAlias = Callable[[np.ndarray], npt.ArrayLike]
+Approximation: TypeAlias = (
+    LogDensity | tuple[npt.ArrayLike, npt.ArrayLike] | npt.ArrayLike
+)
 # Points of the grid along one side.
 _GRID = 201
 # Standard deviations of a normal on each side of its mean that a plot shows.
@@ -30,7 +33,7 @@ _REACH = 3.5
 
 def posterior_contours(
     exact: LogDensity | None,
-    approximations: Mapping[str, Any],
+    approximations: Mapping[str, Approximation],
     *,
     limits: tuple[tuple[float, float], tuple[float, float]] | None = None,
     levels: Sequence[float] = (0.5, 0.9),
@@ -122,7 +125,7 @@ def posterior_contours(
     return axes
 
 
-def _checked(name: str, given: Any) -> tuple[str, Any]:
+def _checked(name: str, given: Approximation) -> tuple[str, Any]:
     """Returns the kind of an approximation, and its numbers as arrays."""
     if callable(given):
         return "density", given

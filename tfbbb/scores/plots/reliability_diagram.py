@@ -1,6 +1,6 @@
 """A plot of the accuracy of classes against their probability."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -140,7 +140,9 @@ def reliability_diagram(
     return axes
 
 
-def _measure(prediction: Any, y: Any, bins: int) -> "ReliabilityDiagram":
+def _measure(
+    prediction: "Predictive | ReliabilityDiagram", y: npt.ArrayLike | None, bins: int
+) -> "ReliabilityDiagram":
     if is_prediction(prediction):
         if y is None:
             raise ValueError(

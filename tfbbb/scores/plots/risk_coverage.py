@@ -1,7 +1,7 @@
 """A plot of the loss of the most certain rows against their share."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -117,7 +117,9 @@ def risk_coverage(
     return axes
 
 
-def _list_uncertainties(prediction: Any, by: str | Sequence[str] | None) -> list[str]:
+def _list_uncertainties(
+    prediction: "Predictive", by: str | Sequence[str] | None
+) -> list[str]:
     if by is None:
         from tfbbb.scores.metrics.risk_coverage import OF_NUMBERS
         from tfbbb.scores.metrics.uncertainty import named_uncertainty

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from rich.progress import Progress as Bar
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import TableLike
+from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.given_table import as_source
 from tfbbb.training.parallel import call_each, places
 from tfbbb.training.progress import Progress
@@ -44,6 +44,9 @@ from tfbbb.training.tuning.trial import (
     score_rows,
     standard_error,
 )
+
+if TYPE_CHECKING:
+    import optuna
 
 # The first trials are drawn at random; the later ones learn from them.
 _AT_RANDOM = 8
@@ -81,7 +84,7 @@ class TunedTable:
         mean = float(np.mean(differences, dtype=np.float64))
         return mean, standard_error(differences)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Config:
         """Returns what was tried, as plain JSON values."""
         gain, gain_error = self.test_gain
         default = self.trials[0]
@@ -272,12 +275,14 @@ class _Search:
         default: The parameters of the default, as far as they are known.
     """
 
-    def __init__(self, spec: JobSpec, space: Space, default: Mapping[str, Any]):
+    def __init__(self, spec: JobSpec, space: Space, default: Config):
         self._spec = spec
         self._space = space
         self._default = default
 
-    def ask(self, earlier: Sequence[Any], first: int, size: int) -> list[Trial]:
+    def ask(
+        self, earlier: "Sequence[optuna.trial.FrozenTrial]", first: int, size: int
+    ) -> list[Trial]:
         """Returns the trials of a round, without results.
 
         Args:
@@ -298,7 +303,7 @@ class _Search:
             suggested = []
             for number in range(first, first + size):
                 trial: Any = study.ask()
-                fields: Mapping[str, Any] = {}
+                fields: Config = {}
                 if number:
                     fields = self._space(trial)
                 elif self._default:
@@ -347,7 +352,7 @@ def _spec_of_trials(spec: JobSpec) -> JobSpec:
     in time, or by groups.
     """
     given = spec.training.validation
-    fields: dict[str, Any] = {"time": given.time, "group": given.group}
+    fields: Config = {"time": given.time, "group": given.group}
     if given.time is not None:
         fields["fraction"] = given.fraction
     inner = Validation(**{k: v for k, v in fields.items() if v is not None})
@@ -358,7 +363,7 @@ def _spec_of_trials(spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"training": training, "columns": columns})
 
 
-def _fields(spec: JobSpec) -> dict[str, Any]:
+def _fields(spec: JobSpec) -> Config:
     """Returns the fields that a spec sets, as plain JSON values."""
     return spec.model_dump(mode="json", exclude_unset=True)
 

@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tfbbb.base.types import Config
 from tfbbb.tables import Schema
 from tfbbb.training.plan import TrainingPlan, cross_fitting_repeats
 from tfbbb.training.spec import JobSpec
 
+if TYPE_CHECKING:
+    import optuna
+
 # Suggests fields of a spec, by the methods `suggest_...` of an Optuna trial.
-Space = Callable[[Any], Mapping[str, Any]]
+Space: TypeAlias = Callable[["optuna.Trial"], Config]
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class SearchSpace:
         default: The recipe's own choices, by the names of the parameters.
     """
 
-    default: Mapping[str, Any]
+    default: Config
 
     @classmethod
     def around(
@@ -42,7 +46,7 @@ class SearchSpace:
         plan = TrainingPlan.from_spec(spec, schema, targets, repeats)
         network = next(iter(plan.networks.values()))
         model, training = spec.model, spec.training
-        default: dict[str, Any] = {}
+        default: Config = {}
         if model.hidden_units is None and model.layers is None:
             assert network.hidden_units is not None
             default["layers"] = len(network.hidden_units)
@@ -61,11 +65,11 @@ class SearchSpace:
             default["steps"] = plan.steps
         return cls(default)
 
-    def __call__(self, trial: Any) -> dict[str, Any]:
+    def __call__(self, trial: "optuna.Trial") -> Config:
         """Returns fields of a spec, which an Optuna trial suggests."""
         default = self.default
-        model: dict[str, Any] = {}
-        training: dict[str, Any] = {}
+        model: Config = {}
+        training: Config = {}
         if "layers" in default:
             depth = trial.suggest_int("layers", 1, 3)
             units = trial.suggest_categorical("units", _around(default["units"]))
@@ -87,22 +91,22 @@ class SearchSpace:
         return {"model": model, "training": training}
 
 
-def with_fields(spec: JobSpec, fields: Mapping[str, Any]) -> JobSpec:
+def with_fields(spec: JobSpec, fields: Config) -> JobSpec:
     """Returns a spec with other fields; parts such as `model` keep their other fields.
 
     Raises:
         pydantic.ValidationError: The fields are not those of a spec.
     """
-    given: dict[str, Any] = spec.model_dump(mode="json", exclude_unset=True)
+    given: Config = spec.model_dump(mode="json", exclude_unset=True)
     return JobSpec.model_validate(_merged(given, fields))
 
 
-def _merged(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(given: Config, fields: Config) -> Config:
     merged = dict(given)
     for name, value in fields.items():
         inner = merged.get(name)
         if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            value = _merged(inner, value)
+            value = _merged(dict(inner), dict(value))
         merged[name] = value
     return merged
 

@@ -2,10 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tfbbb.base.extras import import_extra
+from tfbbb.base.types import Config
 from tfbbb.training.tuning.trial import quiet_optuna
+
+if TYPE_CHECKING:
+    import optuna
 
 _NAME = "tfbbb"
 
@@ -14,7 +18,7 @@ class StudyError(ValueError):
     """A study cannot be used; the message is one sentence."""
 
 
-def open_study(path: str | os.PathLike[str] | None, identity: dict[str, Any]) -> Any:
+def open_study(path: str | os.PathLike[str] | None, identity: Config) -> "optuna.Study":
     """Returns the study of an SQLite file, which `optuna-dashboard` shows as well.
 
     Args:

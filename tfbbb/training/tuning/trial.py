@@ -5,13 +5,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from tfbbb.base.extras import import_extra
 from tfbbb.base.tensorflow_startup import import_tensorflow
+from tfbbb.base.types import Config
+
+if TYPE_CHECKING:
+    import optuna
+
+    from tfbbb.training.trained_table import TrainedTable
 
 # Trials of different length are compared at the same share of their epochs.
 _STAGES = 20
@@ -53,14 +59,14 @@ class Trial:
     """
 
     number: int
-    params: Mapping[str, Any]
-    fields: Mapping[str, Any]
+    params: Config
+    fields: Config
     state: State = "asked"
     log_likelihoods: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
     stages: Mapping[int, float] = field(default_factory=dict)
     seconds: float = 0.0
     test: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
-    distributions: Mapping[str, Any] = field(default_factory=dict)
+    distributions: Config = field(default_factory=dict)
     error: str = ""
 
     @property
@@ -87,7 +93,7 @@ class Trial:
         )
 
     @classmethod
-    def from_optuna(cls, trial: Any) -> "Trial":
+    def from_optuna(cls, trial: "optuna.trial.FrozenTrial") -> "Trial":
         """Returns the trial of one that `to_optuna(with_rows=True)` has made."""
         kept = dict(trial.user_attrs)
         rows: dict[str, Any] = {
@@ -103,7 +109,7 @@ class Trial:
             **rows,
         )
 
-    def to_optuna(self, *, with_rows: bool = False) -> Any:
+    def to_optuna(self, *, with_rows: bool = False) -> "optuna.trial.FrozenTrial":
         """Returns the trial as one of Optuna.
 
         Args:
@@ -132,10 +138,10 @@ class Trial:
 
 def run_trial(
     table: pa.Table,
-    spec: Mapping[str, Any],
-    earlier: Sequence[Any],
+    spec: Config,
+    earlier: "Sequence[optuna.trial.FrozenTrial]",
     test: pa.Table | None = None,
-) -> dict[str, Any]:
+) -> Config:
     """Trains a spec, unless the median of earlier trials is better on the way.
 
     Args:
@@ -174,7 +180,7 @@ def run_trial(
         trial.report(stages[stage], stage)
         stops |= stage < _STAGES and trial.should_prune()
 
-    def ended(state: State, **found: Any) -> dict[str, Any]:
+    def ended(state: State, **found: object) -> Config:
         seconds = time.monotonic() - begin
         return {"state": state, "stages": stages, "seconds": seconds, **found}
 
@@ -201,7 +207,7 @@ def run_trial(
     return ended("complete", **found)
 
 
-def score_rows(trained: Any, table: pa.Table) -> np.ndarray:
+def score_rows(trained: "TrainedTable", table: pa.Table) -> np.ndarray:
     """Returns the log-likelihood of each row of a table by a trained model, [n]."""
     prediction = trained.model.predictive(trained.schema.inputs(table))
     found = prediction.log_prob(trained.schema.targets(table))

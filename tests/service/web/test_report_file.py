@@ -1,0 +1,106 @@
+"""The page that `tfbbb report` writes, in a browser."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+from tests.service.web.tables import SCRIPT
+from tfbbb.cli.report_page import report_html
+
+FIGURES = {
+    "regression": {"rmse": 54.1, "coverage_90": 0.91, "log_likelihood": -5.4},
+    "classification": {"accuracy": 0.9, "auc": 0.97, "log_likelihood": -0.3},
+}
+
+
+def report_of(task: str) -> dict[str, Any]:
+    """A report with all parts, whose texts are markup."""
+    classes = ["setosa", SCRIPT] if task == "classification" else []
+    figures = {"model": FIGURES[task], "mean": FIGURES[task]}
+    judgement = {"figures": figures, "sentences": ["Good."], "warnings": ["Few rows."]}
+    band = {"lower": [0.0, 0.3], "upper": [0.5, 0.9]}
+    rows = {"rows": 2, "row": [1, 2]}
+    two = [[0.9, 0.1], [0.2, 0.8]] if classes else [120.0, 124.0]
+    if classes:
+        measured = {"confidence": [0.4, 0.6], "accuracy": [0.5, 0.5]}
+        held_out = {"target": ["setosa", SCRIPT], "probabilities": two}
+    else:
+        measured = {"levels": [0.5, 0.9], "coverage": [0.4, 0.9]}
+        bounds = {"level": 0.9, "lower": [92.4, None], "upper": [301.5, None]}
+        held_out = {"target": [151.0, 75.0], "mean": two, "intervals": [bounds]}
+    importance = {
+        **{"name": SCRIPT, "nats": 0.2, "nats_standard_error": 0.02},
+        **{"error": 9.1, "error_standard_error": 0.9},
+    }
+    effect = {"mean": two, "lower": two, "upper": two, "range": 1.0}
+    return {
+        **{"title": f"Predicting {SCRIPT}", "about": "A model.", "written": "Today."},
+        **{"task": task, "target": SCRIPT, "classes": classes},
+        **{"metrics_from": "2 rows", "judgement": judgement, "remarks": ["Odd rows."]},
+        "trained": {"metrics_from": "9 rows", "judgement": judgement},
+        "calibration": {"rows": 2, **measured, **band},
+        "held_out": {**rows, **held_out},
+        "importance": {"rows": 2, "columns": [importance], "left_out": []},
+        "variance_split": {
+            **rows,
+            **{"measure": "entropy" if classes else "variance"},
+            **{"mean_epistemic_share": 0.1, "epistemic": [0.1, 0.2]},
+            "aleatoric": [0.9, 0.7],
+        },
+        "unusual": {
+            "by": "epistemic variance",
+            "rows": [{"row": 2, "epistemic": 0.2, "ratio": 2.0, "farthest": SCRIPT}],
+        },
+        "effects": [
+            {"name": "bmi", "kind": "number", "values": [18.5, 19.9], **effect},
+            {"name": "kind", "kind": "text", "values": ["a", SCRIPT], **effect},
+        ],
+        "columns": [
+            {"name": "a", "kind": "text", "trained": SCRIPT, "here": "a", "missing": 0}
+        ],
+        "tried": {
+            **{"chosen": {"network": "linear"}, "networks": [], "likelihoods": []},
+            **{"epochs": 5, "steps": 9, "out_of_time": True},
+        },
+    }
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_report_is_shown_by_its_one_file(
+    browser: Browser, tmp_path: Path, task: str
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(report_html(report_of(task)), encoding="utf-8")
+    errors: list[str] = []
+    with browser.new_context(viewport={"width": 1200, "height": 900}) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("request", lambda request: errors.append(request.url))
+        page.goto(path.as_uri())
+        expect(page.get_by_role("heading", level=1)).to_have_text(
+            f"Predicting {SCRIPT}"
+        )
+        truth = (
+            "Predicted and true classes"
+            if task[0] == "c"
+            else "Intervals against the truth"
+        )
+        for heading in (
+            *("How good it is", "Do its probabilities come true?", truth, "Columns"),
+            *("Which columns matter", "What it does not know", "What was tried"),
+            "What each column does",
+        ):
+            expect(
+                page.get_by_role("heading", name=heading, exact=True)
+            ).to_be_visible()
+        for warning in ("Few rows.", "Odd rows."):
+            expect(page.locator(".warns", has_text=warning).first).to_be_visible()
+        expect(page.locator("canvas").first).to_be_visible()
+        expect(page.get_by_text("ended by the limit of time")).to_be_visible()
+        found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert errors == [path.as_uri()]

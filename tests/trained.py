@@ -1,0 +1,98 @@
+"""Trained tables and their exports, made once and kept under `build/trained`.
+
+They are made anew when the code of `tfbbb`, a library, the table or the spec changes.
+"""
+
+import fcntl
+import hashlib
+import json
+import pickle
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build" / "trained"
+_LIBRARIES = ("keras", "numpy", "pyarrow", "tensorflow", "tensorflow-probability")
+
+
+def trained_table(table: pa.Table, spec: Any) -> Any:
+    """Returns what `train_table` returns, or a copy of what it once returned.
+
+    Args:
+        table: A table of Arrow.
+        spec: The spec, or its fields.
+    """
+    from tfbbb.training import JobSpec, train_table
+
+    given = JobSpec.model_validate(spec)
+    path = _place(table, given).with_suffix(".pickle")
+    with _made_once(path) as missing:
+        if missing:
+            trained = train_table(table, given)
+            # The classes of the parts of a spec are generated: a pickle lacks them.
+            parts = replace(trained, spec=None), trained.spec.model_dump(mode="json")
+            partial = path.with_suffix(".part")
+            partial.write_bytes(pickle.dumps(parts))
+            partial.rename(path)
+    found, fields = pickle.loads(path.read_bytes())
+    return replace(found, spec=JobSpec.model_validate(fields))
+
+
+def exported_table(table: pa.Table, spec: Any, root: Path) -> tuple[Path, Any]:
+    """Writes version 1 of a trained table below a directory.
+
+    Args:
+        table: As for `trained_table`.
+        spec: As for `trained_table`.
+        root: Directory of the model.
+
+    Returns:
+        The directory of the version, and what was trained.
+    """
+    from tfbbb.training import JobSpec
+
+    trained = trained_table(table, spec)
+    path = _place(table, JobSpec.model_validate(spec)).with_suffix(".saved_model")
+    with _made_once(path) as missing:
+        if missing:
+            partial = path.with_suffix(".part")
+            shutil.rmtree(partial, ignore_errors=True)
+            trained.export_to(partial)
+            partial.rename(path)
+    return shutil.copytree(path, root / "1"), trained
+
+
+def _place(table: pa.Table, spec: Any) -> Path:
+    digest = hashlib.sha256(_code_hash())
+    digest.update(spec.model_dump_json().encode())
+    digest.update(
+        json.dumps([str(table.schema), table.to_pydict()], default=str).encode()
+    )
+    return KEPT / digest.hexdigest()[:24]
+
+
+@cache
+def _code_hash() -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "tfbbb").rglob("*.py")):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    for name in _LIBRARIES:
+        digest.update(f"{name} {version(name)}".encode())
+    return digest.digest()
+
+
+@contextmanager
+def _made_once(path: Path) -> Iterator[bool]:
+    """Tells whether a path is missing; other workers wait until the block has ended."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield not path.exists()

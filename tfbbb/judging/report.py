@@ -1,0 +1,166 @@
+"""The JSON form of a report, which `service/web/report_parts.js` shows.
+
+A version has the report of its training (`tfbbb.training.version_report`), and `tfbbb
+report` makes one of any table with targets. `docs/service.md` shows the fields.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tfbbb.base.types import Config
+from tfbbb.judging.explain.effects import Effect
+from tfbbb.judging.explain.importance import Importance
+from tfbbb.judging.explain.rows import sampled
+from tfbbb.judging.explain.variance_split import VarianceSplit
+from tfbbb.judging.types import Prediction
+from tfbbb.scores import metrics
+from tfbbb.scores.plots.sampling_band import sampling_band
+
+FORMAT = 1
+MOST_ROWS = 500
+_MOST_PROBABILITIES = 20_000
+_CALIBRATION_ROWS = 2000
+_CALIBRATION_LEVELS = tuple(float(level) for level in np.arange(1, 20) / 20)
+_BINS = 10
+_CONFIDENCE = 0.95
+_INTERVALS = (0.5, 0.9)
+_DIGITS = 7
+
+
+def calibration(
+    prediction: Prediction, targets: np.ndarray, generator: np.random.Generator
+) -> Config:
+    """Returns the coverage of intervals by level, or of classes reliability bins.
+
+    Args:
+        prediction: The prediction of n rows.
+        targets: Their targets [n, 1], or class indices [n].
+        generator: Draws the rows if there are more than 2000.
+    """
+    rows = sampled(len(targets), _CALIBRATION_ROWS, generator)
+    if len(rows) < len(targets):
+        prediction, targets = prediction.take(rows), targets[rows]
+    scored: Any = prediction
+    if hasattr(prediction, "probabilities"):
+        diagram = metrics.reliability_diagram(scored, targets, bins=_BINS)
+        expected = np.minimum(diagram.confidence, 1.0)
+        return {
+            "rows": len(rows),
+            "edges": diagram.edges.tolist(),
+            "counts": diagram.counts.tolist(),
+            "confidence": diagram.confidence.tolist(),
+            "accuracy": diagram.accuracy.tolist(),
+            **_band(diagram.counts, expected),
+        }
+    if prediction.central_intervals:
+        # Without a search for quantiles.
+        coverage = metrics.calibration_curve(
+            scored, targets, _CALIBRATION_LEVELS, central=True
+        ).observed
+    else:
+        lower, upper = prediction.interval(_CALIBRATION_LEVELS)
+        between = targets[:, np.newaxis]
+        coverage = np.mean((lower <= between) & (between <= upper), axis=(0, 2))
+    return {
+        "rows": len(rows),
+        "levels": list(_CALIBRATION_LEVELS),
+        "coverage": coverage.tolist(),
+        **_band(np.full(len(coverage), len(rows)), np.array(_CALIBRATION_LEVELS)),
+    }
+
+
+def _band(counts: np.ndarray, expected: np.ndarray) -> Config:
+    """Returns the shares of a calibrated model, up to chance; NaN of no row."""
+    ends = [np.full(len(counts), np.nan) for _ in range(2)]
+    filled = counts > 0
+    found = sampling_band(counts[filled], expected[filled], _CONFIDENCE)
+    for values, end in zip(ends, found, strict=True):
+        values[filled] = end / counts[filled]
+    return {"lower": ends[0].tolist(), "upper": ends[1].tolist()}
+
+
+def held_out(
+    prediction: Prediction,
+    targets: np.ndarray,
+    places: np.ndarray,
+    classes: Sequence[str],
+    generator: np.random.Generator,
+) -> Config:
+    """Returns the predictions of at most 500 rows beside their targets.
+
+    Args:
+        prediction: The prediction of n rows.
+        targets: Their targets [n, 1], or class indices [n].
+        places: The index of each row in its table, [n].
+        classes: Names of the classes; empty for numbers.
+        generator: Draws the rows if there are more.
+    """
+    most = min(MOST_ROWS, _MOST_PROBABILITIES // max(len(classes), 1))
+    rows = sampled(len(targets), most, generator)
+    if len(rows) < len(targets):
+        prediction, targets = prediction.take(rows), targets[rows]
+    found: Config = {"rows": len(places), "row": (places[rows] + 1).tolist()}
+    if classes:
+        return found | {
+            "target": [classes[index] for index in targets],
+            "probabilities": np.asarray(prediction.probabilities).tolist(),
+        }
+    lower, upper = prediction.interval(_INTERVALS)
+    return found | {
+        "target": targets[:, 0].tolist(),
+        "mean": np.asarray(prediction.mean)[:, 0].tolist(),
+        "intervals": [
+            {
+                "level": level,
+                "lower": lower[:, place, 0].tolist(),
+                "upper": upper[:, place, 0].tolist(),
+            }
+            for place, level in enumerate(_INTERVALS)
+        ],
+    }
+
+
+def explanations(
+    split: VarianceSplit,
+    places: np.ndarray,
+    importance: Sequence[Importance] | None,
+    effects: Sequence[Effect],
+    names: Sequence[str],
+    num_rows: int,
+) -> Config:
+    """Returns `variance_split`, `importance` and `effects`.
+
+    Args:
+        split: The uncertainty of the n rows that are explained.
+        places: The index of each of them in its table, [n].
+        importance: The importance of columns; None if nobody measured it.
+        effects: The effects of columns.
+        names: Names of all columns.
+        num_rows: The number of rows of which the n are a sample.
+    """
+    measured = {column.name for column in importance or ()}
+    return {
+        "variance_split": {"rows": num_rows, **split.to_dict(places)},
+        "importance": None
+        if importance is None
+        else {
+            "rows": num_rows,
+            "columns": [asdict(column) for column in importance],
+            "left_out": [name for name in names if name not in measured],
+        },
+        "effects": [found.to_dict() for found in effects],
+    }
+
+
+def rounded(value: Any) -> Any:
+    """Returns JSON values with fewer digits, and None for what is not finite."""
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(part) for part in value]
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
+    return value

@@ -20,7 +20,7 @@ BODY = b'{"instances": [[1, 2, 3]]}'
 
 @contextmanager
 def process(
-    saved_models: Path, data_dir: Path
+    real_models: Path, data_dir: Path
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = free_port()
     command = [
@@ -28,7 +28,7 @@ def process(
         *("--port", str(port), "--log-level", "warning"),
     ]
     environment = os.environ | {
-        "TFBBB_MODELS": str(saved_models),
+        "TFBBB_MODELS": str(real_models),
         "TFBBB_DATA_DIR": str(data_dir),
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
         "TFBBB_MODEL_PROCESSES": "1",
@@ -45,9 +45,9 @@ def process(
 
 
 def test_process_serves_and_finishes_its_requests_before_it_ends(
-    saved_models: Path, tmp_path: Path
+    real_models: Path, tmp_path: Path
 ) -> None:
-    with process(saved_models, tmp_path) as (running, port):
+    with process(real_models, tmp_path) as (running, port):
         url = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN) as client:
             # TensorFlow takes seconds to import: the first answers come before.

@@ -115,9 +115,9 @@ def serving_by_several(
 
 @pytest.fixture(scope="module")
 def service(
-    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
+    real_models: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
-    with serving_by_several(saved_models, tmp_path_factory.mktemp("data")) as service:
+    with serving_by_several(real_models, tmp_path_factory.mktemp("data")) as service:
         wait_for(lambda: len(service.further()) == 2)
         yield service
 
@@ -158,12 +158,12 @@ def test_process_that_is_killed_is_started_anew(service: Service) -> None:
 
 
 def test_sigterm_ends_the_service_and_leaves_no_file(
-    saved_models: Path, tmp_path: Path
+    real_models: Path, tmp_path: Path
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environment = {"TMPDIR": str(temporary), "TFBBB_START_MODELS": "0"}
-    with serving_by_several(saved_models, tmp_path, **environment) as service:
+    with serving_by_several(real_models, tmp_path, **environment) as service:
         assert list(temporary.iterdir())
     assert service.process.returncode == 0
     assert list(temporary.iterdir()) == []

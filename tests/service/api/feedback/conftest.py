@@ -18,7 +18,7 @@ from service.shared.database.tables import (
     RecordedRow,
 )
 from service.shared.settings import Settings
-from tests.service.serving import serving, wait_until_ready
+from tests.service.serving import REAL, serving, wait_until_ready
 from tfbbb.judging.drift_reference import (
     REFERENCE_FILE,
     DriftReference,
@@ -64,7 +64,7 @@ def feedback_settings(
 
 @pytest.fixture(scope="session")
 def feedback_service(feedback_settings: Settings) -> Iterator[httpx.Client]:
-    with serving(feedback_settings) as client:
+    with serving(feedback_settings, REAL) as client:
         wait_until_ready(client)
         yield client
 

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import DBAPIError
 
@@ -13,6 +11,7 @@ from service.model_process.answer import Request
 from service.shared.database import Database, new_id
 from service.shared.database.tables import RecordedRow
 from service.shared.errors import RequestTooLarge, Unavailable, UnknownPrediction
+from service.shared.json_types import JsonList
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
@@ -142,9 +141,7 @@ class PredictionRecorder:
         return found
 
 
-def as_columns(
-    rows: Sequence[Sequence[Any]], manifest: Manifest
-) -> dict[str, npt.NDArray[Any]]:
+def as_columns(rows: Sequence[JsonList], manifest: Manifest) -> dict[str, np.ndarray]:
     """Returns recorded rows as columns by feature name."""
     columns = zip(manifest.features, zip(*rows, strict=True), strict=True)
     return {
@@ -153,7 +150,7 @@ def as_columns(
     }
 
 
-def _as_rows(tensors: Tensors, manifest: Manifest) -> list[list[Any]]:
+def _as_rows(tensors: Tensors, manifest: Manifest) -> list[JsonList]:
     """Returns rows as JSON lists of values, in the order of the features."""
     if manifest.inputs == "matrix":
         columns = list(tensors["inputs"].T)
@@ -162,9 +159,9 @@ def _as_rows(tensors: Tensors, manifest: Manifest) -> list[list[Any]]:
     return [list(row) for row in zip(*map(_plain, columns), strict=True)]
 
 
-def _plain(column: npt.NDArray[Any]) -> list[Any]:
+def _plain(column: np.ndarray) -> JsonList:
     """Returns values as JSON has them: missing numbers are None."""
-    values: list[Any] = column.tolist()
+    values: JsonList = column.tolist()
     if column.dtype.kind == "f":
         return [None if math.isnan(value) else value for value in values]
     return [x.decode() if isinstance(x, bytes) else x for x in values]

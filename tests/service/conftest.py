@@ -1,4 +1,5 @@
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.service import stand_in
 from tests.service.postgresql import new_database, postgresql_server
 from tests.service.serving import serving, wait_until_ready
 from tests.service.stores import S3, s3_server
+from tfbbb.base import tensorflow_startup
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +54,16 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def registry_root(tmp_path: Path, real_models: Path) -> Path:
-    """A registry of its own, with the two versions of one SavedModel."""
+def registry_root(
+    tmp_path: Path, saved_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A registry of its own, with the two versions of one stand-in model."""
     root = tmp_path / "saved_models"
-    shutil.copytree(real_models / "diabetes", root / "diabetes")
+    shutil.copytree(saved_models / "diabetes", root / "diabetes")
+    monkeypatch.setitem(sys.modules, stand_in.READER.__name__, stand_in.READER)
+    monkeypatch.setattr(
+        tensorflow_startup, "import_tensorflow", stand_in.import_nothing
+    )
     return root
 
 

@@ -293,14 +293,15 @@ def _signature(inputs: Any, outputs: Any) -> dict[str, Any]:
     }
 
 
-def replace_tensorflow() -> None:
-    """Makes this process load stand-in models, and import no TensorFlow."""
-    reader = ModuleType("tfbbb.export.reader")
-    reader.__dict__.update(load=load, read_signatures=read_signatures)
-    sys.modules[reader.__name__] = reader
-    tensorflow_startup.import_tensorflow = lambda: None
+READER = ModuleType("tfbbb.export.reader")
+READER.__dict__.update(load=load, read_signatures=read_signatures)
+
+
+def import_nothing() -> None:
+    """Stands for the import of TensorFlow."""
 
 
 if __name__ == "__main__":
-    replace_tensorflow()
+    sys.modules[READER.__name__] = READER
+    tensorflow_startup.import_tensorflow = import_nothing
     worker.main()

@@ -1,9 +1,13 @@
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from service.api.datasets import inspector
+from service.inspection_process.inspect import inspect
+from service.shared.inspection import InspectionResult, InspectionTask
 from service.shared.settings import Settings
 from tests.service.serving import serving
 
@@ -33,3 +37,22 @@ def datasets(
     )
     with serving(settings) as client:
         yield client
+
+
+@pytest.fixture
+def inspection_process() -> None:
+    """Lets processes read the tables of a test, under limits of memory and time."""
+
+
+@pytest.fixture(autouse=True)
+def inspections_here(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads tables in this process, unless a test asks for `inspection_process`."""
+    if "inspection_process" in request.fixturenames:
+        return
+
+    async def run(task: InspectionTask) -> InspectionResult:
+        return await asyncio.to_thread(inspect, task)
+
+    monkeypatch.setattr(inspector, "_run", run)

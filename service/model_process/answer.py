@@ -1,6 +1,6 @@
 """Checks a prediction request against a model, and computes its answer."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -315,7 +315,7 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 if question.needs_classes
                 else values
             )
-    _check_finite(outputs, request.version)
+    check_finite(outputs, request.version)
     return Answer(request, outputs, request.warnings)
 
 
@@ -512,8 +512,16 @@ def swap_draws(values: object, question: Question) -> Any:
     return np.ascontiguousarray(values.swapaxes(0, 1))
 
 
-def _check_finite(outputs: Outputs, version: VersionName) -> None:
-    # Inputs and weights are finite, so only extreme values can overflow.
+def check_finite(
+    outputs: Mapping[str, np.ndarray | JsonList], version: VersionName
+) -> None:
+    """Checks that all numbers about the rows are finite.
+
+    Inputs and weights are, so only extreme values can overflow.
+
+    Raises:
+        InvalidRequest: If a number is not finite; names its row.
+    """
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():
             row = np.argwhere(~np.isfinite(values))[0][0] + 1

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from sqlalchemy import delete, func, insert, select
-from sqlalchemy.exc import DBAPIError
 
 from service.model_process.answer import Request
-from service.shared.database import Database, new_id
+from service.shared.database import Database, new_id, report_outage
 from service.shared.database.tables import RecordedRow
-from service.shared.errors import RequestTooLarge, Unavailable, UnknownPrediction
+from service.shared.errors import RequestTooLarge, UnknownPrediction
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
@@ -59,37 +58,35 @@ class PredictionRecorder:
             )
         prediction_id, version = new_id(), request.version
         rows = _as_rows(request.inputs, request.manifest)
-        try:
-            with self._database.writing() as session:
-                now = self._database.now(session)
-                session.execute(
-                    insert(RecordedRow),
-                    [
-                        {
-                            "prediction_id": prediction_id,
-                            "row": place,
-                            "name": version.name,
-                            "number": version.number,
-                            "values": values,
-                            "created_at": now,
-                            "shadow_of": shadow_of,
-                        }
-                        for place, values in enumerate(rows, start=1)
-                    ],
+        with (
+            report_outage("The database did not record the prediction"),
+            self._database.writing() as session,
+        ):
+            now = self._database.now(session)
+            session.execute(
+                insert(RecordedRow),
+                [
+                    {
+                        "prediction_id": prediction_id,
+                        "row": place,
+                        "name": version.name,
+                        "number": version.number,
+                        "values": values,
+                        "created_at": now,
+                        "shadow_of": shadow_of,
+                    }
+                    for place, values in enumerate(rows, start=1)
+                ],
+            )
+            newest = session.scalar(select(func.max(RecordedRow.sequence)))
+            assert newest is not None
+            too_old = now - self._settings.recorded_seconds
+            session.execute(
+                delete(RecordedRow).where(
+                    (RecordedRow.sequence <= newest - most)
+                    | (RecordedRow.created_at < too_old)
                 )
-                newest = session.scalar(select(func.max(RecordedRow.sequence)))
-                assert newest is not None
-                too_old = now - self._settings.recorded_seconds
-                session.execute(
-                    delete(RecordedRow).where(
-                        (RecordedRow.sequence <= newest - most)
-                        | (RecordedRow.created_at < too_old)
-                    )
-                )
-        except DBAPIError as error:
-            raise Unavailable(
-                f"The database did not record the prediction: {error.orig}"
-            ) from None
+            )
         return prediction_id
 
     def find(
@@ -110,24 +107,18 @@ class PredictionRecorder:
         """
         ids = sorted({prediction_id for prediction_id, _ in places})
         found: dict[tuple[str, int], list[RecordedRow]] = {}
-        try:
-            with self._database.reading() as session:
-                for start in range(0, len(ids), _IDS_AT_ONCE):
-                    some = ids[start : start + _IDS_AT_ONCE]
-                    for column in (RecordedRow.prediction_id, RecordedRow.shadow_of):
-                        rows = session.scalars(
-                            select(RecordedRow).where(column.in_(some))
-                        )
-                        for row in rows:
-                            if row.name == name and row.number in (
-                                numbers or [row.number]
-                            ):
-                                place = row.shadow_of or row.prediction_id, row.row
-                                found.setdefault(place, []).append(row)
-        except DBAPIError as error:
-            raise Unavailable(
-                f"The database did not find the predictions: {error.orig}"
-            ) from None
+        with (
+            report_outage("The database did not find the predictions"),
+            self._database.reading() as session,
+        ):
+            for start in range(0, len(ids), _IDS_AT_ONCE):
+                some = ids[start : start + _IDS_AT_ONCE]
+                for column in (RecordedRow.prediction_id, RecordedRow.shadow_of):
+                    rows = session.scalars(select(RecordedRow).where(column.in_(some)))
+                    for row in rows:
+                        if row.name == name and row.number in (numbers or [row.number]):
+                            place = row.shadow_of or row.prediction_id, row.row
+                            found.setdefault(place, []).append(row)
         for place in places:
             if place not in found:
                 listed = " or ".join(map(str, numbers))

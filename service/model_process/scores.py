@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.model_process.answer import Request, VersionName
+from service.model_process.answer import Request, check_finite
 from service.shared.errors import InvalidRequest
 from tfbbb.export.manifest import InputError
 
@@ -51,7 +51,7 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
     of_kind = _score_numbers if request.manifest.classes is None else _score_sets
     scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
-    _check_finite(scores, request.version)
+    check_finite(scores, request.version)
     return scores
 
 
@@ -94,14 +94,3 @@ def _coverage(covered: np.ndarray) -> dict[str, np.ndarray]:
     names = (f"coverage_{100 * level:g}" for level in LEVELS)
     # orjson takes contiguous arrays only.
     return dict(zip(names, np.ascontiguousarray(covered.T), strict=True))
-
-
-def _check_finite(scores: dict[str, np.ndarray], version: VersionName) -> None:
-    for name, values in scores.items():
-        if not np.isfinite(values).all():
-            row = np.argwhere(~np.isfinite(values))[0][0] + 1
-            raise InvalidRequest(
-                f"Version {version.number} of the model {version.name!r} has no finite "
-                f"`{name}` for row {row}: its values are too far from those the model "
-                "was trained on."
-            )

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import sqlalchemy
 from sqlalchemy import Dialect, Engine, event
-from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.shared.database.sqlite_file import SqliteFile
+from service.shared.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -162,6 +163,15 @@ class Database:
     def close(self) -> None:
         """Closes the connections."""
         self.engine.dispose()
+
+
+@contextmanager
+def report_outage(what: str = "The database does not answer") -> Iterator[None]:
+    """Raises `Unavailable` in place of an error of the database."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise Unavailable(f"{what}: {error.orig}") from None
 
 
 def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:

@@ -13,7 +13,7 @@ from service.shared.database import Database, upgrade
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.queued import leased, registered, submitted
-from tests.service.serving import REAL, ask, serving, wait_until_ready
+from tests.service.serving import ask, serving, wait_until_ready
 from tests.service.stores import S3
 
 BODY = {"instances": [[1, 2, 3]]}
@@ -55,16 +55,16 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(
-    machine: Path, url: str, trainer_machine: Queue, real_models: Path
+    machine: Path, url: str, trainer_machine: Queue, saved_models: Path
 ) -> Iterator[httpx.Client]:
-    publish_copy(trainer_machine, real_models / "diabetes" / "1", "diabetes")
+    publish_copy(trainer_machine, saved_models / "diabetes" / "1", "diabetes")
     settings = Settings(
         data_dir=machine,
         store=url,
         database_url=trainer_machine.settings.effective_database_url,
         poll_seconds=0.2,
     )
-    with serving(settings, REAL) as client:
+    with serving(settings) as client:
         wait_until_ready(client)
         yield client
 
@@ -77,10 +77,10 @@ def test_version_of_another_machine_predicts(
 
 
 def test_new_version_becomes_latest(
-    client: httpx.Client, trainer_machine: Queue, real_models: Path
+    client: httpx.Client, trainer_machine: Queue, saved_models: Path
 ) -> None:
     before = ask(client, "diabetes", BODY).json()
-    number = publish_copy(trainer_machine, real_models / "diabetes" / "2", "diabetes")
+    number = publish_copy(trainer_machine, saved_models / "diabetes" / "2", "diabetes")
     while ask(client, "diabetes", BODY).json() == before:
         time.sleep(0.2)
     named = ask(client, f"diabetes/versions/{number}", BODY).json()

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.service.serving import ADMIN_KEY, AS_ADMIN
+from tests.service.serving import ADMIN_KEY, AS_ADMIN, STAND_IN
 
 PATH = "/v1/models/diabetes:predict"
 BODY = b'{"instances": [[1, 2, 3]]}'
@@ -91,7 +91,8 @@ def serving_by_several(
     }
     environment |= settings
     command = [
-        *(sys.executable, "-m", "tfbbb", "serve", "--workers", "3"),
+        *(sys.executable, "-m", "tests.service.stand_in_serve"),
+        *("serve", "--workers", "3"),
         *("--port", str(port), "--models", str(models)),
     ]
     process = subprocess.Popen(command, env=environment)
@@ -115,9 +116,9 @@ def serving_by_several(
 
 @pytest.fixture(scope="module")
 def service(
-    real_models: Path, tmp_path_factory: pytest.TempPathFactory
+    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
-    with serving_by_several(real_models, tmp_path_factory.mktemp("data")) as service:
+    with serving_by_several(saved_models, tmp_path_factory.mktemp("data")) as service:
         wait_for(lambda: len(service.further()) == 2)
         yield service
 
@@ -131,7 +132,7 @@ def test_processes_share_the_models_and_the_counters(service: Service) -> None:
     assert max(means) - min(means) < 1e-5 * min(means)
     # A request is counted when its response is sent.
     wait_for(lambda: service.count() == before + 60)
-    assert len(service.children("service.model_process.worker")) == 2
+    assert len(service.children(STAND_IN)) == 2
 
 
 def test_every_process_answers(service: Service) -> None:
@@ -158,12 +159,12 @@ def test_process_that_is_killed_is_started_anew(service: Service) -> None:
 
 
 def test_sigterm_ends_the_service_and_leaves_no_file(
-    real_models: Path, tmp_path: Path
+    saved_models: Path, tmp_path: Path
 ) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environment = {"TMPDIR": str(temporary), "TFBBB_START_MODELS": "0"}
-    with serving_by_several(real_models, tmp_path, **environment) as service:
+    with serving_by_several(saved_models, tmp_path, **environment) as service:
         assert list(temporary.iterdir())
     assert service.process.returncode == 0
     assert list(temporary.iterdir()) == []

@@ -1,14 +1,11 @@
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from service.api.datasets import inspector
-from service.inspection_process.inspect import inspect
-from service.shared.inspection import InspectionResult, InspectionTask
 from service.shared.settings import Settings
+from tests.service.inspecting import inspecting_here
 from tests.service.serving import serving
 
 
@@ -45,14 +42,10 @@ def inspection_process() -> None:
 
 
 @pytest.fixture(autouse=True)
-def inspections_here(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def inspections_here(request: pytest.FixtureRequest) -> Iterator[None]:
     """Reads tables in this process, unless a test asks for `inspection_process`."""
     if "inspection_process" in request.fixturenames:
-        return
-
-    async def run(task: InspectionTask) -> InspectionResult:
-        return await asyncio.to_thread(inspect, task)
-
-    monkeypatch.setattr(inspector, "_run", run)
+        yield
+    else:
+        with inspecting_here():
+            yield

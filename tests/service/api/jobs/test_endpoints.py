@@ -32,6 +32,8 @@ COLUMNS = [
     {"name": "price", "type": "number", "missing": 0, "distinct": 90},
 ]
 UNKNOWN = "0" * 24
+# Of what does not depend on the kind of database; the others run on each.
+ONE_DATABASE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
@@ -82,6 +84,7 @@ def count(queue: Queue) -> int:
         return session.scalar(select(func.count()).select_from(Job)) or 0
 
 
+@ONE_DATABASE
 def test_three_fields_are_enough_to_queue_a_job(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -122,6 +125,7 @@ REFUSALS: tuple[tuple[dict[str, Any], str, str | None, str], ...] = (
 )
 
 
+@ONE_DATABASE
 def test_refusal_has_a_code_the_field_to_change_and_the_reason(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -158,6 +162,7 @@ def in_transactions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return calls_in_transactions(monkeypatch, *places)
 
 
+@ONE_DATABASE
 def test_no_transaction_waits_for_the_parent_version_of_a_job(
     client: httpx.Client,
     body: dict[str, Any],
@@ -168,6 +173,7 @@ def test_no_transaction_waits_for_the_parent_version_of_a_job(
     assert in_transactions == [False]
 
 
+@ONE_DATABASE
 def test_no_transaction_waits_for_the_removal_of_scratch(
     client: httpx.Client,
     body: dict[str, Any],
@@ -183,6 +189,7 @@ def test_no_transaction_waits_for_the_removal_of_scratch(
     assert not files.directory.exists()
 
 
+@ONE_DATABASE
 def test_parent_version_deleted_while_it_is_read_is_unknown(
     client: httpx.Client,
     body: dict[str, Any],
@@ -201,6 +208,7 @@ def test_parent_version_deleted_while_it_is_read_is_unknown(
     assert "no version 3" in refused.json()["error"]
 
 
+@ONE_DATABASE
 def test_a_job_may_start_from_a_version_that_is_there(
     client: httpx.Client, body: dict[str, Any], parent: dict[str, Any], queue: Queue
 ) -> None:
@@ -337,6 +345,7 @@ def test_unknown_jobs_are_not_found_and_other_ids_refused(
             assert response.json().keys() == {"error", "code", "field"}
 
 
+@ONE_DATABASE
 def test_a_running_job_tells_how_far_it_is(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -360,6 +369,7 @@ def test_a_running_job_tells_how_far_it_is(
     assert job["finished_at"] >= job["started_at"] >= job["created_at"]
 
 
+@ONE_DATABASE
 def test_queued_job_is_cancelled_and_running_job_asked_to_stop(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -375,6 +385,7 @@ def test_queued_job_is_cancelled_and_running_job_asked_to_stop(
     assert queue.heartbeat(lease)
 
 
+@ONE_DATABASE
 def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -389,6 +400,7 @@ def test_failed_and_cancelled_jobs_are_tried_again_under_their_id(
     assert client.post(f"/v1/jobs/{id}:retry").json()["state"] == "queued"
 
 
+@ONE_DATABASE
 def test_a_job_whose_dataset_is_gone_is_not_tried_again(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
@@ -470,6 +482,7 @@ def test_events_come_as_they_happen_until_the_job_has_ended(
     assert told[-1][2]["at"] == job["finished_at"]
 
 
+@ONE_DATABASE
 def test_a_key_that_is_revoked_hears_no_more(
     client: httpx.Client, body: dict[str, Any]
 ) -> None:
@@ -508,6 +521,7 @@ def test_a_stream_that_broke_off_goes_on_without_a_gap(
         assert refused.status_code == 400
 
 
+@ONE_DATABASE
 def test_a_listener_waits_while_the_database_is_away(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -533,6 +547,7 @@ def test_a_listener_waits_while_the_database_is_away(
     ]
 
 
+@ONE_DATABASE
 def test_a_listener_is_let_go_when_the_service_stops(queue: Queue) -> None:
     (id,) = submitted(queue)
 

@@ -140,7 +140,8 @@ def form(value: Any) -> Any:
 
 def _as_numbers(key: str, item: Any) -> Any:
     """Returns samples of classes, whose indices differ, as other numbers."""
-    return np.array(item, float).tolist() if key == "samples" else item
+    is_drawn = key == "samples" and isinstance(item, list)
+    return np.array(item, float).tolist() if is_drawn else item
 
 
 def content(response: httpx.Response) -> Any:
@@ -228,7 +229,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     [
         ("slow", 200, ""),
         ("failing", 500, "The service failed"),
-        ("broken", 503, "cannot be served: the stand-in cannot be loaded"),
+        ("broken", 503, "the newest is 1: the stand-in cannot be loaded"),
         ("ending", 503, "ended during the request"),
     ],
 )

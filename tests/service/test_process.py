@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 
 from tests.ports import accepts, free_port
-from tests.service.serving import ADMIN_KEY, AS_ADMIN, ask, wait_until_ready
+from tests.service.serving import ADMIN_KEY, AS_ADMIN, REAL, ask, wait_until_ready
 
 BODY = b'{"instances": [[1, 2, 3]]}'
 
@@ -57,6 +58,12 @@ def test_process_serves_and_finishes_its_requests_before_it_ends(
             assert "being loaded" in response.json()["error"]
             wait_until_ready(client)
             assert ask(client, "diabetes", BODY).status_code == 200
+            children = psutil.Process(running.pid).children()
+            (models,) = (child for child in children if REAL in child.cmdline())
+            models.kill()
+            # Another process takes its place.
+            while ask(client, "diabetes", BODY).status_code != 200:
+                time.sleep(0.1)
 
         with socket.create_connection(("127.0.0.1", port)) as connection:
             head = (

@@ -14,24 +14,24 @@ import psutil
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.serving import REAL, ask, serving, wait_until_ready
+from tests.service.serving import STAND_IN, ask, serving, wait_until_ready
 
 NAMES = ("first", "second")
 BODY = {"instances": [[1, 2, 3]]}
 
 
 @pytest.fixture(scope="module")
-def models(real_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def models(saved_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("models")
     for name in NAMES:
-        shutil.copytree(real_models / "diabetes" / "2", root / name / "1")
+        shutil.copytree(saved_models / "diabetes" / "2", root / name / "1")
     return root
 
 
 @pytest.fixture(scope="module")
 def client(models: Path) -> Iterator[httpx.Client]:
     settings = Settings(models=models, model_processes=2, poll_seconds=0.1)
-    with serving(settings, REAL) as client:
+    with serving(settings) as client:
         wait_until_ready(client)
         yield client
 
@@ -40,7 +40,7 @@ def processes(models: Path) -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):  # One that has just ended.
-            if "service.model_process.worker" in child.cmdline():
+            if STAND_IN in child.cmdline():
                 found.append(child)
     return [p for p in found if p.environ()["TFBBB_MODELS"] == str(models)]
 

@@ -10,25 +10,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.export.manifest import (
-    MANIFEST_PATH,
-    Feature,
-    LayerSummary,
-    Manifest,
-    file_digests,
+from tests.exported_manifests import (
+    CLASSES,
+    COLUMN_FEATURES,
+    HALF_PLUS_THREE_FEATURES,
+    MATRIX_FEATURES,
+    write_manifest,
 )
-
-MATRIX_FEATURES = tuple(
-    Feature(name, "numeric", missing=False, tensor="inputs")
-    for name in ("age", "bmi", "bp")
-)
-COLUMN_FEATURES = (
-    Feature("age", "numeric", missing=False, tensor="age"),
-    Feature("blood pressure", "numeric", missing=True, tensor="blood_pressure"),
-    Feature("sex", "categorical", missing=False, tensor="sex"),
-    Feature("region", "categorical", missing=True, tensor="region"),
-)
-CLASSES = ("setosa", "versicolor", "virginica")
+from tfbbb.export.manifest import Feature
 
 _DRAWS = (
     tf.TensorSpec([], tf.int32, name="num_samples"),
@@ -49,9 +38,8 @@ def write_regression(directory: Path, bias: float = 0.0) -> Path:
 def write_half_plus_three(directory: Path) -> Path:
     """Reads a matrix `[n, 1]`; the mean is x / 2 + 3."""
     inputs = (tf.TensorSpec([None, 1], tf.float32, name="inputs"),)
-    feature = Feature("x", "numeric", missing=False, tensor="inputs")
     return _write_regression(
-        directory, [feature], inputs, lambda inputs: 0.5 * inputs + 3.0
+        directory, HALF_PLUS_THREE_FEATURES, inputs, lambda inputs: 0.5 * inputs + 3.0
     )
 
 
@@ -100,7 +88,8 @@ def write_classification(directory: Path) -> Path:
 
     return _write(
         directory,
-        _manifest("classification", MATRIX_FEATURES, CLASSES),
+        MATRIX_FEATURES,
+        CLASSES,
         {"predict": (predict, inputs), "sample": (sample, inputs)},
     )
 
@@ -143,7 +132,8 @@ def _write_regression(
     levels = tf.TensorSpec([None], tf.float32, name="levels")
     return _write(
         directory,
-        _manifest("regression", features, None),
+        features,
+        None,
         {
             "predict": (predict, inputs),
             "quantiles": (quantiles, (*inputs, levels)),
@@ -154,7 +144,8 @@ def _write_regression(
 
 def _write(
     directory: Path,
-    manifest: dict[str, Any],
+    features: Sequence[Feature],
+    classes: tuple[str, ...] | None,
     functions: dict[str, tuple[Callable[..., Any], Sequence[tf.TensorSpec]]],
 ) -> Path:
     module = tf.Module()
@@ -172,9 +163,7 @@ def _write(
 
     signatures["serving_default"] = _concrete(module, serving_default, inputs)
     tf.saved_model.save(module, str(directory), signatures=signatures)
-    path = directory / MANIFEST_PATH
-    path.parent.mkdir()
-    path.write_text(Manifest(**manifest, files=file_digests(directory)).to_json())
+    write_manifest(directory, features, classes)
     return directory
 
 
@@ -189,39 +178,6 @@ def _concrete(
 
     keywords = {spec.name: spec for spec in specs}
     return tf.function(scaled).get_concrete_function(**keywords)
-
-
-def _manifest(
-    task: str, features: Sequence[Feature], classes: tuple[str, ...] | None
-) -> dict[str, Any]:
-    matrix = all(feature.tensor == "inputs" for feature in features)
-    return {
-        "created": "2030-01-01T00:00:00+00:00",
-        "task": task,
-        "inputs": "matrix" if matrix else "columns",
-        "features": tuple(features),
-        "target": "species" if classes else "progression",
-        "units": "as in the training table",
-        "classes": classes,
-        "likelihood": {
-            "class_name": "Categorical" if classes else "Normal",
-            "config": {},
-        },
-        "layers": (
-            LayerSummary(
-                "dense", "DenseVariational", "mean_field_normal", "normal", "local", 8
-            ),
-        ),
-        "num_rows": 442,
-        "kl_weight": 1 / 442,
-        "method": "local",
-        "default_num_samples": 100,
-        "default_seed": 0,
-        "metrics": {"rmse": 54.0},
-        "libraries": {"tensorflow": tf.__version__},
-        # They have nothing but signatures.
-        "schema_version": 1,
-    }
 
 
 def _noise(shape: Any, seed: Any, stream: int) -> Any:

@@ -15,6 +15,7 @@ from service.api.shared_counters import VARIABLE
 from service.api.supervision import SupervisedProcess
 from service.shared.settings import Settings
 
+_MODELS = "service.model_process.worker"
 _DISPATCHER = "service.job_process.dispatcher"
 _WORKER = "service.api.worker"
 
@@ -65,9 +66,7 @@ async def child_processes(
         return SupervisedProcess(name, command, of_others)
 
     models = {
-        path: process(
-            f"model process {number}", "service.model_process.worker", str(path)
-        )
+        path: process(f"model process {number}", _MODELS, str(path))
         for number, path in enumerate(model_sockets(settings, directory))
     }
     dispatcher = process("the dispatcher", _DISPATCHER, "--until-input-ends")

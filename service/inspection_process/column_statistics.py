@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from service.inspection_process.histogram import Histogram, histogram_of
+from service.shared.json_types import JsonList, JsonObject
 from tfbbb.tables.notations import Notation, infer_notation
 from tfbbb.tables.notations.missing_marks import are_missing
 
@@ -114,9 +115,9 @@ class ColumnStatistics:
         if self.type != "other":
             self._count(values)
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> JsonObject:
         """Returns the statistics of the column."""
-        figures: dict[str, Any] = {
+        figures: JsonObject = {
             "name": self.name,
             "type": self.type,
             "missing": self.missing,
@@ -238,7 +239,7 @@ class ColumnStatistics:
             pa.array(list(self._counts), type_), pa.array(self._counts.values())
         )
 
-    def _describe_histogram(self) -> dict[str, Any] | None:
+    def _describe_histogram(self) -> JsonObject | None:
         if self._histogram is not None:
             edges, counts = self._histogram.bins()
         else:
@@ -246,7 +247,7 @@ class ColumnStatistics:
             if not len(values):
                 return None
             edges, counts = histogram_of(values, counts)
-        shown: list[Any] = edges.tolist()
+        shown: JsonList = edges.tolist()
         if self.type == "date":
             shown = [str(np.datetime64(round(edge), "s")) for edge in shown]
         return {"edges": shown, "counts": counts.tolist()}
@@ -285,5 +286,5 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _text(value: Any) -> str | None:
+def _text(value: pa.Scalar | None) -> str | None:
     return None if value is None else str(value.cast(pa.string()).as_py())

@@ -1,9 +1,8 @@
 """The first rows of a table, which show what a job takes each column for."""
 
-from typing import Any
-
 import pyarrow as pa
 
+from service.shared.json_types import JsonObject
 from tfbbb.tables.feature_inference import infer_features
 from tfbbb.tables.relations import Relations
 
@@ -30,7 +29,7 @@ class FirstRows:
         self._batches.append(batch)
         self._num_rows += batch.num_rows
 
-    def infer_kinds(self) -> dict[str, dict[str, Any]]:
+    def infer_kinds(self) -> dict[str, JsonObject]:
         """Returns what a job takes each column for, as `tfbbb inspect` does.
 
         Returns:
@@ -41,7 +40,7 @@ class FirstRows:
         features, left_out = infer_features(
             table, table.column_names, {}, None, Relations(), refuses=False
         )
-        found: dict[str, dict[str, Any]] = {
+        found: dict[str, JsonObject] = {
             column.name: {
                 "role": "feature",
                 "kind": column.meaning,

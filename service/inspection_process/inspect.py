@@ -43,13 +43,18 @@ def main() -> None:
     task = InspectionTask.model_validate_json(sys.stdin.buffer.read())
     _apply_limits(task.limits)
     try:
-        outcome = _preview(task) if task.preview_rows is not None else _inspect(task)
-    except TableError as error:
-        message = _with_names(str(error), task)
-        outcome = InspectionResult(error=message[:2000])
+        result = inspect(task)
     except (MemoryError, pa.ArrowMemoryError):
         sys.exit("out of memory")
-    sys.stdout.write(outcome.model_dump_json())
+    sys.stdout.write(result.model_dump_json())
+
+
+def inspect(task: InspectionTask) -> InspectionResult:
+    """Reads a table, its first rows or all; the result has the error, if any."""
+    try:
+        return _preview(task) if task.preview_rows is not None else _inspect(task)
+    except TableError as error:
+        return InspectionResult(error=_with_names(str(error), task)[:2000])
 
 
 def _with_names(message: str, task: InspectionTask) -> str:
@@ -166,7 +171,7 @@ def _preview(task: InspectionTask) -> InspectionResult:
     return InspectionResult(preview=Preview(columns=head.column_names, rows=rows))
 
 
-def _format_cell(value: Any) -> Any:
+def _format_cell(value: object) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

@@ -4,10 +4,11 @@ import logging
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy.exc import DBAPIError
 
+from service.shared.json_types import JsonObject
 from service.shared.queue import Lease, Queue, StaleAttemptError
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Heartbeat:
         # takes time.
         self._renewed_at = float("-inf")
         self._first: Progress | None = None
-        self._progress: dict[str, Any] | None = None
-        self._epochs: list[dict[str, Any]] = []
+        self._progress: JsonObject | None = None
+        self._epochs: list[JsonObject] = []
         self._figures: dict[str, float | None] = {}
         self._lock = threading.Lock()
         self._sending = threading.Lock()
@@ -136,9 +137,7 @@ class Heartbeat:
                 self._progress = self._progress or progress
                 self._epochs = epochs + self._epochs
 
-    def _write(
-        self, progress: dict[str, Any] | None, epochs: list[dict[str, Any]]
-    ) -> None:
+    def _write(self, progress: JsonObject | None, epochs: list[JsonObject]) -> None:
         lease_age = time.monotonic() - self._renewed_at
         if progress is not None or lease_age > self._queue.settings.lease_seconds / 3:
             begin = time.monotonic()

@@ -16,6 +16,7 @@ import requests
 from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
 
 from service.shared.files import JobFiles
+from service.shared.json_types import JsonObject
 from service.shared.queue import Lease
 from service.shared.settings import Settings
 
@@ -161,7 +162,7 @@ class RayLauncher:
     def close(self, seconds: float) -> None:
         """Leaves all jobs running, for the next dispatcher to take over."""
 
-    def _environment(self) -> dict[str, Any]:
+    def _environment(self) -> JsonObject:
         """Returns Ray's description of the environment of a trainer."""
         settings = self._settings
         directories = {
@@ -169,7 +170,7 @@ class RayLauncher:
             "models": settings.models.absolute(),
         }
         variables = settings.model_copy(update=directories).environment()
-        environment: dict[str, Any] = {"env_vars": variables}
+        environment: JsonObject = {"env_vars": variables}
         if settings.ray_wheel is not None:
             # Ray would install a wheel with the newest packages that it depends on.
             if self._unpacked is None:

@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tfbbb
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
+from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import Store, open_store
 from tfbbb.base.tensorflow_startup import import_tensorflow
@@ -33,7 +34,7 @@ class TrainedJob:
     """
 
     trained: "TrainedTable"
-    lineage: dict[str, Any]
+    lineage: JsonObject
 
     def export(self, directory: Path) -> None:
         """Writes the model as a SavedModel at a path that does not exist yet."""
@@ -117,7 +118,7 @@ def _directory(store: Store, spec: JobSpec) -> Path | None:
     return store.version(spec.start_from.model, spec.start_from.version)
 
 
-def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> dict[str, Any]:
+def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> JsonObject:
     metrics = table.metrics
     return {
         "job_id": job.id,

@@ -1,12 +1,12 @@
 """Withholds answers about rows of which a model is too uncertain."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from service.model_process.answer import Answer, Request
 from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonList
 
 PERCENTILE = "epistemic_percentile"
 ABSTAINED = "abstained"
@@ -69,7 +69,7 @@ def abstain(answer: Answer) -> Answer:
     return replace(answer, outputs=outputs | {ABSTAINED: reasons})
 
 
-def _without(values: Any, above: np.ndarray) -> Any:
+def _without(values: np.ndarray | JsonList, above: np.ndarray) -> np.ndarray | JsonList:
     """Returns the values of rows, without those of the rows above the limit."""
     if isinstance(values, np.ndarray):
         kept = values.astype(np.result_type(values, np.float32))
@@ -79,6 +79,6 @@ def _without(values: Any, above: np.ndarray) -> Any:
     return [_empty(value) if row else value for row, value in pairs]
 
 
-def _empty(value: Any) -> Any:
+def _empty(value: str | JsonList) -> str | JsonList:
     """Returns no text in place of a text, and an empty set in place of each set."""
     return "" if isinstance(value, str) else [[] for _ in value]

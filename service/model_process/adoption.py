@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from sqlalchemy import select
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.shared.database import Database
+from service.shared.database import Database, report_outage
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import Unavailable
 from service.shared.job_state import UNFINISHED
@@ -48,16 +48,14 @@ class Ledger:
             ManifestError: If there is no manifest.
         """
         manifest, digest = Manifest.read(directory), manifest_digest(directory)
-        try:
+        with report_outage(
+            f"The database did not answer whether it knows version {number} of the "
+            f"model {name!r}"
+        ):
             with self._database.reading() as session:
                 version = session.get(ModelVersion, (name, number))
             if version is None:
                 version = self._adopt(name, number, manifest, digest)
-        except DBAPIError as error:
-            raise Unavailable(
-                f"The database did not answer whether it knows version {number} of the "
-                f"model {name!r}: {error.orig}"
-            ) from None
         _check(version, digest)
 
     def labelled(self) -> set[tuple[str, int]]:
@@ -66,18 +64,14 @@ class Ledger:
         Raises:
             Unavailable: If the database does not answer.
         """
-        try:
-            with self._database.reading() as session:
-                columns = (Label.number, Label.canary, Label.shadow)
-                rows = session.execute(select(Label.name, *columns))
-                return {
-                    (name, number)
-                    for name, *found in rows
-                    for number in found
-                    if number is not None
-                }
-        except DBAPIError as error:
-            raise Unavailable(f"The database does not answer: {error.orig}") from None
+        columns = (Label.number, Label.canary, Label.shadow)
+        with report_outage(), self._database.reading() as session:
+            return {
+                (name, number)
+                for name, *found in session.execute(select(Label.name, *columns))
+                for number in found
+                if number is not None
+            }
 
     def versions(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
         """Returns name and number of the recorded versions: the kept, the deleted.
@@ -88,12 +82,9 @@ class Ledger:
         columns = (ModelVersion.name, ModelVersion.number, ModelVersion.deleted_at)
         kept: set[tuple[str, int]] = set()
         deleted: set[tuple[str, int]] = set()
-        try:
-            with self._database.reading() as session:
-                for name, number, deleted_at in session.execute(select(*columns)):
-                    (kept if deleted_at is None else deleted).add((name, number))
-        except DBAPIError as error:
-            raise Unavailable(f"The database does not answer: {error.orig}") from None
+        with report_outage(), self._database.reading() as session:
+            for name, number, deleted_at in session.execute(select(*columns)):
+                (kept if deleted_at is None else deleted).add((name, number))
         return kept, deleted
 
     def finish_deletions(self) -> None:
@@ -103,9 +94,8 @@ class Ledger:
             Unavailable: If the database or the store does not answer.
         """
         try:
-            finish_deletions(self._database, self._store)
-        except DBAPIError as error:
-            raise Unavailable(f"The database does not answer: {error.orig}") from None
+            with report_outage():
+                finish_deletions(self._database, self._store)
         except StoreError as error:
             raise Unavailable(f"The store does not answer: {error.strerror}") from None
 

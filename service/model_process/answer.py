@@ -1,11 +1,10 @@
 """Checks a prediction request against a model, and computes its answer."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
@@ -13,7 +12,9 @@ from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonList
 from service.shared.settings import Settings
+from tfbbb.base.types import ArrayLike
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction import questions
@@ -35,8 +36,8 @@ _NUM_SAMPLES = "num_samples"
 _TRUNCATED = "truncated"
 # Fewer draws say too little of a variance.
 _LEAST_DRAWS = 8
-Arrays = dict[str, npt.NDArray[Any]]
-Outputs = dict[str, npt.NDArray[Any] | list[Any]]
+Arrays = dict[str, np.ndarray]
+Outputs = dict[str, np.ndarray | JsonList]
 
 
 # Parameters that do not change what is computed for a row, and those that `batch_key`
@@ -81,7 +82,7 @@ class Request:
     inputs: Tensors
     num_rows: int
     num_samples: int
-    targets: npt.NDArray[Any] | None
+    targets: np.ndarray | None
     warnings: list[list[str]]
     max_num_samples: int
     most_in_time: int | None = None
@@ -314,7 +315,7 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 if question.needs_classes
                 else values
             )
-    _check_finite(outputs, request.version)
+    check_finite(outputs, request.version)
     return Answer(request, outputs, request.warnings)
 
 
@@ -378,10 +379,10 @@ def _read_table(query: Query, manifest: Manifest) -> Inputs:
     return inputs
 
 
-def _join(blocks: Sequence[Block]) -> tuple[Tensors, npt.NDArray[Any] | None]:
+def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
     """Returns the tensors and the targets of all blocks."""
 
-    def joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
     first = blocks[0].request
@@ -404,7 +405,7 @@ def _predict(
     model: "ExportedModel",
     request: Request,
     tensors: Tensors,
-    targets: npt.NDArray[Any] | None,
+    targets: np.ndarray | None,
 ) -> Arrays:
     """Returns the outputs of all signatures for the rows of some tensors."""
     parameters, arrays = request.query.parameters, Arrays()
@@ -447,7 +448,7 @@ def _predict_by_method(
     model: "ExportedModel",
     request: Request,
     tensors: Tensors,
-    targets: npt.NDArray[Any] | None,
+    targets: np.ndarray | None,
     num_samples: int,
 ) -> Arrays:
     """Predicts by another method than that of the signatures."""
@@ -481,7 +482,7 @@ def _predict_by_method(
 
 
 def _ask_prediction(
-    prediction: "Predictive", question: Question, argument: Any, num_samples: int
+    prediction: "Predictive", question: Question, argument: ArrayLike, num_samples: int
 ) -> Arrays:
     """Returns the outputs of a question, rows first."""
     if question.draws_first:
@@ -498,21 +499,29 @@ def _ask_prediction(
     return {question.output: np.asarray(found, np.float32)}
 
 
-def _name_classes(sets: npt.NDArray[Any], manifest: Manifest) -> list[list[list[str]]]:
+def _name_classes(sets: np.ndarray, manifest: Manifest) -> list[list[list[str]]]:
     """Returns the names of the classes in sets [n, q, c]."""
     names = np.asarray(manifest.classes, dtype=object)
     return [[names[inside].tolist() for inside in row] for row in sets]
 
 
-def swap_draws(values: Any, question: Question) -> Any:
+def swap_draws(values: object, question: Question) -> Any:
     """Exchanges the axes of rows and draws, if the answer has draws."""
     if not (question.draws_first and isinstance(values, np.ndarray)):
         return values
     return np.ascontiguousarray(values.swapaxes(0, 1))
 
 
-def _check_finite(outputs: Outputs, version: VersionName) -> None:
-    # Inputs and weights are finite, so only extreme values can overflow.
+def check_finite(
+    outputs: Mapping[str, np.ndarray | JsonList], version: VersionName
+) -> None:
+    """Checks that all numbers about the rows are finite.
+
+    Inputs and weights are, so only extreme values can overflow.
+
+    Raises:
+        InvalidRequest: If a number is not finite; names its row.
+    """
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():
             row = np.argwhere(~np.isfinite(values))[0][0] + 1

@@ -6,12 +6,12 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from service.model_process.operations import Operations
 from service.model_process.predictions import Prediction
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.frames import Frame, receive, send
+from service.shared.json_types import JsonObject
 from tfbbb.export.manifest import InputError
 
 logger = logging.getLogger(__name__)
@@ -82,11 +82,11 @@ class Connection:
         response = _result(request.header, lambda: self._operations.answer(request))
         self._reply(request.header, lambda: response)
 
-    def _reply(self, header: dict[str, Any], write: Callable[[], Frame]) -> None:
+    def _reply(self, header: JsonObject, write: Callable[[], Frame]) -> None:
         """Queues a response, written by a function or its error."""
         self._ready.put(lambda: self._frame(header, write))
 
-    def _frame(self, header: dict[str, Any], write: Callable[[], Frame]) -> Frame:
+    def _frame(self, header: JsonObject, write: Callable[[], Frame]) -> Frame:
         number = header["id"]
         prediction = self._predictions.pop(number, None)
         frame = _result(header, write)
@@ -111,7 +111,7 @@ class Connection:
             return
 
 
-def _result(header: dict[str, Any], write: Callable[[], Frame]) -> Frame:
+def _result(header: JsonObject, write: Callable[[], Frame]) -> Frame:
     try:
         return write()
     except ServiceError as error:

@@ -1,9 +1,9 @@
 """Descriptions of models and their versions for the API."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from service.model_process.version import ServedVersion
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import (
     Description,
     ModelColumn,
@@ -68,7 +68,7 @@ def _latest(
     return {"latest": str(latest.number)}
 
 
-def _recalibration(manifest: Manifest) -> dict[str, Any] | None:
+def _recalibration(manifest: Manifest) -> JsonObject | None:
     """Returns class and config of the recalibration, without its thousands of scores.
 
     A conformal recalibration has one score per held-out row, whose number stands for

@@ -4,17 +4,19 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from service.model_process.answer import Request, VersionName, prepare
 from service.model_process.codecs.json_body import parse_json
 from service.model_process.query import Query
 from service.model_process.recorder import PredictionRecorder, as_columns
 from service.model_process.registry import ModelRegistry
-from service.model_process.scores import Array, score
+from service.model_process.scores import score
 from service.model_process.version import ServedVersion
 from service.shared.database.tables import RecordedRow
 from service.shared.errors import InvalidRequest, ServiceError
+from service.shared.json_types import JsonObject
 from service.shared.prediction_parameters import SIGNATURES, Parameters
 from service.shared.route import Route
 from service.shared.settings import Settings
@@ -40,7 +42,7 @@ class ScoredRequest:
     """
 
     request: Request
-    scores: dict[str, Array]
+    scores: dict[str, np.ndarray]
     recorded: list[tuple[str, int]] | None
 
 
@@ -104,13 +106,13 @@ def score_feedback(
             yield ScoredRequest(request, scores, None)
 
 
-def _query(document: dict[str, Any], fault: InvalidRequest | None = None) -> Query:
+def _query(document: JsonObject, fault: InvalidRequest | None = None) -> Query:
     rows, columns = document.get("instances"), document.get("inputs")
     return Query(rows, columns, SIGNATURES[0], Parameters(), document["targets"], fault)
 
 
 def _score_recorded(
-    targets: dict[tuple[str, int], Any],
+    targets: dict[tuple[str, int], object],
     name: str,
     route: Route,
     registry: ModelRegistry,
@@ -118,7 +120,7 @@ def _score_recorded(
     settings: Settings,
 ) -> Iterator[ScoredRequest]:
     found = recorder.find(list(targets), name, route.numbers)
-    by_version: dict[tuple[int, bool], list[tuple[RecordedRow, Any]]] = {}
+    by_version: dict[tuple[int, bool], list[tuple[RecordedRow, object]]] = {}
     for place, rows in found.items():
         if place in targets:
             for row in rows:
@@ -134,7 +136,9 @@ def _score_recorded(
 
 
 def _score_group(
-    served: ServedVersion, pairs: Sequence[tuple[RecordedRow, Any]], settings: Settings
+    served: ServedVersion,
+    pairs: Sequence[tuple[RecordedRow, object]],
+    settings: Settings,
 ) -> ScoredRequest:
     """Scores recorded rows by the version that predicted them."""
     manifest = served.load().manifest
@@ -156,21 +160,21 @@ def _unless_shadow_fails(name: str, number: int) -> Iterator[None]:
 
 def _score(
     version: ServedVersion, query: Query, settings: Settings
-) -> tuple[Request, dict[str, Array]]:
+) -> tuple[Request, dict[str, np.ndarray]]:
     model = version.load()
     name = VersionName(version.name, version.number)
     request = prepare(name, model.manifest, query, settings)
     return request, score(model, request)
 
 
-def _read_predictions(values: Any) -> dict[tuple[str, int], Any]:
+def _read_predictions(values: object) -> dict[tuple[str, int], object]:
     """Returns targets by the id of the prediction and the number of the row."""
     if not isinstance(values, list) or not values:
         raise InvalidRequest(
             "`predictions` must be a list of at least one object with `id` and "
             f"`target`. Received: {abbreviate(values)}"
         )
-    targets: dict[tuple[str, int], Any] = {}
+    targets: dict[tuple[str, int], object] = {}
     for place, value in enumerate(values, start=1):
         if not isinstance(value, dict) or not {"id", "target"} <= value.keys():
             raise InvalidRequest(

@@ -4,17 +4,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from service.model_process.answer import VersionName
 from service.model_process.registry import ModelRegistry
-
-Array = npt.NDArray[Any]
 
 # In units of the target; two bounds per power of ten.
 _DEVIATIONS = np.array([float(f"{m}e{e}") for e in range(-6, 7) for m in (1, 3)])
@@ -36,7 +32,7 @@ _FIGURES = {
 
 @dataclass
 class _Counts:
-    counts: Array
+    counts: np.ndarray
     total: float = 0.0
 
 
@@ -54,7 +50,7 @@ class UncertaintyMetrics(Collector):
         self._seen: dict[tuple[str, VersionName], _Counts] = {}
         self._changing = threading.Lock()
 
-    def observe(self, version: VersionName, outputs: Mapping[str, Any]) -> None:
+    def observe(self, version: VersionName, outputs: Mapping[str, np.ndarray]) -> None:
         """Counts the rows of one response, if it contains their uncertainty."""
         if "variance" in outputs:
             variance = outputs["variance"]
@@ -87,11 +83,13 @@ class UncertaintyMetrics(Collector):
                         family.add_metric(of_version, buckets, seen.total)
                 yield family
 
-    def _count_share(self, version: VersionName, part: Array, whole: Array) -> None:
+    def _count_share(
+        self, version: VersionName, part: np.ndarray, whole: np.ndarray
+    ) -> None:
         share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
         self._count("tfbbb_epistemic_share", version, share)
 
-    def _count(self, figure: str, version: VersionName, values: Array) -> None:
+    def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
         bounds = _FIGURES[figure][1]
         places = np.searchsorted(bounds, values.ravel())
         counts = np.bincount(places, minlength=len(bounds) + 1)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+
+from service.shared.json_types import JsonList
 
 
-def flattened(nested: Any, shape: Sequence[int]) -> list[Any] | None:
+def flattened(nested: object, shape: Sequence[int]) -> JsonList | None:
     """Returns the values of lists in lists of a shape; None if they have another."""
-    values = [nested]
+    values: JsonList = [nested]
     for size in shape:
         if not all(isinstance(part, list) and len(part) == size for part in values):
             return None

@@ -20,6 +20,7 @@ from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import HostReport, Metadata, ModelList, ModelSpec
 from service.shared.route import Route
 from service.shared.settings import Settings
@@ -80,7 +81,7 @@ class Operations:
             ServiceError: If the operation fails for a reason to report to the client.
             InputError: If a table does not fit the model.
         """
-        arguments: dict[str, Any] = dict(request.header)
+        arguments: JsonObject = dict(request.header)
         # The connection logs it if the operation fails.
         for name in ("id", "request_id"):
             arguments.pop(name, None)

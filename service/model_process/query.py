@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,11 +38,11 @@ class Query:
             unless an error in the values locates the mistake better.
     """
 
-    rows: Any
-    columns: Any
+    rows: object
+    columns: object
     signature: str
     parameters: DrawParameters
-    targets: Any
+    targets: object
     fault: InvalidRequest | None
 
     def asks(self, question: Question) -> bool:
@@ -63,18 +62,21 @@ class Query:
         names = {feature.name for feature in features}
         tensors = _TENSORS | {"levels": _levels_parameter(self.signature)}
         given = tensors.keys() & self.columns.keys() - names
-        moved = self
+        moved, columns = self, self.columns
         if _takes_targets(self.signature) and "targets" in self.columns.keys() - names:
-            others = {k: v for k, v in self.columns.items() if k != "targets"}
+            columns = {k: v for k, v in columns.items() if k != "targets"}
             targets = self.columns["targets"]
-            moved = replace(self, columns=others, targets=targets)
+            moved = replace(self, columns=columns, targets=targets)
         if not given:
             return moved
         parameters = self.parameters.model_dump(exclude_unset=True) | {
             tensors[tensor]: self.columns[tensor] for tensor in given
         }
-        columns = {k: v for k, v in moved.columns.items() if k not in given}
-        return replace(moved, columns=columns, parameters=read_parameters(parameters))
+        return replace(
+            moved,
+            columns={k: v for k, v in columns.items() if k not in given},
+            parameters=read_parameters(parameters),
+        )
 
     @property
     def num_rows(self) -> int:
@@ -109,7 +111,7 @@ def _levels_parameter(signature: str) -> str:
     return names.get(signature, "quantiles")
 
 
-def read_signature(name: Any) -> str:
+def read_signature(name: object) -> str:
     """Returns the name of a signature; none, or an empty one, is the default.
 
     Raises:
@@ -126,7 +128,7 @@ def read_signature(name: Any) -> str:
     return str(name)
 
 
-def refuse_options(options: Mapping[str, Any]) -> None:
+def refuse_options(options: Mapping[str, object]) -> None:
     """Raises `InvalidRequest` if the URL of a request in JSON has parameters."""
     if options:
         raise InvalidRequest(
@@ -135,7 +137,7 @@ def refuse_options(options: Mapping[str, Any]) -> None:
         )
 
 
-def read_text_parameters(given: Mapping[str, Any]) -> DrawParameters:
+def read_text_parameters(given: Mapping[str, object]) -> DrawParameters:
     """Reads parameters that are texts, numbers or booleans: levels as `"0.05,0.95"`.
 
     Raises:
@@ -147,7 +149,7 @@ def read_text_parameters(given: Mapping[str, Any]) -> DrawParameters:
     return read_parameters({**given, **lists}, strict=False)
 
 
-def read_parameters(parameters: Any, *, strict: bool = True) -> DrawParameters:
+def read_parameters(parameters: object, *, strict: bool = True) -> DrawParameters:
     """Validates the value of `parameters`.
 
     Args:

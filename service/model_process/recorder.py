@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import delete, func, insert, select
-from sqlalchemy.exc import DBAPIError
 
 from service.model_process.answer import Request
-from service.shared.database import Database, new_id
+from service.shared.database import Database, new_id, report_outage
 from service.shared.database.tables import RecordedRow
-from service.shared.errors import RequestTooLarge, Unavailable, UnknownPrediction
+from service.shared.errors import RequestTooLarge, UnknownPrediction
+from service.shared.json_types import JsonList
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
@@ -60,37 +58,35 @@ class PredictionRecorder:
             )
         prediction_id, version = new_id(), request.version
         rows = _as_rows(request.inputs, request.manifest)
-        try:
-            with self._database.writing() as session:
-                now = self._database.now(session)
-                session.execute(
-                    insert(RecordedRow),
-                    [
-                        {
-                            "prediction_id": prediction_id,
-                            "row": place,
-                            "name": version.name,
-                            "number": version.number,
-                            "values": values,
-                            "created_at": now,
-                            "shadow_of": shadow_of,
-                        }
-                        for place, values in enumerate(rows, start=1)
-                    ],
+        with (
+            report_outage("The database did not record the prediction"),
+            self._database.writing() as session,
+        ):
+            now = self._database.now(session)
+            session.execute(
+                insert(RecordedRow),
+                [
+                    {
+                        "prediction_id": prediction_id,
+                        "row": place,
+                        "name": version.name,
+                        "number": version.number,
+                        "values": values,
+                        "created_at": now,
+                        "shadow_of": shadow_of,
+                    }
+                    for place, values in enumerate(rows, start=1)
+                ],
+            )
+            newest = session.scalar(select(func.max(RecordedRow.sequence)))
+            assert newest is not None
+            too_old = now - self._settings.recorded_seconds
+            session.execute(
+                delete(RecordedRow).where(
+                    (RecordedRow.sequence <= newest - most)
+                    | (RecordedRow.created_at < too_old)
                 )
-                newest = session.scalar(select(func.max(RecordedRow.sequence)))
-                assert newest is not None
-                too_old = now - self._settings.recorded_seconds
-                session.execute(
-                    delete(RecordedRow).where(
-                        (RecordedRow.sequence <= newest - most)
-                        | (RecordedRow.created_at < too_old)
-                    )
-                )
-        except DBAPIError as error:
-            raise Unavailable(
-                f"The database did not record the prediction: {error.orig}"
-            ) from None
+            )
         return prediction_id
 
     def find(
@@ -111,24 +107,18 @@ class PredictionRecorder:
         """
         ids = sorted({prediction_id for prediction_id, _ in places})
         found: dict[tuple[str, int], list[RecordedRow]] = {}
-        try:
-            with self._database.reading() as session:
-                for start in range(0, len(ids), _IDS_AT_ONCE):
-                    some = ids[start : start + _IDS_AT_ONCE]
-                    for column in (RecordedRow.prediction_id, RecordedRow.shadow_of):
-                        rows = session.scalars(
-                            select(RecordedRow).where(column.in_(some))
-                        )
-                        for row in rows:
-                            if row.name == name and row.number in (
-                                numbers or [row.number]
-                            ):
-                                place = row.shadow_of or row.prediction_id, row.row
-                                found.setdefault(place, []).append(row)
-        except DBAPIError as error:
-            raise Unavailable(
-                f"The database did not find the predictions: {error.orig}"
-            ) from None
+        with (
+            report_outage("The database did not find the predictions"),
+            self._database.reading() as session,
+        ):
+            for start in range(0, len(ids), _IDS_AT_ONCE):
+                some = ids[start : start + _IDS_AT_ONCE]
+                for column in (RecordedRow.prediction_id, RecordedRow.shadow_of):
+                    rows = session.scalars(select(RecordedRow).where(column.in_(some)))
+                    for row in rows:
+                        if row.name == name and row.number in (numbers or [row.number]):
+                            place = row.shadow_of or row.prediction_id, row.row
+                            found.setdefault(place, []).append(row)
         for place in places:
             if place not in found:
                 listed = " or ".join(map(str, numbers))
@@ -142,9 +132,7 @@ class PredictionRecorder:
         return found
 
 
-def as_columns(
-    rows: Sequence[Sequence[Any]], manifest: Manifest
-) -> dict[str, npt.NDArray[Any]]:
+def as_columns(rows: Sequence[JsonList], manifest: Manifest) -> dict[str, np.ndarray]:
     """Returns recorded rows as columns by feature name."""
     columns = zip(manifest.features, zip(*rows, strict=True), strict=True)
     return {
@@ -153,7 +141,7 @@ def as_columns(
     }
 
 
-def _as_rows(tensors: Tensors, manifest: Manifest) -> list[list[Any]]:
+def _as_rows(tensors: Tensors, manifest: Manifest) -> list[JsonList]:
     """Returns rows as JSON lists of values, in the order of the features."""
     if manifest.inputs == "matrix":
         columns = list(tensors["inputs"].T)
@@ -162,9 +150,9 @@ def _as_rows(tensors: Tensors, manifest: Manifest) -> list[list[Any]]:
     return [list(row) for row in zip(*map(_plain, columns), strict=True)]
 
 
-def _plain(column: npt.NDArray[Any]) -> list[Any]:
+def _plain(column: np.ndarray) -> JsonList:
     """Returns values as JSON has them: missing numbers are None."""
-    values: list[Any] = column.tolist()
+    values: JsonList = column.tolist()
     if column.dtype.kind == "f":
         return [None if math.isnan(value) else value for value in values]
     return [x.decode() if isinstance(x, bytes) else x for x in values]

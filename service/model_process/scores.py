@@ -1,18 +1,17 @@
 """Scores predictions by the targets that came true."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from service.model_process.answer import Request, VersionName
+from service.model_process.answer import Request, check_finite
 from service.shared.errors import InvalidRequest
 from tfbbb.export.manifest import InputError
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
+    from tfbbb.prediction.result import Predictive
 
-Array = npt.NDArray[Any]
 
 # Also the levels of the held-out figures.
 LEVELS = (0.5, 0.9, 0.95)
@@ -20,7 +19,7 @@ LEVELS = (0.5, 0.9, 0.95)
 _LEAST_LOG_PROB = -1e4
 
 
-def score(model: "ExportedModel", request: Request) -> dict[str, Array]:
+def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     """Scores the rows of a request by their targets.
 
     Args:
@@ -52,11 +51,13 @@ def score(model: "ExportedModel", request: Request) -> dict[str, Array]:
     log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
     of_kind = _score_numbers if request.manifest.classes is None else _score_sets
     scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
-    _check_finite(scores, request.version)
+    check_finite(scores, request.version)
     return scores
 
 
-def _score_numbers(prediction: Any, targets: Array) -> dict[str, Array]:
+def _score_numbers(
+    prediction: "Predictive", targets: np.ndarray
+) -> dict[str, np.ndarray]:
     # Imports TensorFlow.
     from tfbbb.prediction.target_scores import cdf_step, crps_of_targets
 
@@ -75,7 +76,7 @@ def _score_numbers(prediction: Any, targets: Array) -> dict[str, Array]:
     }
 
 
-def _score_sets(prediction: Any, targets: Array) -> dict[str, Array]:
+def _score_sets(prediction: "Predictive", targets: np.ndarray) -> dict[str, np.ndarray]:
     from tfbbb.prediction.target_scores import brier_of_targets
 
     probabilities = np.asarray(prediction.probabilities, np.float64)
@@ -89,18 +90,7 @@ def _score_sets(prediction: Any, targets: Array) -> dict[str, Array]:
     }
 
 
-def _coverage(covered: Array) -> dict[str, Array]:
+def _coverage(covered: np.ndarray) -> dict[str, np.ndarray]:
     names = (f"coverage_{100 * level:g}" for level in LEVELS)
     # orjson takes contiguous arrays only.
     return dict(zip(names, np.ascontiguousarray(covered.T), strict=True))
-
-
-def _check_finite(scores: dict[str, Array], version: VersionName) -> None:
-    for name, values in scores.items():
-        if not np.isfinite(values).all():
-            row = np.argwhere(~np.isfinite(values))[0][0] + 1
-            raise InvalidRequest(
-                f"Version {version.number} of the model {version.name!r} has no finite "
-                f"`{name}` for row {row}: its values are too far from those the model "
-                "was trained on."
-            )

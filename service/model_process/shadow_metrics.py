@@ -3,7 +3,6 @@
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from prometheus_client.core import CounterMetricFamily, Metric, SummaryMetricFamily
@@ -33,8 +32,8 @@ class ShadowMetrics(Collector):
     def compare(
         self,
         shadow: VersionName,
-        answered: Mapping[str, Any],
-        predicted: Mapping[str, Any],
+        answered: Mapping[str, np.ndarray],
+        predicted: Mapping[str, np.ndarray],
     ) -> None:
         """Adds the distances of a shadow's predictions from those that were answered.
 
@@ -72,7 +71,9 @@ class ShadowMetrics(Collector):
         yield from (counts, distances)
 
 
-def _distances(answered: Mapping[str, Any], predicted: Mapping[str, Any]) -> Any:
+def _distances(
+    answered: Mapping[str, np.ndarray], predicted: Mapping[str, np.ndarray]
+) -> np.ndarray | None:
     """Returns the distance of each row, or None if the outputs differ in kind."""
     for name in ("mean", "probabilities"):
         if name in answered and name in predicted:
@@ -80,6 +81,8 @@ def _distances(answered: Mapping[str, Any], predicted: Mapping[str, Any]) -> Any
                 predicted[name].astype(np.float64) - answered[name].astype(np.float64)
             )
             if name == "probabilities":
-                return difference.sum(axis=1) / 2
-            return np.mean(difference / np.sqrt(answered["variance"]), axis=1)
+                return np.asarray(difference.sum(axis=1) / 2)
+            return np.asarray(
+                np.mean(difference / np.sqrt(answered["variance"]), axis=1)
+            )
     return None

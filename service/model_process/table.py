@@ -2,20 +2,19 @@
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from service.model_process.nested import flattened
+from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.tables.table_error import TableError
 
 
-def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
+def from_rows(rows: object, manifest: Manifest, key: str) -> Inputs:
     """Reads rows that are lists of values, or objects by feature name.
 
     Args:
@@ -51,7 +50,7 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
     }
 
 
-def from_columns(columns: Any, manifest: Manifest) -> Inputs:
+def from_columns(columns: object, manifest: Manifest) -> Inputs:
     """Reads columns by feature name, or by tensor name as TensorFlow Serving does.
 
     Args:
@@ -77,7 +76,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
         if isinstance(matrix, np.ndarray):
             return matrix
         return from_rows(matrix, manifest, "inputs.inputs")
-    named: dict[str, Any] = columns
+    named: JsonObject = columns
     names = _names_by_key(named, manifest)
     return {name: named[key] for key, name in names.items()}
 
@@ -91,7 +90,7 @@ def _from_arrow(table: pa.Table, manifest: Manifest) -> Inputs:
         raise InputError(str(error)) from None
 
 
-def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:
+def _rows_as_lists(rows: JsonList, manifest: Manifest) -> JsonList:
     """Converts rows that are objects to lists in the order of the features."""
     if _holds_the_matrix(rows[0], manifest):
         return [
@@ -119,7 +118,7 @@ def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:
     return lists
 
 
-def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
+def _holds_the_matrix(named: JsonObject, manifest: Manifest) -> bool:
     """Returns whether the only key is the name of the tensor of all features."""
     return (
         manifest.inputs == "matrix"
@@ -128,7 +127,7 @@ def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
     )
 
 
-def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
+def _names_by_key(named: JsonObject, manifest: Manifest) -> dict[str, str]:
     """Maps the key of each feature in `named` to the name of the feature.
 
     Raises:
@@ -145,13 +144,13 @@ def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
     return names
 
 
-def _hold_texts(rows: Sequence[Any]) -> bool:
+def _hold_texts(rows: Sequence[object]) -> bool:
     return any(
         isinstance(value, str) for row in rows if isinstance(row, list) for value in row
     )
 
 
-def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any]:
+def _matrix(rows: Sequence[JsonList], features: Sequence[Feature]) -> np.ndarray:
     # `struct` refuses values that are not numbers, at half the cost of NumPy's
     # conversion, which would also accept text.
     single_precision = struct.Struct(f"{len(features)}f")
@@ -167,8 +166,8 @@ def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any
 
 
 def _matrix_by_value(
-    rows: Sequence[Any], features: Sequence[Feature]
-) -> npt.NDArray[Any]:
+    rows: Sequence[JsonList], features: Sequence[Feature]
+) -> np.ndarray:
     """Reads value by value, to report the first value that is not a number."""
     _check_lists(rows, features)
     return np.array(
@@ -179,7 +178,7 @@ def _matrix_by_value(
     )
 
 
-def _check_lists(rows: Sequence[Any], features: Sequence[Feature]) -> None:
+def _check_lists(rows: Sequence[object], features: Sequence[Feature]) -> None:
     for place, row in enumerate(rows, start=1):
         if not isinstance(row, list):
             raise InputError(

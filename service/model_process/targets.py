@@ -2,17 +2,16 @@
 
 import math
 from numbers import Real
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from service.shared.json_types import JsonList
 from tfbbb.base.texts import abbreviate
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.export.targets import class_name
 
 
-def read_targets(values: Any, manifest: Manifest, num_rows: int) -> npt.NDArray[Any]:
+def read_targets(values: object, manifest: Manifest, num_rows: int) -> np.ndarray:
     """Returns targets as the model takes them: numbers [n, k], or class indices [n].
 
     Args:
@@ -39,7 +38,7 @@ def read_targets(values: Any, manifest: Manifest, num_rows: int) -> npt.NDArray[
     return np.array(rows, dtype=np.float64)
 
 
-def _index(value: Any, row: int, indices: dict[str, int]) -> int:
+def _index(value: object, row: int, indices: dict[str, int]) -> int:
     # A list is no class, and has no hash either.
     name = class_name(value) if isinstance(value, str | int | float) else None
     if name is None or name not in indices:
@@ -50,11 +49,11 @@ def _index(value: Any, row: int, indices: dict[str, int]) -> int:
     return indices[name]
 
 
-def _numbers(value: Any, row: int, manifest: Manifest) -> list[float]:
+def _numbers(value: object, row: int, manifest: Manifest) -> list[float]:
     assert manifest.targets is not None
     support = manifest.targets.support
     width = manifest.targets.shape[-1]
-    numbers = value if isinstance(value, list) else [value]
+    numbers: JsonList = value if isinstance(value, list) else [value]
     assert support is not None
     valid = len(numbers) == width and all(_is_number(x) for x in numbers)
     if not valid or not support.contains(np.asarray(numbers)).all():
@@ -66,7 +65,7 @@ def _numbers(value: Any, row: int, manifest: Manifest) -> list[float]:
     return numbers
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

@@ -7,13 +7,14 @@ import time
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from service.model_process.adoption import Ledger
 from service.model_process.passing_faults import is_passing
 from service.model_process.speed import Speed
 from service.model_process.warm_up import warm_up
 from service.shared.errors import Unavailable
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import VersionState
 from tfbbb.base import tensorflow_startup
 from tfbbb.export.manifest import Manifest
@@ -166,7 +167,7 @@ class ServedVersion:
             if self._model is None:
                 self._note(problem)
 
-    def signatures(self) -> dict[str, Any]:
+    def signatures(self) -> JsonObject:
         """Returns the `SignatureDef` of each signature.
 
         Raises:

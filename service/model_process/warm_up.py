@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def _ask(model: "ExportedModel", table: Inputs, size: int) -> None:
             model.ask(question.name, table, levels, targets=targets)
 
 
-def _any_targets(manifest: Manifest, size: int) -> Any:
+def _any_targets(manifest: Manifest, size: int) -> np.ndarray:
     """Returns targets that a model takes."""
     targets = manifest.targets
     assert targets is not None

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from service.shared.json_types import JsonObject
 from tfbbb.base.texts import snake_case
 
 
@@ -33,7 +34,7 @@ class ServiceError(Exception):
         super().__init__(message)
         self.field = field
 
-    def to_message(self) -> dict[str, Any]:
+    def to_message(self) -> JsonObject:
         """Returns the error as JSON values, for another process."""
         return {
             "error": type(self).__name__,
@@ -43,7 +44,7 @@ class ServiceError(Exception):
         }
 
     @classmethod
-    def from_message(cls, message: Mapping[str, Any]) -> "ServiceError | None":
+    def from_message(cls, message: JsonObject) -> "ServiceError | None":
         """Creates the error of a message; returns None if its class is unknown."""
         kind = cls._by_name.get(message["error"])
         if kind is None:

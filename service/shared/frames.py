@@ -10,9 +10,11 @@ import json
 import socket
 import struct
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import orjson
+
+from service.shared.json_types import JsonObject
 
 _LENGTHS = struct.Struct("!IQ")
 # Up to this size, a copy costs less than waking the receiver twice.
@@ -28,7 +30,7 @@ class Frame:
         body: The raw bytes.
     """
 
-    header: dict[str, Any]
+    header: JsonObject
     body: bytes | bytearray = b""
 
     def head(self) -> bytes:

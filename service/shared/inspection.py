@@ -1,10 +1,10 @@
 """The messages between the API and the inspection process."""
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from service.shared.json_types import JsonList, JsonObject
 from service.shared.settings import Settings
 from tfbbb.tables.format import Format
 
@@ -72,7 +72,7 @@ class Inspection(BaseModel):
 
     num_rows: int
     part_rows: list[int]
-    columns: list[dict[str, Any]]
+    columns: list[JsonObject]
     problems: list[dict[str, str | None]]
 
 
@@ -80,7 +80,7 @@ class Preview(BaseModel):
     """The first rows of a table."""
 
     columns: list[str]
-    rows: list[list[Any]]
+    rows: list[JsonList]
 
 
 class InspectionResult(BaseModel):

@@ -1,16 +1,16 @@
 """The events of a job, in order."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.shared.database.tables import Event, Job
+from service.shared.json_types import JsonObject
 
 
 def append(
-    session: Session, job: Job, type_: str, data: dict[str, Any], now: float
+    session: Session, job: Job, type_: str, data: JsonObject, now: float
 ) -> None:
     """Adds an event to a job that the caller has locked.
 

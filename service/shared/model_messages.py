@@ -1,9 +1,11 @@
 """The descriptions of models that the model process returns to the API."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, Field
+
+from service.shared.json_types import JsonList, JsonObject
 
 
 class VersionState(StrEnum):
@@ -58,7 +60,7 @@ class ModelColumn(BaseModel):
         "training; the answer warns of it.",
         examples=[True],
     )
-    notation: dict[str, Any] | None = Field(
+    notation: JsonObject | None = Field(
         None,
         description="How texts of the column are read, such as `$1,200`; `null` for "
         "plain numbers or categories.",
@@ -73,7 +75,7 @@ class Description(BaseModel):
     created: str = Field(examples=["2030-01-01T00:00:00+00:00"])
     task: str = Field(examples=["regression"])
     target: str | None = Field(examples=["progression"])
-    target_notation: dict[str, Any] | None = Field(
+    target_notation: JsonObject | None = Field(
         None,
         description="How texts of the target were read, such as `$1,200`; `null` for "
         "plain numbers or labels.",
@@ -88,10 +90,10 @@ class Description(BaseModel):
         description="Versions of the libraries at training.",
         examples=[{"keras": "3.15.1"}],
     )
-    recalibration: dict[str, Any] | None = Field(
+    recalibration: JsonObject | None = Field(
         description="The recalibration of predictions, if any.", examples=[None]
     )
-    recalibration_choice: dict[str, Any] | None = Field(
+    recalibration_choice: JsonObject | None = Field(
         None,
         description="What was tried as recalibration, what was chosen and why.",
         examples=[None],
@@ -165,7 +167,7 @@ class Metadata(BaseModel):
     """`signature_def` as in TensorFlow Serving, and the `manifest`."""
 
     model_spec: ModelSpec
-    metadata: dict[str, Any]
+    metadata: JsonObject
 
 
 class ScoredRows(BaseModel):
@@ -174,7 +176,7 @@ class ScoredRows(BaseModel):
     version: int
     num_rows: int
     # Scores of each row by name: see `service.model_process.scores.score`.
-    scores: dict[str, list[Any]]
+    scores: dict[str, JsonList]
     # The ids of their predictions and the numbers of the rows.
     recorded: list[tuple[str, int]] | None
 

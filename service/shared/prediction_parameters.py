@@ -1,10 +1,11 @@
 """The parameters of a prediction request."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
+from service.shared.json_types import JsonObject
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.prediction.levels import single_precision_level
 from tfbbb.prediction.questions import Question, served_questions
@@ -89,7 +90,7 @@ class DrawParameters(KnownFields):
 
 def parameters_model(questions: Iterable[Question]) -> type[DrawParameters]:
     """Returns the model of `parameters`, with a field for each question."""
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     for question in questions:
         if question.takes_targets:
             # Targets stand beside the rows.

@@ -3,15 +3,16 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from service.shared import job_events as events
 from service.shared.database import Database
 from service.shared.database.tables import DispatcherRegistration, Job, Key
 from service.shared.job_state import ACTIVE, ENDED, JobState
+from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import open_store
 from service.shared.versions import published_version
@@ -186,8 +187,8 @@ class Queue:
     def heartbeat(
         self,
         lease: Lease,
-        progress: dict[str, Any] | None = None,
-        epochs: Sequence[dict[str, Any]] = (),
+        progress: JsonObject | None = None,
+        epochs: Sequence[JsonObject] = (),
     ) -> bool:
         """Renews a lease, and records the progress of its job.
 
@@ -311,7 +312,7 @@ class Queue:
         ids = waiting.with_for_update(skip_locked=True)
         return [session.get_one(Job, job_id) for job_id in session.scalars(ids)]
 
-    def _waiting(self, now: float) -> Any:
+    def _waiting(self, now: float) -> Select[str]:
         ready = or_(Job.not_before.is_(None), Job.not_before <= now)
         waiting = select(Job.id).where(Job.state == JobState.QUEUED, ready)
         most = self.settings.job_slots_per_key
@@ -391,7 +392,7 @@ class Queue:
         reason: str | None = None,
     ) -> None:
         job.state = state
-        data: dict[str, Any] = {"state": state, "attempt": job.attempt}
+        data: JsonObject = {"state": state, "attempt": job.attempt}
         if reason is not None:
             data["reason"] = reason
         if state == JobState.SUCCEEDED:
@@ -405,11 +406,11 @@ def _is_valid(job: Job | None, lease: Lease) -> TypeGuard[Job]:
     return job is not None and job.attempt == lease.attempt and job.state in ACTIVE
 
 
-def _running(session: Session, condition: Any) -> int:
+def _running(session: Session, condition: ColumnElement[bool]) -> int:
     count = select(func.count()).select_from(Job)
     return session.scalar(count.where(Job.state.in_(ACTIVE), condition)) or 0
 
 
-def _has_advanced(before: dict[str, Any], after: dict[str, Any]) -> bool:
+def _has_advanced(before: JsonObject, after: JsonObject) -> bool:
     """Returns whether a new process would resume at a later step than before."""
     return int(after.get("saved_step", 0)) > int(before.get("saved_step", 0))

@@ -1,9 +1,10 @@
 """The versions behind a request: one, or two with weights, and a shadow."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Self
+
+from service.shared.json_types import JsonObject
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Route:
     shadow: int | None = None
 
     @classmethod
-    def from_header(cls, header: Mapping[str, Any]) -> Self:
+    def from_header(cls, header: JsonObject) -> Self:
         """Reads the route from the header of a frame, which has the fields by name."""
         return cls(**{field.name: header[field.name] for field in fields(cls)})
 

@@ -18,6 +18,7 @@ from tests.deployment.programs import program
 from tests.ports import accepts, free_port
 
 _PATIENCE = 30.0
+_MAX_REQUESTS = 30
 
 
 class Replica:
@@ -80,6 +81,7 @@ def running(
         "LISTEN": balancer,
         "REPLICA_1": replicas[0].address,
         "REPLICA_2": replicas[1].address,
+        "MAX_REQUESTS": str(_MAX_REQUESTS),
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
     }
@@ -170,3 +172,20 @@ def test_broken_connection_costs_at_most_its_own_request(
         replicas[0].kill()
         assert {post(client, "/two") for _ in range(20)} == {"502"}
         assert {post(client, "/") for _ in range(20)} == {"4"}
+
+
+def test_key_over_its_rate_is_refused_whichever_replica_it_asks(
+    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
+) -> None:
+    with running(tmp_path, certificate, replicas) as client:
+        first, second = ({"Authorization": f"Bearer {n}"} for n in ("first", "second"))
+        for _ in range(_MAX_REQUESTS):
+            assert client.get("/", headers=first).status_code == 200
+        refused = client.get("/", headers=first)
+        assert refused.status_code == 429
+        assert refused.headers["Retry-After"] == "10"
+        assert refused.json().keys() == {"error", "code", "field"}
+        assert client.get("/", headers=second).status_code == 200
+        # Health and sign-in need no key, and have no rate.
+        for _ in range(_MAX_REQUESTS + 1):
+            assert client.get("/").status_code == 200

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import tfbbb
 from tests import exported_models
-from tests.exported_models import CLASSES
+from tests.exported_manifests import CLASSES
 from tfbbb.export.inputs import InputError
 from tfbbb.export.manifest import ManifestError
 from tfbbb.export.reader import read_signatures

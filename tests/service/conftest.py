@@ -1,4 +1,5 @@
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,16 +9,34 @@ import pytest
 from service.shared.database import Base, Database, upgrade
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests import exported_models
+from tests.service import stand_in
 from tests.service.postgresql import new_database, postgresql_server
 from tests.service.serving import serving, wait_until_ready
 from tests.service.stores import S3, s3_server
+from tfbbb.base import tensorflow_startup
 
 
 @pytest.fixture(scope="session")
 def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A registry with a model of each kind, one of them in two versions."""
+    """A registry with a model of each kind, one of them in two versions.
+
+    They are for the stand-in model process.
+    """
     root = tmp_path_factory.mktemp("saved_models")
+    stand_in.write_regression(root / "diabetes" / "1", bias=-1000.0)
+    stand_in.write_regression(root / "diabetes" / "2")
+    stand_in.write_columns(root / "patients" / "1")
+    stand_in.write_classification(root / "iris" / "7")
+    return root
+
+
+@pytest.fixture(scope="session")
+def real_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same models as SavedModels, for model processes with TensorFlow."""
+    # Imports TensorFlow, which few of the tests need.
+    from tests import exported_models
+
+    root = tmp_path_factory.mktemp("real_models")
     exported_models.write_regression(root / "diabetes" / "1", bias=-1000.0)
     exported_models.write_regression(root / "diabetes" / "2")
     exported_models.write_columns(root / "patients" / "1")
@@ -35,10 +54,16 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def registry_root(tmp_path: Path, saved_models: Path) -> Path:
-    """A registry of its own, with the two versions of one model."""
+def registry_root(
+    tmp_path: Path, saved_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A registry of its own, with the two versions of one stand-in model."""
     root = tmp_path / "saved_models"
     shutil.copytree(saved_models / "diabetes", root / "diabetes")
+    monkeypatch.setitem(sys.modules, stand_in.READER.__name__, stand_in.READER)
+    monkeypatch.setattr(
+        tensorflow_startup, "import_tensorflow", stand_in.import_nothing
+    )
     return root
 
 

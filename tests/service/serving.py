@@ -4,34 +4,45 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
 
+from service.api import child_processes
 from service.api.http.protocol import JsonErrorProtocol
 from service.app import create_app
 from service.shared.settings import Settings
 
 ADMIN_KEY = "tests.0123456789abcdef0123456789abcdef"
+STAND_IN, REAL = "tests.service.stand_in", "service.model_process.worker"
 AS_ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[httpx.Client]:
+def serving(
+    settings: Settings, model_process: str = STAND_IN
+) -> Iterator[httpx.Client]:
     """Runs the service in a thread until the block ends; yields a client of it.
 
     The client sends an admin key. Settings that name no data directory get one that is
     removed at the end; jobs run only where the settings ask for a dispatcher.
+
+    Args:
+        settings: The settings.
+        model_process: The module of the model processes: `STAND_IN`, which serves the
+            models of `tests.service.stand_in`, or `REAL`.
     """
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         app = create_app(settings_of_a_test(settings, Path(directory)))
-        with listening(app) as client:
-            yield client
+        with mock.patch.object(child_processes, "_MODELS", model_process):
+            client = stack.enter_context(listening(app))
+        yield client
 
 
 def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
@@ -39,7 +50,7 @@ def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
     changes: dict[str, object] = {"admin_key": SecretStr(ADMIN_KEY)}
     if "start_dispatcher" not in settings.model_fields_set:
         changes["start_dispatcher"] = False
-    # Each imports TensorFlow, for which most tests need not wait twice.
+    # Most tests need not wait for two.
     if "model_processes" not in settings.model_fields_set:
         changes["model_processes"] = 1
     if "data_dir" not in settings.model_fields_set:
@@ -60,7 +71,9 @@ def listening(app: FastAPI, log_level: str = "error") -> Iterator[httpx.Client]:
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         url = f"http://127.0.0.1:{port}"
-        with httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN) as client:
+        # Without certificates, which take time to load.
+        client = httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN, verify=False)
+        with client:
             yield client
     finally:
         server.should_exit = True

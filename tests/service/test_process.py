@@ -11,16 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 
 from tests.ports import accepts, free_port
-from tests.service.serving import ADMIN_KEY, AS_ADMIN, ask, wait_until_ready
+from tests.service.serving import ADMIN_KEY, AS_ADMIN, REAL, ask, wait_until_ready
 
 BODY = b'{"instances": [[1, 2, 3]]}'
 
 
 @contextmanager
 def process(
-    saved_models: Path, data_dir: Path
+    real_models: Path, data_dir: Path
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = free_port()
     command = [
@@ -28,7 +29,7 @@ def process(
         *("--port", str(port), "--log-level", "warning"),
     ]
     environment = os.environ | {
-        "TFBBB_MODELS": str(saved_models),
+        "TFBBB_MODELS": str(real_models),
         "TFBBB_DATA_DIR": str(data_dir),
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
         "TFBBB_MODEL_PROCESSES": "1",
@@ -45,9 +46,9 @@ def process(
 
 
 def test_process_serves_and_finishes_its_requests_before_it_ends(
-    saved_models: Path, tmp_path: Path
+    real_models: Path, tmp_path: Path
 ) -> None:
-    with process(saved_models, tmp_path) as (running, port):
+    with process(real_models, tmp_path) as (running, port):
         url = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN) as client:
             # TensorFlow takes seconds to import: the first answers come before.
@@ -57,6 +58,12 @@ def test_process_serves_and_finishes_its_requests_before_it_ends(
             assert "being loaded" in response.json()["error"]
             wait_until_ready(client)
             assert ask(client, "diabetes", BODY).status_code == 200
+            children = psutil.Process(running.pid).children()
+            (models,) = (child for child in children if REAL in child.cmdline())
+            models.kill()
+            # Another process takes its place.
+            while ask(client, "diabetes", BODY).status_code != 200:
+                time.sleep(0.1)
 
         with socket.create_connection(("127.0.0.1", port)) as connection:
             head = (

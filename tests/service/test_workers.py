@@ -16,7 +16,7 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.service.serving import ADMIN_KEY, AS_ADMIN
+from tests.service.serving import ADMIN_KEY, AS_ADMIN, STAND_IN
 
 PATH = "/v1/models/diabetes:predict"
 BODY = b'{"instances": [[1, 2, 3]]}'
@@ -91,7 +91,8 @@ def serving_by_several(
     }
     environment |= settings
     command = [
-        *(sys.executable, "-m", "tfbbb", "serve", "--workers", "3"),
+        *(sys.executable, "-m", "tests.service.stand_in_serve"),
+        *("serve", "--workers", "3"),
         *("--port", str(port), "--models", str(models)),
     ]
     process = subprocess.Popen(command, env=environment)
@@ -131,7 +132,7 @@ def test_processes_share_the_models_and_the_counters(service: Service) -> None:
     assert max(means) - min(means) < 1e-5 * min(means)
     # A request is counted when its response is sent.
     wait_for(lambda: service.count() == before + 60)
-    assert len(service.children("service.model_process.worker")) == 2
+    assert len(service.children(STAND_IN)) == 2
 
 
 def test_every_process_answers(service: Service) -> None:

@@ -1,7 +1,7 @@
 """The bodies of `/v1/datasets`."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from fastapi import Path
 from pydantic import BaseModel, Field
@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from service.api.datasets.formats import MEDIA_TYPES
 from service.api.datasets.multipart import MOST_FILES
 from service.shared.database import tables
+from service.shared.json_types import JsonObject
 from tfbbb.tables.format import FORMATS
 
 _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
@@ -50,7 +51,7 @@ class DatasetColumn(BaseModel):
     max: float | str | None = None
     mean: float | None = Field(None, description="Mean of numbers.")
     standard_deviation: float | None = None
-    notation: dict[str, Any] | None = Field(
+    notation: JsonObject | None = Field(
         None,
         description="How the texts of a column are read as numbers, booleans, dates or "
         "durations, by its first texts; `null` for categories.",
@@ -165,7 +166,7 @@ class DatasetPage(BaseModel):
     )
 
 
-def upload_body() -> dict[str, Any]:
+def upload_body() -> JsonObject:
     """Returns the OpenAPI description of the body of an upload."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     form = {
@@ -180,7 +181,7 @@ def upload_body() -> dict[str, Any]:
         },
         "required": ["file"],
     }
-    content: dict[str, Any] = dict.fromkeys(MEDIA_TYPES, binary)
+    content: JsonObject = dict.fromkeys(MEDIA_TYPES, binary)
     content["text/csv"] = {**binary, "example": "age,score\n36,1.5\n41,2.5\n"}
     return {
         "required": True,
@@ -188,7 +189,7 @@ def upload_body() -> dict[str, Any]:
     }
 
 
-def _fields(dataset: tables.Dataset) -> dict[str, Any]:
+def _fields(dataset: tables.Dataset) -> JsonObject:
     return {
         "id": dataset.id,
         "name": dataset.name,

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import sqlalchemy
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from service.shared.database.tables import Dataset
 from service.shared.errors import Unavailable
 from service.shared.files import dataset_name
 from service.shared.inspection import Inspection
+from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import Store
 from tfbbb.tables.format import FORMATS, Format
@@ -135,7 +135,7 @@ class DatasetStore:
         file: Upload,
         format: Format,
         inspection: Inspection,
-        parts: Sequence[dict[str, Any]] = (),
+        parts: Sequence[JsonObject] = (),
     ) -> tuple[Dataset, bool]:
         """Moves an upload to its place, and adds its row.
 

@@ -1,7 +1,6 @@
 """Receives an upload: body, format, inspection, dataset."""
 
 import asyncio
-from typing import Any
 
 from fastapi import Request
 
@@ -16,6 +15,7 @@ from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
 from service.shared.inspection import Limits
+from service.shared.json_types import JsonObject
 from tfbbb.tables.format import Format
 
 _BLOCK_BYTES = 2**20
@@ -50,7 +50,7 @@ async def upload(
             for file, shown in zip(files, names, strict=True)
         ]
         file: Upload = files[0]
-        parts: list[dict[str, Any]] = []
+        parts: list[JsonObject] = []
         format = formats[0]
         if len(files) > 1:
             parts = [

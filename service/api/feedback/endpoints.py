@@ -1,7 +1,7 @@
 """`/feedback` of models, versions and labels."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
 from pydantic import TypeAdapter
@@ -31,6 +31,7 @@ from service.shared.errors import (
     UnknownPrediction,
     UnsupportedMediaType,
 )
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
 from service.shared.route import Route
 
@@ -54,7 +55,7 @@ IdempotencyKey = Annotated[
 _BODY_LIMIT = limit_body(BodyLimit(setting="max_body_bytes"))
 _SCORED = TypeAdapter(list[ScoredRows])
 
-_DOCUMENTATION: dict[str, Any] = {
+_DOCUMENTATION: JsonObject = {
     "response_description": "The rows are counted.",
     "openapi_extra": {"requestBody": request_body()},
     "responses": responses(

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy
 from sqlalchemy import delete, select, update
@@ -18,6 +17,7 @@ from service.shared.database.tables import (
     RecordedRow,
 )
 from service.shared.errors import FeedbackConflict, IdempotencyKeyReused, UnknownModel
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
 
 
@@ -57,7 +57,7 @@ def count(
     name: str,
     scored: Sequence[ScoredRows],
     receipt: Receipt | None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Counts scored rows in one transaction, all of them or none.
 
     Args:
@@ -93,7 +93,7 @@ def count(
             earlier = _find_receipt(session, receipt)
             if earlier is not None:
                 return earlier.answer
-        answer: dict[str, Any] = {}
+        answer: JsonObject = {}
         # In the order of the versions, so that two requests never wait for each other.
         for rows in sorted(scored, key=lambda rows: rows.version):
             # Serialises the feedback about a version.
@@ -180,7 +180,7 @@ def _find_receipt(session: Session, receipt: Receipt) -> FeedbackReceipt | None:
 
 
 def _store_receipt(
-    session: Session, receipt: Receipt, answer: dict[str, Any], now: float
+    session: Session, receipt: Receipt, answer: JsonObject, now: float
 ) -> None:
     too_old = FeedbackReceipt.created_at < now - receipt.seconds
     session.execute(delete(FeedbackReceipt).where(too_old))

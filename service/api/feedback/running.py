@@ -3,10 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from service.shared.database.tables import Feedback
 from service.shared.model_messages import ScoredRows
@@ -17,8 +15,6 @@ BINS = 10
 
 # Scores that are no figures: the calibration table is made of them.
 _OF_CALIBRATION = ("pit_below", "pit_up_to", "confidence")
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class RunningMean:
     mean: float = 0.0
     squares: float = 0.0
 
-    def add(self, values: Array) -> "RunningMean":
+    def add(self, values: np.ndarray) -> "RunningMean":
         """Returns the mean with more values (Chan, Golub and LeVeque 1983)."""
         count = self.count + len(values)
         mean, squares = float(np.mean(values)), float(np.var(values)) * len(values)
@@ -96,7 +92,7 @@ def _is_of_numbers(scored: ScoredRows) -> bool:
     return "confidence" not in scored.scores
 
 
-def _count(scores: Mapping[str, Array]) -> Array:
+def _count(scores: Mapping[str, np.ndarray]) -> np.ndarray:
     """Returns what rows add to the calibration table.
 
     Of numbers, it is the number of targets in each bin of the probability integral
@@ -117,5 +113,5 @@ def _count(scores: Mapping[str, Array]) -> Array:
     inside = np.clip(edges - below[step, np.newaxis], 0.0, width[step, np.newaxis])
     shares = np.diff(inside, axis=1) / width[step, np.newaxis]
     counts, _ = np.histogram(up_to[~step], edges)
-    total: Array = (counts + shares.sum(axis=0))[:, np.newaxis]
+    total: np.ndarray = (counts + shares.sum(axis=0))[:, np.newaxis]
     return total

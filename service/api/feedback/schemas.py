@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Self
 
 from pydantic import BaseModel, Field
 
 from service.api.predictions.schemas import Value
 from service.shared.database.tables import Feedback
+from service.shared.json_types import JsonObject
 
 _MOST_LOG = 700.0
 
@@ -108,7 +109,7 @@ class Drift(BaseModel):
     )
 
     @classmethod
-    def from_record(cls, drift: Mapping[str, Any]) -> Self:
+    def from_record(cls, drift: JsonObject) -> Self:
         """Creates the answer from the column `drift` of the database."""
         at = drift["alarm_at"]
         return cls(
@@ -240,7 +241,7 @@ def _exp(log: float) -> float:
     return math.exp(min(log, _MOST_LOG))
 
 
-def request_body() -> dict[str, Any]:
+def request_body() -> JsonObject:
     """Returns the OpenAPI description of the body, with examples for the demo model."""
     patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
     recorded = {"id": "0123456789abcdef01234567", "target": 151}

@@ -4,7 +4,6 @@ import http
 import inspect
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -16,6 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from service.api.http.request_log import HEADER
 from service.shared.errors import InvalidRequest, ServiceError
+from service.shared.json_types import JsonObject
 from tfbbb.base.validation_errors import describe_validation_error, field_path
 
 logger = logging.getLogger(__name__)
@@ -31,9 +31,9 @@ class ErrorBody(BaseModel):
     )
 
 
-def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
+def responses(*errors: type[ServiceError]) -> dict[int | str, JsonObject]:
     """Returns the OpenAPI responses of an endpoint that may raise these errors."""
-    described: dict[int | str, dict[str, Any]] = {}
+    described: dict[int | str, JsonObject] = {}
     for error in errors:
         found = described.setdefault(error.status, {"model": ErrorBody})
         summary = (inspect.getdoc(error) or "").partition("\n\nArgs:")[0]
@@ -45,8 +45,8 @@ def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
 
 
 def as_json(
-    described: dict[int | str, dict[str, Any]],
-) -> dict[int | str, dict[str, Any]]:
+    described: dict[int | str, JsonObject],
+) -> dict[int | str, JsonObject]:
     """Describes the JSON errors of an endpoint whose success is not JSON."""
     schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
     content = {"application/json": {"schema": schema}}

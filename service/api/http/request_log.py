@@ -4,15 +4,14 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
 
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.shared.database import new_id, timestamp
+from service.shared.json_types import JsonObject
 
 logger = logging.getLogger("service.access")
 
@@ -20,7 +19,7 @@ HEADER = "X-Request-Id"
 # Ids that need no quoting in logs and URLs.
 _SANE = re.compile(r"[A-Za-z0-9._:+/=@-]{1,128}")
 
-_fields: ContextVar[dict[str, Any] | None] = ContextVar("fields", default=None)
+_fields: ContextVar[JsonObject | None] = ContextVar("fields", default=None)
 
 
 def request_id() -> str | None:
@@ -29,12 +28,12 @@ def request_id() -> str | None:
     return None if fields is None else fields["request_id"]
 
 
-def logged_fields() -> Mapping[str, Any]:
+def logged_fields() -> JsonObject:
     """Returns the fields that the line of this task's request has so far."""
     return _fields.get() or {}
 
 
-def add_to_log(**fields: Any) -> None:
+def add_to_log(**fields: object) -> None:
     """Adds fields to the line of the request that this task handles."""
     line = _fields.get()
     if line is not None:
@@ -59,7 +58,7 @@ class RequestLog:
         started, at, status = time.perf_counter(), time.time(), 500
         chosen = choose_request_id(Headers(scope=scope).get(HEADER, ""))
         scope.setdefault("state", {})["request_id"] = chosen
-        fields: dict[str, Any] = {"request_id": chosen}
+        fields: JsonObject = {"request_id": chosen}
         token = _fields.set(fields)
 
         async def send_with_id(message: Message) -> None:
@@ -92,7 +91,7 @@ def write_access_log() -> None:
 
 
 def _log(
-    scope: Scope, at: float, status: int, seconds: float, fields: dict[str, Any]
+    scope: Scope, at: float, status: int, seconds: float, fields: JsonObject
 ) -> None:
     caller = scope.get("state", {}).get("caller")
     line = {

@@ -16,6 +16,7 @@ from service.api.http.errors import as_json
 from service.api.keys.caller import Caller
 from service.api.keys.scope import Scope
 from service.shared.errors import Forbidden, RequestTooLarge
+from service.shared.json_types import JsonObject
 
 
 class _NameConvertor(StringConvertor):
@@ -72,7 +73,7 @@ class ScopedRoute(LimitedRoute):
             caller.require(self.scope)
         await super().handle(scope, receive, send)
 
-    def _documented(self) -> dict[int | str, dict[str, Any]]:
+    def _documented(self) -> dict[int | str, JsonObject]:
         """Returns the documented responses, including those of this class."""
         documented = dict(self.responses)
         needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}

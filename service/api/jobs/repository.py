@@ -1,7 +1,6 @@
 """Queries jobs in the database."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -11,6 +10,7 @@ from service.api.pagination import Cursor
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.errors import UnknownJob
 from service.shared.job_state import JobState
+from service.shared.json_types import JsonObject
 
 
 def page(
@@ -43,7 +43,7 @@ def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
     return job
 
 
-def find_judgement(session: Session, job: Job) -> dict[str, Any] | None:
+def find_judgement(session: Session, job: Job) -> JsonObject | None:
     """Returns how the job's version compares with its baselines, if it is recorded."""
     version = session.get(ModelVersion, (job.name, job.version))
     return None if version is None else version.lineage.get("judgement")

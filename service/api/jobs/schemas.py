@@ -1,13 +1,14 @@
 """The bodies of `/v1/jobs`."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.database import tables
 from service.shared.job_state import JobState
+from service.shared.json_types import JsonObject
 from tfbbb.base.texts import MODEL_NAME
 from tfbbb.training.spec import JobSpec
 
@@ -49,7 +50,7 @@ class JobRequest(JobSpec):
         description="Jobs with a higher priority start first.",
     )
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> JsonObject:
         """Returns the fields of `JobSpec`, with every default filled in."""
         return self.model_dump(mode="json", include=set(JobSpec.model_fields))
 
@@ -64,7 +65,7 @@ class JobSummary(BaseModel):
     dataset_id: Id | None = Field(description="`null` after the dataset was deleted.")
     priority: int
     attempt: int = Field(description="Number of attempts.", examples=[1])
-    progress: dict[str, Any] = Field(
+    progress: JsonObject = Field(
         description="What is tried (`stage`), epochs, steps and latest metrics; empty "
         "before the job starts.",
         examples=[
@@ -98,7 +99,7 @@ class JobStatus(JobSummary):
     """A job with its spec and its log."""
 
     dataset_sha256: str = Field(description="SHA-256 of the uploaded bytes.")
-    spec: dict[str, Any] = Field(
+    spec: JsonObject = Field(
         description="The submitted spec, with every default filled in.",
         examples=[{"target": "price"}],
     )
@@ -107,7 +108,7 @@ class JobStatus(JobSummary):
         examples=[41.5],
     )
     log: str = Field(description="The end of the trainer's log.", examples=[""])
-    judgement: dict[str, Any] | None = Field(
+    judgement: JsonObject | None = Field(
         description="The `figures` of the published version beside those of baselines "
         "on the same rows, `sentences` about them, the sentences that are "
         "`warnings`, whether the model `learned` anything of use, and whether the "
@@ -130,7 +131,7 @@ class JobStatus(JobSummary):
 
     @classmethod
     def from_job_and_log(
-        cls, job: tables.Job, log: str, judgement: dict[str, Any] | None
+        cls, job: tables.Job, log: str, judgement: JsonObject | None
     ) -> Self:
         """Creates the full description of a row of the database."""
         more = {
@@ -161,7 +162,7 @@ def _eta_seconds(job: tables.Job) -> float | None:
     return float(pace * (job.progress["steps"] - job.progress["step"]))
 
 
-def _fields(job: tables.Job) -> dict[str, Any]:
+def _fields(job: tables.Job) -> JsonObject:
     return {
         "id": job.id,
         "name": job.name,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Self, cast
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer, SecurityScopes
@@ -10,6 +10,7 @@ from fastapi.security import HTTPBearer, SecurityScopes
 from service.api.keys.scope import Scope
 from service.shared.database.tables import Key
 from service.shared.errors import Forbidden
+from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 
 # Documents in OpenAPI how to send a key; the middleware checks the key.
@@ -72,7 +73,7 @@ class Caller:
             )
 
 
-def _limits_of(settings: Settings) -> dict[str, Any]:
+def _limits_of(settings: Settings) -> JsonObject:
     return {name: getattr(settings, name) for name in _LIMITS}
 
 

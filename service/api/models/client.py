@@ -71,7 +71,7 @@ class ModelsClient:
         work_per_second: float | None = None,
         reads: str = "json",
         writes: str = "json",
-        options: Mapping[str, Any] = MappingProxyType({}),
+        options: Mapping[str, object] = MappingProxyType({}),
     ) -> Frame:
         """Predicts with a version of a model; if cancelled, frees the work.
 

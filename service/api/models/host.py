@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from service.api.http.request_log import request_id
 from service.api.models.connection import Connection
@@ -82,7 +81,7 @@ class ModelHost:
         self,
         operation: str,
         body: bytes | bytearray = b"",
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
     ) -> Frame:
         """Asks the process and waits for its response; if cancelled, frees the work.
 

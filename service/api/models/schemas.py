@@ -1,12 +1,13 @@
 """The bodies and paths of `/v1/models`."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from fastapi import Path
 from pydantic import BaseModel, Field
 
 from service.shared.database.tables import ModelVersion
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import ModelStatus
 
 ModelName = Annotated[
@@ -32,7 +33,7 @@ class Lineage(BaseModel):
     job_id: str | None = Field(
         description="`null` if the version was copied into the models directory."
     )
-    source: dict[str, Any] = Field(
+    source: JsonObject = Field(
         description="Dataset, spec, seed and code of the training."
     )
 
@@ -70,30 +71,30 @@ class Report(BaseModel):
         description="Which rows the figures are of.",
         examples=["44 rows that no member trained on"],
     )
-    judgement: dict[str, Any] = Field(
+    judgement: JsonObject = Field(
         description="The `figures` beside those of baselines, with `sentences`."
     )
-    calibration: dict[str, Any] = Field(
+    calibration: JsonObject = Field(
         description="The `coverage` of intervals by their `levels`; of classes the "
         "`accuracy` by bins of `confidence`. `lower` and `upper` are the 95 % sampling "
         "band of a calibrated model."
     )
-    held_out: dict[str, Any] = Field(
+    held_out: JsonObject = Field(
         description="At most 500 rows: `target`, `mean` and `intervals`; of classes "
         "`probabilities`."
     )
-    importance: dict[str, Any] | None = Field(
+    importance: JsonObject | None = Field(
         description="The permutation importance of the `columns`; `null` if there was "
         "no time for it."
     )
-    effects: list[dict[str, Any]] = Field(
+    effects: list[JsonObject] = Field(
         description="Mean predictions by the values of a column, with 90 % epistemic "
         "bands, of at most 12 columns."
     )
-    variance_split: dict[str, Any] = Field(
+    variance_split: JsonObject = Field(
         description="The epistemic and aleatoric variance of at most 500 rows; of "
         "classes entropies in nats."
     )
-    tried: dict[str, Any] = Field(
+    tried: JsonObject = Field(
         description="The `networks`, `likelihoods` and `recalibration` that were tried."
     )

@@ -1,7 +1,7 @@
 """`/v2`: metadata and predictions by the Open Inference Protocol."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
@@ -33,6 +33,7 @@ from service.shared.errors import (
     UnknownModel,
     UnsupportedMediaType,
 )
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 from service.shared.route import Route
 
@@ -48,7 +49,7 @@ _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
 _NUMBER = re.compile("[0-9]{1,20}")
 
 _ERRORS = (InvalidRequest, UnknownModel, Unavailable)
-_INFER: dict[str, Any] = {
+_INFER: JsonObject = {
     "response_model": InferResponse,
     "openapi_extra": {"requestBody": infer_body()},
     "responses": {

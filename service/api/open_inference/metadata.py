@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from service.api.open_inference.schemas import Datatype, ModelMetadata, TensorMetadata
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 
 # The datatypes of features, and of TensorFlow's outputs.
@@ -58,7 +58,7 @@ def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata
     )
 
 
-def _inputs(manifest: dict[str, Any]) -> list[TensorMetadata]:
+def _inputs(manifest: JsonObject) -> list[TensorMetadata]:
     features = manifest["features"]
     if manifest["inputs"] == "matrix":
         shape = [-1, *(manifest.get("row_shape") or [len(features)])]
@@ -70,12 +70,12 @@ def _inputs(manifest: dict[str, Any]) -> list[TensorMetadata]:
     ]
 
 
-def _datatype(feature: dict[str, Any]) -> Datatype:
+def _datatype(feature: JsonObject) -> Datatype:
     dtype = feature.get("dtype")
     return _OF_DTYPE[dtype] if dtype else _OF_KIND[feature["kind"]]
 
 
-def _outputs(signature: dict[str, Any]) -> list[TensorMetadata]:
+def _outputs(signature: JsonObject) -> list[TensorMetadata]:
     return [
         TensorMetadata(
             name=name,

@@ -4,9 +4,11 @@ The model process validates requests: to validate a tensor with pydantic would t
 longer than the prediction.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
+
+from service.shared.json_types import JsonList, JsonObject
 
 Datatype = Literal[
     "BOOL",
@@ -73,7 +75,7 @@ class InputTensor(BaseModel):
     parameters: Parameters | None = Field(
         None, description="`binary_data_size`, in place of `data`."
     )
-    data: list[Any] | None = Field(None, description="Nested, or flat by rows.")
+    data: JsonList | None = Field(None, description="Nested, or flat by rows.")
 
 
 class OutputRequest(BaseModel):
@@ -105,7 +107,7 @@ class OutputTensor(BaseModel):
     shape: list[int]
     datatype: Datatype
     parameters: Parameters | None = None
-    data: list[Any] | None = None
+    data: JsonList | None = None
 
 
 class InferResponse(BaseModel):
@@ -118,7 +120,7 @@ class InferResponse(BaseModel):
     outputs: list[OutputTensor]
 
 
-def infer_body() -> dict[str, Any]:
+def infer_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `infer`."""
     schema = InferRequest.model_json_schema()
     definitions = schema.pop("$defs")
@@ -135,7 +137,7 @@ def infer_body() -> dict[str, Any]:
     }
 
 
-def infer_response() -> dict[str, Any]:
+def infer_response() -> JsonObject:
     """Returns the OpenAPI description of a body with raw tensors."""
     schema = {"type": "string", "format": "binary"}
     return {"content": {"application/octet-stream": {"schema": schema}}}

@@ -1,7 +1,6 @@
 """Answers prediction requests in the format that the request asks for."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import Request, Response
 
@@ -75,7 +74,7 @@ async def answer(
     *,
     reads: str,
     writes: str,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> Response:
     """Sends the body to the model process, and returns its response.
 

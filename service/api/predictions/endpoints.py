@@ -35,6 +35,7 @@ from service.shared.errors import (
     UnknownModel,
     UnsupportedMediaType,
 )
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 from service.shared.route import Route
 
@@ -109,7 +110,7 @@ def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -
     summary="OpenAPI document of a model",
     responses=responses(UnknownModel, Unavailable),
 )
-async def get_document(state: State, name: ModelName) -> dict[str, Any]:
+async def get_document(state: State, name: ModelName) -> JsonObject:
     """Describes the rows of a model: names, types, ranges and categories."""
     content = await state.models.metadata(name, None)
     return model_document(Metadata.model_validate_json(content))

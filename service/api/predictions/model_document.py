@@ -1,9 +1,8 @@
 """The OpenAPI document of one model, from which client generators make typed rows."""
 
-from typing import Any
-
 from service.api.http.errors import ErrorBody
 from service.api.predictions.schemas import PredictResponse
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 from service.shared.prediction_formats import JSON
 from service.shared.prediction_parameters import SIGNATURES, Parameters
@@ -11,7 +10,7 @@ from service.shared.prediction_parameters import SIGNATURES, Parameters
 _REFERENCE = "#/components/schemas/{model}"
 
 
-def model_document(metadata: Metadata) -> dict[str, Any]:
+def model_document(metadata: Metadata) -> JsonObject:
     """Returns the OpenAPI document of `:predict` of a version.
 
     Args:
@@ -20,7 +19,7 @@ def model_document(metadata: Metadata) -> dict[str, Any]:
     name, version = metadata.model_spec.name, metadata.model_spec.version
     features = metadata.metadata["manifest"]["features"]
     target = metadata.metadata["manifest"]["target"] or "the target"
-    schemas: dict[str, Any] = {"Row": _row(features), "PredictRequest": _request()}
+    schemas: JsonObject = {"Row": _row(features), "PredictRequest": _request()}
     for model in (Parameters, PredictResponse, ErrorBody):
         schema = model.model_json_schema(ref_template=_REFERENCE)
         schemas |= schema.pop("$defs", {})
@@ -58,11 +57,11 @@ def model_document(metadata: Metadata) -> dict[str, Any]:
     }
 
 
-def _json(schema: str) -> dict[str, Any]:
+def _json(schema: str) -> JsonObject:
     return {JSON: {"schema": {"$ref": _REFERENCE.format(model=schema)}}}
 
 
-def _request() -> dict[str, Any]:
+def _request() -> JsonObject:
     return {
         "type": "object",
         "required": ["instances"],
@@ -79,7 +78,7 @@ def _request() -> dict[str, Any]:
     }
 
 
-def _row(features: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(features: list[JsonObject]) -> JsonObject:
     return {
         "type": "object",
         "required": [feature["name"] for feature in features],
@@ -88,7 +87,7 @@ def _row(features: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _value(feature: dict[str, Any]) -> dict[str, Any]:
+def _value(feature: JsonObject) -> JsonObject:
     """Returns the schema of a value; training's range and categories are no limits."""
     types = ["string"] if feature["kind"] == "categorical" else ["number"]
     if feature["kind"] == "date" or (
@@ -102,7 +101,7 @@ def _value(feature: dict[str, Any]) -> dict[str, Any]:
         described.append("A date, or seconds since 1970.")
     if (low := feature["low"]) is not None and (high := feature["high"]) is not None:
         described.append(f"In training from {low:.6g} to {high:.6g}.")
-    schema: dict[str, Any] = {"type": types[0] if len(types) == 1 else types}
+    schema: JsonObject = {"type": types[0] if len(types) == 1 else types}
     if categories := _categories(feature):
         described.append("In training one of the examples.")
         schema["examples"] = categories
@@ -111,12 +110,12 @@ def _value(feature: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _categories(feature: dict[str, Any]) -> list[str]:
+def _categories(feature: JsonObject) -> list[str]:
     """Returns the categories without the empty text, which is a missing value."""
     return [category for category in feature["categories"] or () if category]
 
 
-def _example(feature: dict[str, Any]) -> float | str:
+def _example(feature: JsonObject) -> float | str:
     """Returns a value of the training rows, where the manifest knows one."""
     if feature["kind"] == "categorical":
         return str((_categories(feature) or ["text"])[0])

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from service.shared.json_types import JsonObject
 from service.shared.prediction_formats import ARROW, CSV, JSON
 from service.shared.prediction_parameters import SIGNATURES, Parameters
 from tfbbb.prediction.questions import Question, served_questions
@@ -116,7 +117,7 @@ class RowMoments(BaseModel):
 
 def row_model(questions: Iterable[Question]) -> type[RowMoments]:
     """Returns the model of a row's prediction, with a field for each question."""
-    fields: dict[str, Any] = {}
+    fields: JsonObject = {}
     for question in questions:
         axes = [axis for axis in question.shape if axis != "parts"]
         if question.needs_classes:
@@ -175,7 +176,7 @@ class PredictResponse(_NamedResponse):
     """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
 
     predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
-    outputs: dict[str, Any] | None = None
+    outputs: JsonObject | None = None
 
 
 class ClassifyResponse(_NamedResponse):
@@ -190,19 +191,19 @@ class RegressResponse(_NamedResponse):
     results: list[float]
 
 
-def table_body() -> dict[str, Any]:
+def table_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `:predict`."""
     body = json_body(PredictRequest, _table_examples())
     body["content"] |= dict.fromkeys((ARROW, CSV), _BINARY)
     return body
 
 
-def table_response() -> dict[str, Any]:
+def table_response() -> JsonObject:
     """Returns the OpenAPI description of tables in a response."""
     return {"content": dict.fromkeys((ARROW, CSV), _BINARY)}
 
 
-def table_parameters() -> list[dict[str, Any]]:
+def table_parameters() -> list[JsonObject]:
     """Returns the OpenAPI descriptions of the parameters of tables, in the URL."""
     listed = {
         "signature_name": f"One of {', '.join(SIGNATURES)}.",
@@ -223,7 +224,7 @@ def table_parameters() -> list[dict[str, Any]]:
     ]
 
 
-def examples_body() -> dict[str, Any]:
+def examples_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `:classify` and `:regress`."""
     patient = dict(zip(_NAMES, _PATIENT, strict=True))
     examples = {
@@ -236,7 +237,7 @@ def examples_body() -> dict[str, Any]:
     return json_body(ExamplesRequest, examples)
 
 
-def json_body(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
+def json_body(model: type[BaseModel], examples: JsonObject) -> JsonObject:
     """Returns the OpenAPI description of a body in JSON, with examples by name."""
     schema = model.model_json_schema()
     # References into a body do not work in OpenAPI, so the definition is inlined.
@@ -245,7 +246,7 @@ def json_body(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any
     return {"required": True, "content": {JSON: {"schema": schema, "examples": named}}}
 
 
-def _table_examples() -> dict[str, Any]:
+def _table_examples() -> JsonObject:
     patient = dict(zip(_NAMES, _PATIENT, strict=True))
     return {
         "Rows": {"instances": [_PATIENT]},

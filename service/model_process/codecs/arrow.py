@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +24,12 @@ _MOST_PER_BYTE = 8
 _LARGE = 2**20
 
 
-def is_large(body: Body, options: Mapping[str, Any]) -> bool:
+def is_large(body: Body, options: Mapping[str, object]) -> bool:
     """Whether reading a body takes the interpreter long: its texts, if it has any."""
     return len(body) > _LARGE
 
 
-def read(body: Body, options: Mapping[str, Any]) -> Query:
+def read(body: Body, options: Mapping[str, object]) -> Query:
     """Reads an Arrow stream of one or more record batches."""
     try:
         table = _read_table(pa.py_buffer(body))
@@ -71,7 +70,7 @@ def write(answer: Answer) -> Frame:
     return response(sink.getvalue().to_pybytes(), ARROW)
 
 
-def _column(values: Any) -> pa.Array:
+def _column(values: object) -> pa.Array:
     """Returns an output as a column: an array [n, a, b] as lists of lists."""
     if not isinstance(values, np.ndarray):
         return pa.array(values)

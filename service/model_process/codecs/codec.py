@@ -14,7 +14,7 @@ Body = bytes | bytearray
 _LARGE_TEXT = 2**17
 
 
-def is_large_text(body: Body, options: Mapping[str, Any]) -> bool:
+def is_large_text(body: Body, options: Mapping[str, object]) -> bool:
     """Whether reading a body of text takes the interpreter long."""
     return len(body) > _LARGE_TEXT
 

@@ -16,11 +16,12 @@ from service.model_process.codecs.table_query import table_query
 from service.model_process.query import Query
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
+from service.shared.json_types import JsonList, JsonObject
 from service.shared.prediction_formats import CSV
 from tfbbb.prediction import questions
 
 
-def read(body: Body, options: Mapping[str, Any]) -> Query:
+def read(body: Body, options: Mapping[str, object]) -> Query:
     """Reads a table in UTF-8 with commas and a header line.
 
     Every column is text, which the model reads as in a file: an empty cell is missing.
@@ -63,7 +64,7 @@ def write(answer: Answer) -> Frame:
     each after `_`. A prediction set is a JSON list.
     """
     request = answer.request
-    columns: dict[str, Any] = {}
+    columns: JsonObject = {}
     for name, values in answer.outputs.items():
         columns |= _flat_columns(name, values, answer)
     columns["warnings"] = [" ".join(sentences) for sentences in answer.warnings]
@@ -88,7 +89,9 @@ def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
 
 
-def _flat_columns(name: str, values: Any, answer: Answer) -> Iterator[tuple[str, Any]]:
+def _flat_columns(
+    name: str, values: np.ndarray | JsonList, answer: Answer
+) -> Iterator[tuple[str, np.ndarray | JsonList]]:
     """Yields the columns of an output, each with its name."""
     levels = _levels(name, answer)
     if name == "prediction_sets":
@@ -109,9 +112,7 @@ def _flat_columns(name: str, values: Any, answer: Answer) -> Iterator[tuple[str,
             yield "_".join([name, *filter(None, labels)]), column
 
 
-def _axes(
-    values: np.ndarray[Any, Any], levels: list[str], answer: Answer
-) -> list[list[str]]:
+def _axes(values: np.ndarray, levels: list[str], answer: Answer) -> list[list[str]]:
     """Returns the labels of each axis after the rows; the only target has none."""
     sizes = values.shape[1:]
     classes = answer.request.manifest.classes or ()

@@ -1,7 +1,8 @@
 """Examples in JSON, the format of TensorFlow Serving's `:classify` and `:regress`."""
 
 from collections.abc import Mapping
-from typing import Any
+
+import numpy as np
 
 from service.model_process.answer import Answer
 from service.model_process.codecs.codec import Body
@@ -15,6 +16,7 @@ from service.model_process.query import (
 )
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
+from service.shared.json_types import JsonObject
 from service.shared.prediction_parameters import SIGNATURES
 from tfbbb.base.texts import abbreviate
 
@@ -23,7 +25,7 @@ _METHODS = ("tensorflow/serving/classify", "tensorflow/serving/regress")
 _KEYS = {"signature_name", "examples", "context", "parameters"}
 
 
-def read(body: Body, options: Mapping[str, Any]) -> Query:
+def read(body: Body, options: Mapping[str, object]) -> Query:
     """Reads examples: features by name, those of `context` shared by all examples."""
     refuse_options(options)
     document, fault = parse_object(body, _KEYS)
@@ -73,7 +75,8 @@ def write_values(answer: Answer) -> Frame:
         raise InvalidRequest(
             "The model predicts classes, not numbers: ask `:classify` or `:predict`."
         )
-    mean: Any = answer.outputs["mean"]
+    mean = answer.outputs["mean"]
+    assert isinstance(mean, np.ndarray)
     if mean[0].size != 1:
         raise InvalidRequest(
             f"The model predicts {mean[0].size} numbers, and `:regress` returns one "
@@ -82,7 +85,7 @@ def write_values(answer: Answer) -> Frame:
     return write_json({"results": mean.reshape(-1)}, answer)
 
 
-def _features(example: Any, name: str) -> dict[str, Any]:
+def _features(example: object, name: str) -> JsonObject:
     """Returns the features of an example; a list of one value is the value."""
     if not isinstance(example, dict):
         raise InvalidRequest(

@@ -67,7 +67,7 @@ def parse_object(body: Body, keys: set[str]) -> tuple[Any, InvalidRequest | None
     return document, fault
 
 
-def check_keys(document: Any, keys: set[str]) -> None:
+def check_keys(document: object, keys: set[str]) -> None:
     """Raises `InvalidRequest` unless a document is an object of some of the keys."""
     if not isinstance(document, dict):
         raise InvalidRequest("The body must be a JSON object.")
@@ -78,7 +78,7 @@ def check_keys(document: Any, keys: set[str]) -> None:
         )
 
 
-def _decode_base64(part: Any) -> Any:
+def _decode_base64(part: object) -> Any:
     """Returns a part of a document whose binary values are texts."""
     if isinstance(part, list):
         return [_decode_base64(inner) for inner in part]

@@ -1,7 +1,6 @@
 """Rows and columns in JSON, the format of TensorFlow Serving's `:predict`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -17,12 +16,13 @@ from service.model_process.query import (
 )
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
+from service.shared.json_types import JsonObject
 from tfbbb.prediction import questions
 
 _KEYS = {"signature_name", "instances", "inputs", "targets", "parameters"}
 
 
-def read(body: Body, options: Mapping[str, Any]) -> Query:
+def read(body: Body, options: Mapping[str, object]) -> Query:
     """Reads the body of a `:predict` request; does not validate the table."""
     refuse_options(options)
     document, fault = parse_object(body, _KEYS)
@@ -45,7 +45,7 @@ def write(answer: Answer) -> Frame:
     return write_json(body, answer)
 
 
-def write_json(body: dict[str, Any], answer: Answer) -> Frame:
+def write_json(body: JsonObject, answer: Answer) -> Frame:
     """Writes a body as JSON, with the version, the number of draws and the classes."""
     request = answer.request
     body |= {
@@ -63,7 +63,7 @@ def write_json(body: dict[str, Any], answer: Answer) -> Frame:
     return response(content, "application/json")
 
 
-def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
+def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> JsonObject:
     """Formats rows as TensorFlow Serving: bare values if there is one output.
 
     Only rows with warnings have them, and bare values have none.
@@ -83,7 +83,7 @@ def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
     return {"predictions": rows}
 
 
-def _said(row: dict[str, Any]) -> dict[str, Any]:
+def _said(row: JsonObject) -> JsonObject:
     """Returns what is said of a row: that the model abstained, or its answer."""
     if not row[ABSTAINED]:
         return {name: value for name, value in row.items() if name != ABSTAINED}
@@ -91,7 +91,7 @@ def _said(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in kept if name in row}
 
 
-def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> dict[str, Any]:
+def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> JsonObject:
     """Formats columns as TensorFlow Serving, with draws before rows.
 
     If any row has warnings, they are a column too, beside several others.

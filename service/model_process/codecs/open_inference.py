@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
 from service.model_process.answer import Answer
@@ -21,6 +19,7 @@ from service.model_process.codecs.tensors import (
 from service.model_process.query import Query, read_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
 from service.shared.frames import Frame
+from service.shared.json_types import JsonObject
 from tfbbb.base.texts import abbreviate
 
 _KEYS = {"id", "parameters", "inputs", "outputs"}
@@ -47,14 +46,14 @@ class InferenceQuery(Query):
     binary: bool
 
 
-def is_large(body: Body, options: Mapping[str, Any]) -> bool:
+def is_large(body: Body, options: Mapping[str, int]) -> bool:
     """Whether reading a body takes the interpreter long: raw numbers do not."""
     json_size = options.get("json_size", len(body))
     has_texts = b"BYTES" in memoryview(body)[:json_size].tobytes()
     return is_large_text(body if has_texts else body[:json_size], options)
 
 
-def read(body: Body, options: Mapping[str, Any]) -> InferenceQuery:
+def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
     """Reads the body of an `infer` request; does not validate the table.
 
     Args:
@@ -111,7 +110,7 @@ def write(answer: Answer) -> Frame:
         chosen = dict.fromkeys(tensors, query.binary)
         if not any(answer.warnings):
             del chosen["warnings"]
-    described: list[dict[str, Any]] = []
+    described: list[JsonObject] = []
     raw: list[bytes] = []
     for name, binary in chosen.items():
         if name not in tensors:
@@ -122,7 +121,7 @@ def write(answer: Answer) -> Frame:
             )
         values = tensors[name]
         datatype = DATATYPES_BY_DTYPE[values.dtype]
-        output: dict[str, Any] = {
+        output: JsonObject = {
             "name": name,
             "datatype": datatype,
             "shape": list(values.shape),
@@ -134,7 +133,7 @@ def write(answer: Answer) -> Frame:
             flat = values.reshape(-1)
             output["data"] = flat.tolist() if datatype == "BYTES" else flat
         described.append(output)
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "model_name": request.version.name,
         "model_version": str(request.version.number),
     }
@@ -154,7 +153,7 @@ def write(answer: Answer) -> Frame:
     return response(content, "application/octet-stream", **sizes)
 
 
-def output_tensors(answer: Answer) -> dict[str, npt.NDArray[Any]]:
+def output_tensors(answer: Answer) -> dict[str, np.ndarray]:
     """Returns the outputs of an answer as tensors, texts as arrays of objects.
 
     Prediction sets are booleans [n, levels, classes], warnings one text per row. Of a
@@ -181,13 +180,13 @@ def output_tensors(answer: Answer) -> dict[str, npt.NDArray[Any]]:
     return tensors | {"warnings": np.array(sentences, dtype=object)}
 
 
-def _read_inputs(inputs: Any, raw: memoryview) -> dict[str, Any]:
+def _read_inputs(inputs: object, raw: memoryview) -> JsonObject:
     if not (isinstance(inputs, list) and inputs):
         raise InvalidRequest(
             "`inputs` must be a list of at least one tensor. "
             f"Received: {abbreviate(inputs)}"
         )
-    columns: dict[str, Any] = {}
+    columns: JsonObject = {}
     for place, given in enumerate(inputs):
         name = _name(given, f"inputs.{place}", _INPUT_KEYS)
         if name in columns:
@@ -201,7 +200,9 @@ def _read_inputs(inputs: Any, raw: memoryview) -> dict[str, Any]:
     return columns
 
 
-def _read_input(given: Any, what: str, raw: memoryview) -> tuple[Any, memoryview]:
+def _read_input(
+    given: JsonObject, what: str, raw: memoryview
+) -> tuple[np.ndarray, memoryview]:
     """Returns the values of an input, and the bytes after them."""
     shape, datatype = _read_shape(given.get("shape"), what), given.get("datatype")
     if not isinstance(datatype, str) or datatype not in DATATYPES:
@@ -230,13 +231,12 @@ def _read_input(given: Any, what: str, raw: memoryview) -> tuple[Any, memoryview
     return decode(raw[:size], datatype, shape, what), raw[size:]
 
 
-def _read_shape(shape: Any, what: str) -> tuple[int, ...]:
-    valid = (
+def _read_shape(shape: object, what: str) -> tuple[int, ...]:
+    if not (
         isinstance(shape, list)
         and 1 <= len(shape) <= _MOST_AXES
         and all(type(size) is int and size > 0 for size in shape)
-    )
-    if not valid:
+    ):
         raise InvalidRequest(
             f"{what} must have the shape [rows] or [rows, values], or up to "
             f"{_MOST_AXES} dimensions, in integers from 1. "
@@ -245,7 +245,7 @@ def _read_shape(shape: Any, what: str) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _read_outputs(outputs: Any, binary: bool) -> dict[str, bool] | None:
+def _read_outputs(outputs: object, binary: bool) -> dict[str, bool] | None:
     if outputs is None:
         return None
     if not isinstance(outputs, list):
@@ -266,9 +266,8 @@ def _read_outputs(outputs: Any, binary: bool) -> dict[str, bool] | None:
     return chosen or None
 
 
-def _name(given: Any, place: str, keys: set[str]) -> str:
-    name = given.get("name") if isinstance(given, dict) else None
-    if not isinstance(name, str):
+def _name(given: object, place: str, keys: set[str]) -> str:
+    if not isinstance(given, dict) or not isinstance(name := given.get("name"), str):
         raise InvalidRequest(
             f"`{place}` must be an object with a `name`. Received: {abbreviate(given)}"
         )
@@ -280,7 +279,7 @@ def _name(given: Any, place: str, keys: set[str]) -> str:
     return name
 
 
-def _parameters(given: Mapping[str, Any], what: str) -> dict[str, Any]:
+def _parameters(given: JsonObject, what: str) -> JsonObject:
     parameters = given.get("parameters") or {}
     if not isinstance(parameters, dict) or not all(
         isinstance(value, str | int | float) for value in parameters.values()
@@ -292,7 +291,7 @@ def _parameters(given: Mapping[str, Any], what: str) -> dict[str, Any]:
     return dict(parameters)
 
 
-def _flag(value: Any, name: str) -> bool:
+def _flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(
             f"`{name}` must be true or false. Received: {abbreviate(value)}"

@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 
 from service.model_process.query import Query, read_signature, read_text_parameters
 from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonList
 from tfbbb.base.texts import abbreviate
 
 
-def table_query(table: pa.Table, options: Mapping[str, Any]) -> Query:
+def table_query(table: pa.Table, options: Mapping[str, object]) -> Query:
     """Returns the query of a table.
 
     Args:
@@ -34,7 +34,7 @@ def table_query(table: pa.Table, options: Mapping[str, Any]) -> Query:
     return Query(None, table, signature, read_text_parameters(given), targets, None)
 
 
-def _read_targets(table: pa.Table, names: list[str]) -> list[Any]:
+def _read_targets(table: pa.Table, names: list[str]) -> JsonList:
     """Returns one value per row, a list of values if there are several columns."""
     for name in names:
         if name not in table.column_names:

@@ -4,14 +4,13 @@ import math
 import struct
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from service.model_process.codecs.json_body import NotANumber
 from service.model_process.nested import flattened
 from service.shared.errors import InvalidRequest
+from service.shared.json_types import JsonList
 from tfbbb.base.texts import abbreviate
 
 # Little-endian, as the protocol has it. Texts are arrays of objects.
@@ -41,7 +40,7 @@ _JSON_TYPES: dict[str, set[type]] = {
 
 def decode(
     raw: memoryview, datatype: str, shape: Sequence[int], what: str
-) -> npt.NDArray[Any]:
+) -> np.ndarray:
     """Returns the tensor in raw bytes, which it shares where their address allows.
 
     Args:
@@ -64,13 +63,13 @@ def decode(
         )
     if datatype == "BOOL":
         # Any byte but 0 is true; an array of booleans must hold 0 and 1.
-        flags: npt.NDArray[Any] = np.frombuffer(raw, np.uint8) != 0
+        flags: np.ndarray = np.frombuffer(raw, np.uint8) != 0
         return flags.reshape(shape)
-    values: npt.NDArray[Any] = np.frombuffer(raw, dtype).reshape(shape)
+    values: np.ndarray = np.frombuffer(raw, dtype).reshape(shape)
     return values if values.flags.aligned else values.copy()
 
 
-def encode(values: npt.NDArray[Any]) -> bytes:
+def encode(values: np.ndarray) -> bytes:
     """Returns the raw bytes of a tensor."""
     if values.dtype.kind != "O":
         return values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -78,7 +77,9 @@ def encode(values: npt.NDArray[Any]) -> bytes:
     return b"".join(chain.from_iterable((_LENGTH.pack(len(t)), t) for t in texts))
 
 
-def read_data(data: Any, datatype: str, shape: Sequence[int], what: str) -> Any:
+def read_data(
+    data: object, datatype: str, shape: Sequence[int], what: str
+) -> np.ndarray:
     """Returns the tensor of `data` in JSON, nested or flat.
 
     Numbers with missing ones among them, and texts, are arrays of objects.
@@ -110,7 +111,7 @@ def read_data(data: Any, datatype: str, shape: Sequence[int], what: str) -> Any:
         ) from None
 
 
-def _flatten(data: Any, shape: Sequence[int], what: str) -> list[Any]:
+def _flatten(data: object, shape: Sequence[int], what: str) -> JsonList:
     if isinstance(data, list):
         is_flat = len(data) == math.prod(shape) and not isinstance(data[0], list)
         values = data if is_flat else flattened(data, shape)
@@ -122,7 +123,7 @@ def _flatten(data: Any, shape: Sequence[int], what: str) -> list[Any]:
     )
 
 
-def _decode_texts(raw: memoryview, shape: Sequence[int], what: str) -> npt.NDArray[Any]:
+def _decode_texts(raw: memoryview, shape: Sequence[int], what: str) -> np.ndarray:
     """Reads texts in UTF-8, each after its length in four bytes."""
     size = math.prod(shape)
     # Each text has at least the bytes of its length.

@@ -1,6 +1,11 @@
 """The database of the service: SQLite or PostgreSQL, with the same queries."""
 
-from service.shared.database.database import LOST, Database, timestamp
+from service.shared.database.database import (
+    LOST,
+    Database,
+    report_outage,
+    timestamp,
+)
 from service.shared.database.sqlite_file import DatabaseFileError
 from service.shared.database.tables import Base, new_id
 from service.shared.database.upgrade import NewerDatabaseError, upgrade
@@ -12,6 +17,7 @@ __all__ = [
     "DatabaseFileError",
     "NewerDatabaseError",
     "new_id",
+    "report_outage",
     "timestamp",
     "upgrade",
 ]

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy
-from sqlalchemy import Engine, event
-from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+from sqlalchemy import Dialect, Engine, event
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.orm import Session
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.shared.database.sqlite_file import SqliteFile
+from service.shared.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -164,19 +165,30 @@ class Database:
         self.engine.dispose()
 
 
+@contextmanager
+def report_outage(what: str = "The database does not answer") -> Iterator[None]:
+    """Raises `Unavailable` in place of an error of the database."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise Unavailable(f"{what}: {error.orig}") from None
+
+
 def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
     # Python must not begin transactions itself: `_begin` chooses the kind.
     options = {"timeout": _BUSY_SECONDS, "isolation_level": None, "uri": True}
     engine = sqlalchemy.create_engine(url, connect_args=options)
 
     @event.listens_for(engine, "do_connect")
-    def _connect(dialect: Any, record: Any, arguments: list[Any], _: Any) -> None:
+    def _connect(
+        dialect: Dialect, record: ConnectionPoolEntry, arguments: list[str], _: object
+    ) -> None:
         file.check()
         # Mode `rw` creates no empty file, which would hide that the file was deleted.
         arguments[:] = [f"{file.path.as_uri()}?mode=rw"]
 
     @event.listens_for(engine, "connect")
-    def _set_up(connection: Any, record: Any) -> None:
+    def _set_up(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
         for pragma in (
             "journal_mode=WAL",
             "synchronous=FULL",
@@ -189,7 +201,7 @@ def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
         record.info["is counted"] = True
 
     @event.listens_for(engine, "close")
-    def _close(connection: Any, record: Any) -> None:
+    def _close(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
         if record.info.pop("is counted", False):
             file.closed()
 

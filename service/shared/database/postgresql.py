@@ -5,7 +5,10 @@ from typing import Any
 
 import psycopg
 import sqlalchemy
-from sqlalchemy import Engine, event
+from sqlalchemy import Dialect, Engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from service.shared.json_types import JsonList, JsonObject
 
 # Time in which the server must answer a statement that waits for no lock, and its
 # network must confirm what was sent.
@@ -63,12 +66,15 @@ def create_engine(url: sqlalchemy.URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _connect(
-        dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]
+        dialect: Dialect,
+        record: ConnectionPoolEntry,
+        arguments: JsonList,
+        options: JsonObject,
     ) -> _Connection:
         return _Connection.connect(*arguments, **options)
 
     @event.listens_for(engine, "checkin")
-    def _reset(connection: Any, record: Any) -> None:
+    def _reset(connection: _Connection | None, record: ConnectionPoolEntry) -> None:
         if connection is not None:
             connection.seconds_to_answer = ANSWER_SECONDS
 
@@ -82,5 +88,6 @@ def allow_seconds(connection: sqlalchemy.Connection, seconds: float | None) -> N
         connection: The connection, until it goes back to its pool.
         seconds: The time, beside that for the answer; None for no limit.
     """
-    used: Any = connection.connection.dbapi_connection
+    used = connection.connection.dbapi_connection
+    assert isinstance(used, _Connection)
     used.seconds_to_answer = None if seconds is None else seconds + ANSWER_SECONDS

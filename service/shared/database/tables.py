@@ -1,7 +1,6 @@
 """The tables of the database. Times are seconds since 1970, UTC."""
 
 import secrets
-from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -17,6 +16,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from service.shared.json_types import JsonList, JsonObject
+
 
 def new_id() -> str:
     """Generates the id of a resource: 96 random bits, safe in paths and URLs."""
@@ -27,8 +28,8 @@ class Base(DeclarativeBase):
     """The tables of the service."""
 
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads this attribute
-        dict[str, Any]: JSON,
-        list[Any]: JSON,
+        JsonObject: JSON,
+        JsonList: JSON,
         list[str]: JSON,
         float: Double(),
     }
@@ -78,9 +79,9 @@ class Dataset(Base):
     format: Mapped[str] = mapped_column(Text)
     num_bytes: Mapped[int] = mapped_column(BigInteger)
     num_rows: Mapped[int] = mapped_column(BigInteger)
-    columns: Mapped[list[Any]]
-    problems: Mapped[list[Any]]
-    parts: Mapped[list[Any]] = mapped_column(default=list)
+    columns: Mapped[JsonList]
+    problems: Mapped[JsonList]
+    parts: Mapped[JsonList] = mapped_column(default=list)
     created_at: Mapped[float]
 
 
@@ -110,7 +111,7 @@ class Job(Base):
     )
     dataset_sha256: Mapped[str] = mapped_column(String(64))
     dataset_format: Mapped[str] = mapped_column(Text)
-    spec: Mapped[dict[str, Any]]
+    spec: Mapped[JsonObject]
     priority: Mapped[int] = mapped_column(default=0)
     state: Mapped[str] = mapped_column(Text, default="queued")
     attempt: Mapped[int] = mapped_column(default=0)
@@ -123,7 +124,7 @@ class Job(Base):
     created_at: Mapped[float]
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]
-    progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    progress: Mapped[JsonObject] = mapped_column(default=dict)
     error: Mapped[str | None] = mapped_column(Text)
     version: Mapped[int | None]
 
@@ -138,7 +139,7 @@ class Event(Base):
     )
     sequence: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     type: Mapped[str] = mapped_column(Text)
-    data: Mapped[dict[str, Any]]
+    data: Mapped[JsonObject]
     created_at: Mapped[float]
 
 
@@ -158,7 +159,7 @@ class ModelVersion(Base):
     digest: Mapped[str] = mapped_column(String(64))
     # Not a foreign key: a model stays when its job is deleted.
     job_id: Mapped[str | None] = mapped_column(String(24))
-    lineage: Mapped[dict[str, Any]]
+    lineage: Mapped[JsonObject]
     created_at: Mapped[float]
     deleted_at: Mapped[float | None]
 
@@ -206,10 +207,10 @@ class Feedback(Base):
         BigInteger, primary_key=True, autoincrement=False
     )
     num_rows: Mapped[int] = mapped_column(BigInteger)
-    figures: Mapped[dict[str, Any]]
-    calibration: Mapped[list[Any]]
-    drift: Mapped[dict[str, Any]]
-    drift_test: Mapped[dict[str, Any]] = mapped_column(deferred=True)
+    figures: Mapped[JsonObject]
+    calibration: Mapped[JsonList]
+    drift: Mapped[JsonObject]
+    drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
     started_at: Mapped[float]
     updated_at: Mapped[float]
 
@@ -224,7 +225,7 @@ class FeedbackReceipt(Base):
     key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
     idempotency_key: Mapped[str] = mapped_column(Text)
     request_sha256: Mapped[str] = mapped_column(String(64))
-    answer: Mapped[dict[str, Any]]
+    answer: Mapped[JsonObject]
     created_at: Mapped[float] = mapped_column(index=True)
 
 
@@ -249,7 +250,7 @@ class RecordedRow(Base):
     row: Mapped[int]
     name: Mapped[str] = mapped_column(Text)
     number: Mapped[int] = mapped_column(BigInteger)
-    values: Mapped[list[Any]]
+    values: Mapped[JsonList]
     created_at: Mapped[float] = mapped_column(index=True)
     counted_at: Mapped[float | None]
     shadow_of: Mapped[str | None] = mapped_column(String(24), index=True)

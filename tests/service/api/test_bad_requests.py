@@ -174,31 +174,27 @@ def test_extreme_levels_have_finite_quantiles(client: httpx.Client) -> None:
     assert quantiles == sorted(quantiles)
 
 
-def test_unknown_signature_is_refused_with_those_there_are(
-    client: httpx.Client,
-) -> None:
-    body = {"signature_name": "classify", "instances": [[1, 2, 3]]}
-    message = message_of(ask(client, "diabetes", body), 400)
-    assert "serving_default, predict, log_prob, quantiles" in message
-
-
-def test_file_without_signature_of_log_prob_says_so(client: httpx.Client) -> None:
-    body = {"instances": [[1, 2, 3]], "targets": [1.0]}
-    message = message_of(ask(client, "diabetes", body), 400)
-    assert "exported without the signature `log_prob`" in message
-
-
-def test_signature_of_quantiles_needs_levels(client: httpx.Client) -> None:
-    body = {"signature_name": "quantiles", "instances": [[1, 2, 3]]}
-    assert "needs levels" in message_of(ask(client, "diabetes", body), 400)
-
-
 @pytest.mark.parametrize(
-    "extra", [{"parameters": {"quantiles": [0.5]}}, {"signature_name": "quantiles"}]
+    ("model", "body", "message"),
+    [
+        (
+            *("diabetes", {"signature_name": "classify"}),
+            "serving_default, predict, log_prob, quantiles",
+        ),
+        (
+            *("diabetes", {"targets": [1.0]}),
+            "exported without the signature `log_prob`",
+        ),
+        ("diabetes", {"signature_name": "quantiles"}, "needs levels"),
+        ("iris", {"signature_name": "quantiles"}, "no quantiles"),
+        ("iris", {"parameters": {"quantiles": [0.5]}}, "no quantiles"),
+    ],
 )
-def test_classes_have_no_quantiles(client: httpx.Client, extra: dict[str, Any]) -> None:
-    response = ask(client, "iris", {"instances": [[1, 2, 3]]} | extra)
-    assert "no quantiles" in message_of(response, 400)
+def test_question_that_a_model_does_not_answer_is_refused(
+    client: httpx.Client, model: str, body: dict[str, Any], message: str
+) -> None:
+    response = ask(client, model, {"instances": [[1, 2, 3]]} | body)
+    assert message in message_of(response, 400)
 
 
 @pytest.mark.parametrize(
@@ -216,10 +212,7 @@ def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> Non
     body = {"instances": [[1, 2, 3]]}
     response = ask(client, f"diabetes/versions/{version}", body)
     assert "its versions are: 2, 1" in message_of(response, 404)
-
-
-def test_version_that_is_no_number_is_refused(client: httpx.Client) -> None:
-    response = ask(client, "diabetes/versions/two", {"instances": [[1, 2, 3]]})
+    response = ask(client, "diabetes/versions/two", body)
     assert "`version` must be a whole number" in message_of(response, 400)
 
 
@@ -239,21 +232,14 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
     assert f"Received: {rows} rows × {num_samples} draws × 1 answers" in message
 
 
-def test_body_over_the_limit_is_refused(client: httpx.Client) -> None:
-    response = client.post("/v1/models/diabetes:predict", content=b" " * 100_001)
-    message = message_of(response, 413)
-    assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message
-    for path in ("/v1/jobs", "/v1/keys"):
-        response = client.post(path, content=b" " * (2**20 + 1))
-        assert "at most 1048576 bytes;" in message_of(response, 413)
-
-
 @pytest.mark.parametrize(
     ("content", "content_type", "message"),
     [
         (b"{", "application/json", "not JSON: Expecting property name .* character 1"),
         (b"\xff", "application/json", "parsing the body: 'utf-8' codec can't decode"),
         (b"{}", "text/plain", "sent with `Content-Type: application/json`. Rec.*'{}'"),
+        (b"[" * 100_000, "application/json", "the body: it is nested too deeply."),
+        (b"1" * 5000, "application/json", "holds an integer with too many digits."),
     ],
 )
 def test_body_that_is_not_read_as_json_is_described(
@@ -272,28 +258,16 @@ def test_body_that_is_not_read_as_json_is_described(
         ("/v1/keys", 2**20),
     ],
 )
-def test_body_without_length_over_the_limit_is_refused(
+def test_body_over_the_limit_is_refused_with_and_without_its_length(
     client: httpx.Client, path: str, limit: int
 ) -> None:
     headers = {"content-type": "application/json"}
-    content = (b" " * 10_000 for _ in range(limit // 10_000 + 1))
-    response = client.post(path, content=content, headers=headers)
-    assert f"at most {limit} bytes" in message_of(response, 413)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[" * 100_000, "parsing the body: it is nested too deeply."),
-        ("1" * 5000, "parsing the body: it holds an integer with too many digits."),
-    ],
-)
-def test_json_that_python_does_not_read_is_described(
-    client: httpx.Client, content: str, message: str
-) -> None:
-    headers = {"content-type": "application/json"}
-    response = client.post("/v1/keys", content=content, headers=headers)
-    assert message in message_of(response, 400)
+    blocks = (b" " * 10_000 for _ in range(limit // 10_000 + 1))
+    for content in (b" " * (limit + 1), blocks):
+        response = client.post(path, content=content, headers=headers)
+        message = message_of(response, 413)
+        assert f"at most {limit} bytes" in message
+        assert ("TFBBB_MAX_BODY_BYTES" in message) == (limit == 100_000)
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "multipart/form-data", "json"])
@@ -317,24 +291,25 @@ def test_error_names_the_row_without_a_finite_answer(
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"),
+    ("method", "path", "status", "code"),
     [
-        ("GET", "/v1/nothing", 404),
-        ("GET", "/v1/models/no_such", 404),
-        ("GET", "/v1/models/diabetes/versions/3", 404),
-        ("GET", "/v1/models/diabetes/versions/two", 400),
-        ("DELETE", "/v1/models/diabetes", 405),
-        ("POST", "/v1/models", 405),
-        ("PUT", "/v1/models/diabetes:predict", 405),
-        ("GET", "/v1/models/diabetes:explain", 404),
-        ("POST", "/v1/models/diabetes:explain", 404),
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("GET", "/v1/models/no_such", 404, "unknown_model"),
+        ("GET", "/v1/models/diabetes/versions/3", 404, "unknown_model"),
+        ("GET", "/v1/models/diabetes/versions/two", 400, "invalid_request"),
+        ("DELETE", "/v1/models/diabetes", 405, "method_not_allowed"),
+        ("POST", "/v1/models", 405, "method_not_allowed"),
+        ("PUT", "/v1/models/diabetes:predict", 405, "method_not_allowed"),
+        ("GET", "/v1/models/diabetes:explain", 404, "not_found"),
+        ("POST", "/v1/models/diabetes:explain", 404, "not_found"),
     ],
 )
-def test_every_error_has_the_same_shape(
-    client: httpx.Client, method: str, path: str, status: int
+def test_every_error_has_the_same_shape_and_a_code(
+    client: httpx.Client, method: str, path: str, status: int, code: str
 ) -> None:
     response = client.request(method, path)
     assert message_of(response, status)
+    assert response.json()["code"] == code
     assert ("allow" in response.headers) == (status == 405)
 
 
@@ -353,20 +328,6 @@ def test_column_or_parameter_is_the_field_of_an_error(
 ) -> None:
     answer = ask(client, "diabetes", body).json()
     assert (answer["code"], answer["field"]) == ("invalid_request", field)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "code"),
-    [
-        ("GET", "/v1/models/none", "unknown_model"),
-        ("GET", "/v1/none", "not_found"),
-        ("PUT", "/v1/models/diabetes:predict", "method_not_allowed"),
-    ],
-)
-def test_every_error_has_a_code(
-    client: httpx.Client, method: str, path: str, code: str
-) -> None:
-    assert client.request(method, path).json()["code"] == code
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.service.serving import ADMIN_KEY, ask
-from tfbbb.export import load
+from tests.service.stand_in import load
 
 SEEDS = (None, 3)
 

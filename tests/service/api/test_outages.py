@@ -175,27 +175,22 @@ def test_start_on_a_new_database_keeps_the_old_tables(
     assert "kept 1 files" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("number", "status", "message"),
-    [
-        (errno.ENOSPC, 507, "disk of the service is full"),
-        (errno.EDQUOT, 507, "disk of the service is full"),
-        (errno.EROFS, 503, "cannot write: read-only file system"),
-        (errno.EACCES, 503, "cannot write: permission denied"),
-        (errno.ENOENT, 500, "The service failed"),
-    ],
-)
-def test_failing_disk_is_distinguished_from_a_program_fault(
-    app: FastAPI, number: int, status: int, message: str
-) -> None:
-    @app.get("/write")
-    def write() -> None:
+def test_failing_disk_is_distinguished_from_a_program_fault(app: FastAPI) -> None:
+    @app.get("/write/{number}")
+    def write(number: int) -> None:
         raise OSError(number, os.strerror(number))
 
     with listening(app, "critical") as client:
-        response = client.get("/write")
-        assert response.status_code == status
-        assert message in response.json()["error"]
+        for number, status, message in (
+            (errno.ENOSPC, 507, "disk of the service is full"),
+            (errno.EDQUOT, 507, "disk of the service is full"),
+            (errno.EROFS, 503, "cannot write: read-only file system"),
+            (errno.EACCES, 503, "cannot write: permission denied"),
+            (errno.ENOENT, 500, "The service failed"),
+        ):
+            response = client.get(f"/write/{number}")
+            assert response.status_code == status
+            assert message in response.json()["error"]
 
 
 def test_a_disk_that_does_not_answer_holds_up_nothing_else(

@@ -79,17 +79,6 @@ def test_its_policy_allows_nothing_inline_and_nothing_from_elsewhere(
     assert not re.search(r"<script>|<style|style=|\son\w+=", page.text)
 
 
-def test_a_key_in_the_address_signs_in_and_leaves_the_address(
-    visitor: httpx.Client,
-) -> None:
-    moved = visitor.get(f"/?key={ADMIN_KEY}")
-    assert moved.status_code == 303
-    assert moved.headers["location"] == "./"
-    assert "httponly" in moved.headers["set-cookie"].lower()
-    assert visitor.get("/openapi.json").status_code == 200
-    assert visitor.get("/").status_code == 200
-
-
 def test_a_refused_key_in_the_address_gets_the_page_to_sign_in(
     visitor: httpx.Client,
 ) -> None:

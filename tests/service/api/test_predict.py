@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.service.serving import ask
-from tfbbb.export import load
+from tests.service.stand_in import load
 
 ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
 
@@ -37,8 +37,8 @@ def test_answer_over_http_is_that_of_the_saved_model(
     body = {"inputs": ROWS, "parameters": {**parameters, "return_samples": True}}
     outputs = ask(client, "diabetes", body).json()["outputs"]
     expected = model.predict(ROWS, 30, 5)
-    expected["quantiles"] = model.quantiles(ROWS, [0.1, 0.9], 30, 5)
-    expected["samples"] = model.sample(ROWS, 30, 5)
+    expected["quantiles"] = model.ask("quantiles", ROWS, [0.1, 0.9], 30, 5)
+    expected["samples"] = model.ask("sample", ROWS, None, 30, 5)
     assert outputs.keys() == expected.keys()
     for name, values in outputs.items():
         np.testing.assert_array_equal(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from service.shared.settings import Settings
-from tests import exported_models
+from tests.service import stand_in
 from tests.service.serving import serving, wait_until_ready
 
 X = {"age": 9.0, "bmi": 0.0, "bp": 0.0}
@@ -26,7 +26,7 @@ def served(
 ) -> Iterator[httpx.Client]:
     """The model of the examples, half_plus_three, beside others of the tests."""
     root = tmp_path_factory.mktemp("models")
-    exported_models.write_half_plus_three(root / "half_plus_three" / "123")
+    stand_in.write_half_plus_three(root / "half_plus_three" / "123")
     for name in ("iris", "patients"):
         shutil.copytree(saved_models / name, root / name)
     with serving(Settings(models=root)) as client:

@@ -90,6 +90,14 @@ def dispatcher(queue: Queue, launcher: Started) -> Dispatcher:
     return Dispatcher(queue, launcher)
 
 
+@pytest.fixture
+def job_id(queue: Queue, dispatcher: Dispatcher) -> str:
+    """A job whose first attempt the dispatcher has started."""
+    (job_id,) = submitted(queue)
+    dispatcher.step()
+    return job_id
+
+
 def test_it_starts_as_many_jobs_as_it_has_slots(
     queue: Queue, dispatcher: Dispatcher, launcher: Started
 ) -> None:
@@ -122,10 +130,8 @@ def test_no_job_is_claimed_once_the_database_file_is_another(
 
 
 def test_process_that_reported_its_result_did_not_die(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started
+    queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     queue.fail(Lease(job_id, 1), "of no use")
     launcher.end(Lease(job_id, 1), "exit code 0")
     dispatcher.step()
@@ -203,9 +209,8 @@ def test_a_death_is_told_of_when_the_database_is_back(
     dispatcher: Dispatcher,
     launcher: Started,
     monkeypatch: pytest.MonkeyPatch,
+    job_id: str,
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     launcher.end(Lease(job_id, 1), "signal SIGSEGV")
 
     def fail(lease: Lease, reason: str) -> None:
@@ -258,10 +263,8 @@ def renewed(queue: Queue, dispatcher: Dispatcher, job_id: str) -> bool:
 
 
 def test_lease_is_renewed_until_its_trainer_renews_it(
-    queue: Queue, dispatcher: Dispatcher
+    queue: Queue, dispatcher: Dispatcher, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     assert renewed(queue, dispatcher, job_id)
     assert renewed(queue, dispatcher, job_id)
     queue.heartbeat(Lease(job_id, 1))
@@ -269,10 +272,8 @@ def test_lease_is_renewed_until_its_trainer_renews_it(
 
 
 def test_trainer_that_never_starts_is_killed_with_the_reason(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started
+    queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     launcher.age = dispatcher_module._SECONDS_TO_START + 1
     for attempt in (1, 2, 3):
         with queue.database.writing() as session:
@@ -287,10 +288,8 @@ def test_trainer_that_never_starts_is_killed_with_the_reason(
 
 
 def test_trainer_that_started_is_not_killed_for_its_start(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started
+    queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     queue.heartbeat(Lease(job_id, 1))
     launcher.age = dispatcher_module._SECONDS_TO_START + 1
     dispatcher.step()
@@ -321,10 +320,8 @@ def test_job_succeeds_whose_trainer_starts_slower_than_its_lease(
 
 
 def test_a_job_that_takes_too_long_has_failed(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started
+    queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     launcher.age = queue.settings.job_seconds + 1
     dispatcher.step()
     assert "TFBBB_JOB_SECONDS" in (job(queue, job_id).error or "")
@@ -338,9 +335,8 @@ def test_a_cancelled_job_is_given_time_then_terminated_then_killed(
     dispatcher: Dispatcher,
     launcher: Started,
     monkeypatch: pytest.MonkeyPatch,
+    job_id: str,
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     with queue.database.writing() as session:
         queue.cancel(session, session.get_one(Job, job_id))
     now = time.monotonic()
@@ -360,9 +356,8 @@ def test_an_attempt_whose_lease_has_ended_is_stopped(
     dispatcher: Dispatcher,
     launcher: Started,
     monkeypatch: pytest.MonkeyPatch,
+    job_id: str,
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     queue.fail(Lease(job_id, 1), "given up by another hand")
     dispatcher.step()
     now = time.monotonic()
@@ -376,9 +371,8 @@ def test_job_that_ends_at_its_time_limit_keeps_its_error(
     dispatcher: Dispatcher,
     launcher: Started,
     monkeypatch: pytest.MonkeyPatch,
+    job_id: str,
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     launcher.age = queue.settings.job_seconds + 1
     # What the dispatcher sees is true no more when it writes.
     monkeypatch.setattr(queue, "must_stop", lambda lease: False)

@@ -70,6 +70,14 @@ def dispatcher(queue: Queue, settings: Settings) -> Dispatcher:
     return Dispatcher(queue, RayLauncher(settings))
 
 
+@pytest.fixture
+def job_id(queue: Queue, dispatcher: Dispatcher) -> str:
+    """A job whose first attempt the dispatcher has started."""
+    (job_id,) = submitted(queue)
+    dispatcher.step()
+    return job_id
+
+
 def reasons(queue: Queue, job_id: str) -> list[str]:
     with queue.database.reading() as session:
         told = events.after(session, job_id, 0)
@@ -91,10 +99,8 @@ def silence(queue: Queue, dispatcher: Dispatcher) -> None:
 
 
 def test_attempt_becomes_a_ray_job(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi, tmp_path: Path
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, tmp_path: Path, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     (request,) = api.jobs.values()
     assert request["submission_id"] == f"tfbbb-{job_id}-1"
     assert request["entrypoint"] == (
@@ -144,10 +150,8 @@ def test_attempt_is_submitted_once(settings: Settings, api: JobsApi) -> None:
 
 
 def test_lease_is_renewed_until_the_trainer_does(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     for status, starts, renewed in (
         ("PENDING", False, True),
         ("RUNNING", False, True),
@@ -168,9 +172,8 @@ def test_trainer_that_never_starts_on_its_node_is_stopped(
     dispatcher: Dispatcher,
     api: JobsApi,
     monkeypatch: pytest.MonkeyPatch,
+    job_id: str,
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     clock = time.monotonic
     # A job may wait for a node for ever, but not start for ever.
     monkeypatch.setattr(time, "monotonic", lambda: clock() + 1e4)
@@ -187,10 +190,8 @@ def test_trainer_that_never_starts_on_its_node_is_stopped(
 
 
 def test_death_of_a_node_puts_the_job_back(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     api.set(name(job_id), "FAILED", message="The actor's node died.\nTraceback")
     dispatcher.step()
     assert states(queue, job_id) == ["queued", "running", "queued", "running"]
@@ -199,10 +200,8 @@ def test_death_of_a_node_puts_the_job_back(
 
 
 def test_job_that_a_restarted_head_forgot_runs_again(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     api.jobs.clear()
     dispatcher.step()
     assert list(api.jobs) == [name(job_id, 2)]
@@ -210,20 +209,16 @@ def test_job_that_a_restarted_head_forgot_runs_again(
 
 
 def test_exit_code_of_a_trainer_is_told(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     api.set(name(job_id), "FAILED", driver_exit_code=137, message="failed")
     dispatcher.step()
     assert reasons(queue, job_id) == ["exit code 137"]
 
 
 def test_result_of_a_trainer_is_not_a_death(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     queue.fail(Lease(job_id, 1), "of no use")
     api.set(name(job_id), "FAILED", driver_exit_code=1)
     dispatcher.step()
@@ -231,10 +226,8 @@ def test_result_of_a_trainer_is_not_a_death(
 
 
 def test_output_of_every_attempt_is_in_the_log_once(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     for text in ("one\n", "one\ntwo\n"):
         api.logs[name(job_id)] = text
         dispatcher.step()
@@ -248,10 +241,8 @@ def test_output_of_every_attempt_is_in_the_log_once(
 
 
 def test_next_dispatcher_takes_over_running_jobs(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi, settings: Settings
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, settings: Settings, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     api.set(name(job_id), "RUNNING")
     api.logs[name(job_id)] = "one\n"
     dispatcher.step()
@@ -270,19 +261,15 @@ def test_next_dispatcher_takes_over_running_jobs(
 
 
 def test_jobs_of_a_living_dispatcher_are_left_to_it(
-    queue: Queue, dispatcher: Dispatcher, settings: Settings
+    queue: Queue, dispatcher: Dispatcher, settings: Settings, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     Dispatcher(queue, RayLauncher(settings)).step()
     assert job(queue, job_id).leased_by == dispatcher.id
 
 
 def test_jobs_of_a_killed_dispatcher_are_taken_over(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi, settings: Settings
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, settings: Settings, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     silence(queue, dispatcher)
     following = Dispatcher(queue, RayLauncher(settings))
     following.step()
@@ -327,10 +314,8 @@ def test_job_waits_while_the_cluster_does_not_answer(
 
 
 def test_outage_of_the_cluster_ends_no_job(
-    queue: Queue, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
 
     def lose(*arguments: Any, **options: Any) -> None:
         raise ConnectionError("Connection refused")
@@ -342,20 +327,16 @@ def test_outage_of_the_cluster_ends_no_job(
 
 
 def test_expired_attempt_is_submitted_anew(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     let_expire(queue, Lease(job_id, 1))
     dispatcher.step()
     assert list(api.jobs) == [name(job_id, 1), name(job_id, 2)]
 
 
 def test_late_output_of_an_attempt_leaves_that_of_the_next(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     let_expire(queue, Lease(job_id, 1))
     dispatcher.step()
     for text in ("one", "one, and more", "one, and much more"):
@@ -397,10 +378,8 @@ def test_outage_of_the_cluster_lets_no_lease_expire(
 
 
 def test_one_of_two_dispatchers_takes_a_job_over(
-    queue: Queue, dispatcher: Dispatcher, api: JobsApi, settings: Settings
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, settings: Settings, job_id: str
 ) -> None:
-    (job_id,) = submitted(queue)
-    dispatcher.step()
     silence(queue, dispatcher)
     ((lease, ended),) = queue.without_dispatcher()
     assert (lease, ended) == (Lease(job_id, 1), dispatcher.id)

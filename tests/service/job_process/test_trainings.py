@@ -13,7 +13,7 @@ import pytest
 
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, serving
+from tests.service.serving import ADMIN_KEY, REAL, serving
 from tfbbb.client import Client, Job, JobFailedError, ServiceError
 from tfbbb.tables import samples
 
@@ -41,7 +41,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def client(settings: Settings) -> Iterator[Client]:
     settings.models.mkdir()
     with (
-        serving(settings) as http,
+        serving(settings, REAL) as http,
         Client(str(http.base_url), ADMIN_KEY) as client,
     ):
         yield client

@@ -3,44 +3,37 @@
 import math
 from typing import Any
 
-import keras
 import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
 
-import tfbbb
 from service.shared.errors import InvalidRequest
 from tests.served_answer import served_answer, served_body
+from tests.service.model_process.exporting import exported, network
 from tfbbb.export import EpistemicReference
 
 ROWS = np.array([[0.1, 0.2], [-0.3, 0.1], [40.0, -30.0]])
 FAR = [False, False, True]
 
 
-def exported(path: Any, likelihood: str, units: int, **options: Any) -> Any:
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((2,))
-    outputs = tfbbb.layers.DenseVariational(units)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    reference = None
-    if options.pop("known", True):
-        seen = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
-        prediction = model.predictive(seen, 50)
-        reference = EpistemicReference.of(prediction, **options)
-    model.export_predictive(path, num_samples=50, epistemic_reference=reference)
-    return tfbbb.load(path)
+def judged(path: Any, likelihood: str, units: int, **options: Any) -> Any:
+    """Exports a network with a reference of its epistemic uncertainty."""
+    model = network(likelihood, units, hidden=0)
+    seen = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
+    reference = EpistemicReference.of(model.predictive(seen, 50), **options)
+    return exported(model, path, num_samples=50, epistemic_reference=reference)
 
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return exported(tmp_path_factory.mktemp("m") / "1", "normal", 1)
+    return judged(tmp_path_factory.mktemp("m") / "1", "normal", 1)
 
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("m") / "1"
-    return exported(path, "categorical", 3, abstain_above=50.0)
+    return judged(path, "categorical", 3, abstain_above=50.0)
 
 
 def rows_of(model: Any, **body: Any) -> Any:
@@ -132,12 +125,11 @@ def test_every_format_can_abstain(classes: Any) -> None:
 
 
 def test_a_version_without_a_reference_cannot_abstain(
-    tmp_path: Any, numbers: Any
+    plain_numbers: Any, numbers: Any
 ) -> None:
-    unknown = exported(tmp_path / "1", "normal", 1, known=False)
-    assert "epistemic_percentile" not in rows_of(unknown)[0]
+    assert "epistemic_percentile" not in rows_of(plain_numbers)[0]
     with pytest.raises(InvalidRequest, match="which this version does not have"):
-        rows_of(unknown, parameters={"abstain_above": 99})
+        rows_of(plain_numbers, parameters={"abstain_above": 99})
     with pytest.raises(InvalidRequest, match="belongs to the signatures"):
         rows_of(numbers, signature_name="sample", parameters={"abstain_above": 99})
 

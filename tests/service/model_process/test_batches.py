@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import orjson
 import pytest
 
-import tfbbb
 from service.model_process.answer import (
     Answer,
     Block,
@@ -21,25 +19,9 @@ from service.model_process.answer import (
 from service.model_process.codecs import CODECS
 from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
-from tfbbb.prediction.recalibration import ConformalSets
+from tests.service.model_process.exporting import exported, network
 
-ROWS = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
-CLASSES = ("red", "green", "blue")
-
-
-def exported(path: Path, likelihood: str, method: str) -> Any:
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((3,))
-    hidden = tfbbb.layers.DenseVariational(5, activation="tanh")(inputs)
-    units = 3 if likelihood == "categorical" else 1
-    outputs = tfbbb.layers.DenseVariational(units)(hidden)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    classes = None
-    if likelihood == "categorical":
-        model.recalibration = ConformalSets([[0.0] * 10 + [0.5] * 10])
-        classes = CLASSES
-    model.export_predictive(path, classes=classes, num_samples=20, method=method)
-    return tfbbb.load(path)
+ROWS = np.random.default_rng(0).normal(size=(40, 2)).astype("float32")
 
 
 def request(model: Any, rows: Any, **body: Any) -> Request:
@@ -65,23 +47,15 @@ def assert_same(ours: Answer, theirs: Answer) -> None:
             assert values == expected
 
 
-@pytest.fixture(scope="module")
-def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return exported(tmp_path_factory.mktemp("numbers") / "1", "normal", "local")
-
-
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return exported(tmp_path_factory.mktemp("classes") / "1", "categorical", "local")
-
-
 @pytest.mark.parametrize(
     ("method", "seed"), [("local", None), ("weight", 7), ("linearised", None)]
 )
 def test_answer_is_the_same_whatever_it_is_batched_with(
-    tmp_path: Path, method: str, seed: int | None
+    numbers: Any, tmp_path: Path, method: str, seed: int | None
 ) -> None:
-    model = exported(tmp_path / "1", "normal", method)
+    model = numbers
+    if method != "local":
+        model = exported(network(), tmp_path / "1", method=method)
     parameters = {"quantiles": [0.1, 0.9], "intervals": [0.5], "seed": seed}
     requests = [
         request(
@@ -125,7 +99,7 @@ def test_answer_in_blocks_is_the_answer_at_once(numbers: Any) -> None:
 
 
 def test_row_without_a_finite_answer_fails_its_own_request(numbers: Any) -> None:
-    good, bad = request(numbers, ROWS[:2]), request(numbers, [[3e38, 3e38, 3e38]])
+    good, bad = request(numbers, ROWS[:2]), request(numbers, [[3e38, 3e38]])
     parts = compute(numbers, [Block(good, slice(0, 2)), Block(bad, slice(0, 1))])
     assert_same(finish(good, parts[:1]), answers(numbers, [good])[0])
     with pytest.raises(InvalidRequest, match="for row 1: its values are too far"):

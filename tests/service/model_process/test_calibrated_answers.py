@@ -1,34 +1,20 @@
 """Intervals, prediction sets and densities of targets, as the service answers them."""
 
-from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import pytest
 
-import tfbbb
 from service.shared.errors import InvalidRequest
 from tests.served_answer import served_answer
+from tests.service.model_process.exporting import CLASSES, exported, network
 from tfbbb.export.manifest import InputError
-from tfbbb.prediction.recalibration import ConformalIntervals, ConformalSets
+from tfbbb.prediction.recalibration import ConformalIntervals
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(4, 2)).astype("float32")
 X[:, 1] = [0, 1, 1, 0]
 ROWS = X.tolist()
-CLASSES = ("red", "green", "blue")
-
-
-def exported(path: Path, likelihood: str, units: int, recalibration: Any) -> Any:
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((2,))
-    outputs = tfbbb.layers.DenseVariational(units)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    model.recalibration = recalibration
-    classes = CLASSES if units == 3 else None
-    model.export_predictive(path, classes=classes, num_samples=20)
-    return tfbbb.load(path)
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +24,9 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     conformal = ConformalIntervals(
         scores, by=1, groups=[1.0], group_scores=[[[5.0] * 19]]
     )
-    path = tmp_path_factory.mktemp("numbers") / "1"
-    return exported(path, "normal", 1, conformal)
-
-
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    scores = [[0.0] * 10 + [0.5] * 10]
-    path = tmp_path_factory.mktemp("classes") / "1"
-    return exported(path, "categorical", 3, ConformalSets(scores))
+    model = network(hidden=0)
+    model.recalibration = conformal
+    return exported(model, tmp_path_factory.mktemp("numbers") / "1")
 
 
 def asked(model: Any, **body: Any) -> Any:

@@ -1,38 +1,14 @@
 """Predictions with a standard error, or by a method, that the request names."""
 
-from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 import pytest
 
-import tfbbb
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from tests.served_answer import served_answer
 
 ROWS = np.random.default_rng(0).normal(size=(3, 2)).tolist()
-
-
-def exported(path: Path, likelihood: str, units: int) -> Any:
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((2,))
-    hidden = tfbbb.layers.DenseVariational(8, activation="relu")(inputs)
-    outputs = tfbbb.layers.DenseVariational(units)(hidden)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    classes = ("red", "green", "blue") if units == 3 else None
-    model.export_predictive(path, classes=classes, num_samples=20)
-    return tfbbb.load(path)
-
-
-@pytest.fixture(scope="module")
-def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return exported(tmp_path_factory.mktemp("numbers") / "1", "normal", 1)
-
-
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return exported(tmp_path_factory.mktemp("classes") / "1", "categorical", 3)
 
 
 def asked(model: Any, **parameters: Any) -> Any:

@@ -18,9 +18,8 @@ from service.shared.database import Database
 from service.shared.errors import Unavailable, UnknownModel
 from service.shared.model_messages import VersionState
 from service.shared.route import Route
-from tests import exported_models
+from tests.service import stand_in
 from tests.service.stores import directory_store
-from tfbbb.export import reader
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest
 
 
@@ -170,7 +169,7 @@ def test_version_is_tried_again_after_a_fault_that_passes(
     fault: Exception,
 ) -> None:
     version = registry.version("diabetes", 1)
-    stumble = stumbling(monkeypatch, reader, "load_functions", fault)
+    stumble = stumbling(monkeypatch, stand_in.READER, "load", fault)
     for pause in (1, 2, 4):
         with pytest.raises(Unavailable, match=f"tried again in {pause} s"):
             version.load()
@@ -197,7 +196,7 @@ def test_fault_of_the_files_is_not_tried_again(
     fault: Exception,
 ) -> None:
     version = registry.version("diabetes", 1)
-    stumble = stumbling(monkeypatch, reader, "load_functions", fault)
+    stumble = stumbling(monkeypatch, stand_in.READER, "load", fault)
     for _ in range(2):
         with pytest.raises(Unavailable, match="Version 1"):
             version.load()
@@ -362,7 +361,7 @@ def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> 
     watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
     watcher.start()
     try:
-        exported_models.write_regression(registry_root / "diabetes" / "3")
+        stand_in.write_regression(registry_root / "diabetes" / "3")
         while registry.version("diabetes").number != 3:
             time.sleep(0.01)
     finally:

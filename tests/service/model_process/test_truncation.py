@@ -25,8 +25,8 @@ from service.shared.frames import Frame
 from service.shared.route import Route
 from service.shared.settings import Settings
 from service.shared.work_rates import WorkRates
+from tests.service.stand_in import load
 from tests.service.stores import directory_store
-from tfbbb import load
 
 ROWS = [[1.0, 2.0, 3.0]]
 # A draw of a row takes a second, by the estimate: no test waits.

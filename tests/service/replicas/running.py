@@ -188,7 +188,7 @@ def publish_copy(queue: Queue, model: Path, name: str) -> int:
 
 
 def means_of_two_versions(
-    replicas: Sequence[Replica], queue: Queue, saved_models: Path
+    replicas: Sequence[Replica], queue: Queue, real_models: Path
 ) -> dict[int, float]:
     """Publishes two versions of `diabetes`; returns their means of `ROW`.
 
@@ -196,7 +196,7 @@ def means_of_two_versions(
     """
     found: dict[int, float] = {}
     for number in 1, 2:
-        model = saved_models / "diabetes" / str(number)
+        model = real_models / "diabetes" / str(number)
         assert publish_copy(queue, model, "diabetes") == number
         for replica in replicas:
             path = f"diabetes/versions/{number}"

@@ -222,9 +222,9 @@ def fast_clock(directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def means(
-    replicas: list[Replica], elsewhere: Queue, saved_models: Path
+    replicas: list[Replica], elsewhere: Queue, real_models: Path
 ) -> dict[int, float]:
-    return means_of_two_versions(replicas, elsewhere, saved_models)
+    return means_of_two_versions(replicas, elsewhere, real_models)
 
 
 def submit(replicas: Sequence[Replica], name: str, steps: int) -> str:

@@ -51,9 +51,9 @@ def replicas(
 
 @pytest.fixture(scope="module")
 def means(
-    replicas: list[Replica], elsewhere: Queue, saved_models: Path
+    replicas: list[Replica], elsewhere: Queue, real_models: Path
 ) -> dict[int, float]:
-    return means_of_two_versions(replicas, elsewhere, saved_models)
+    return means_of_two_versions(replicas, elsewhere, real_models)
 
 
 def test_version_published_elsewhere_answers_everywhere(

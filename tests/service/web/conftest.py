@@ -18,7 +18,7 @@ from playwright.sync_api import (
 
 from service.shared.database import Database
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Milliseconds for what takes no training, on a machine that does other things too.
@@ -65,7 +65,7 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         heartbeat_seconds=120.0,
     )
     settings.models.mkdir()
-    with serving(settings) as client:
+    with serving(settings, REAL) as client:
         wait_until_ready(client)
         yield Site(str(client.base_url).rstrip("/"), client, settings)
 

@@ -14,7 +14,7 @@ import pyarrow.csv
 from playwright.sync_api import Page, sync_playwright
 
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
 from tests.service.web.conftest import CHROMIUM
 from tfbbb.tables import samples
 
@@ -34,7 +34,7 @@ def main() -> None:
             start_dispatcher=True,
             heartbeat_seconds=120.0,
         )
-        with serving(settings) as client:
+        with serving(settings, REAL) as client:
             wait_until_ready(client)
             dataset = train(client)
             take_all(str(client.base_url).rstrip("/"), dataset)

@@ -5,6 +5,7 @@ import httpx
 import pytest
 
 from service.shared.settings import Settings
+from tests.service.inspecting import inspecting_here
 from tests.service.serving import serving
 
 
@@ -33,3 +34,18 @@ def datasets(
     )
     with serving(settings) as client:
         yield client
+
+
+@pytest.fixture
+def inspection_process() -> None:
+    """Lets processes read the tables of a test, under limits of memory and time."""
+
+
+@pytest.fixture(autouse=True)
+def inspections_here(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Reads tables in this process, unless a test asks for `inspection_process`."""
+    if "inspection_process" in request.fixturenames:
+        yield
+    else:
+        with inspecting_here():
+            yield

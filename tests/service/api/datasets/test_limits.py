@@ -169,6 +169,7 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
     assert post(datasets, table).status_code == 201
 
 
+@pytest.mark.usefixtures("inspection_process")
 def test_service_holds_only_a_few_blocks_of_an_upload(
     tmp_path: Path,
 ) -> None:
@@ -230,6 +231,7 @@ def memory_to_inspect(path: Path, limits: Limits) -> int:
     return 1024 * int(done.stdout)
 
 
+@pytest.mark.usefixtures("inspection_process")
 def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
     # Sixty thousand rows of a megabyte each.
     words = pa.DictionaryArray.from_arrays(
@@ -249,6 +251,7 @@ def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
         assert post(client, TABLE).status_code == 201
 
 
+@pytest.mark.usefixtures("inspection_process")
 def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     compressor = zlib.compressobj(level=1, wbits=31)
 

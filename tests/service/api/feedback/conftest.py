@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import keras
 import numpy as np
 import pytest
 from sqlalchemy import delete
 
-import tfbbb
 from service.shared.database import Database
 from service.shared.database.tables import (
     Feedback,
@@ -18,22 +16,18 @@ from service.shared.database.tables import (
     RecordedRow,
 )
 from service.shared.settings import Settings
-from tests.service.serving import serving, wait_until_ready
+from tests.service.model_process.exporting import CLASSES, network
+from tests.service.serving import REAL, serving, wait_until_ready
 from tfbbb.judging.drift_reference import (
     REFERENCE_FILE,
     DriftReference,
     drift_scores,
 )
 
-CLASSES = ("red", "green", "blue")
 
-
-def exported(path: Path, likelihood: str, units: int, **options: Any) -> None:
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input((2,))
-    outputs = tfbbb.layers.DenseVariational(units)(inputs)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+def export(path: Path, likelihood: str, units: int, **options: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    model = network(likelihood, units, hidden=0)
     model.export_predictive(path, target="y", num_samples=20, **options)
 
 
@@ -47,10 +41,10 @@ def feedback_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     metrics = {"coverage_90": 0.88, "rmse": 1.5}
     files = {REFERENCE_FILE: reference.to_json()}
-    exported(root / "numbers" / "2", "normal", 1, metrics=metrics, extra_files=files)
+    export(root / "numbers" / "2", "normal", 1, metrics=metrics, extra_files=files)
     shutil.copytree(root / "numbers" / "2", root / "numbers" / "1")
-    exported(root / "counts" / "1", "poisson", 1)
-    exported(root / "classes" / "1", "categorical", 3, classes=CLASSES)
+    export(root / "counts" / "1", "poisson", 1)
+    export(root / "classes" / "1", "categorical", 3, classes=CLASSES)
     return root
 
 
@@ -64,7 +58,7 @@ def feedback_settings(
 
 @pytest.fixture(scope="session")
 def feedback_service(feedback_settings: Settings) -> Iterator[httpx.Client]:
-    with serving(feedback_settings) as client:
+    with serving(feedback_settings, REAL) as client:
         wait_until_ready(client)
         yield client
 

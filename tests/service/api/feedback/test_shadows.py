@@ -116,12 +116,12 @@ def test_canary_records_the_version_that_answered(client: httpx.Client) -> None:
 
 
 def test_shadow_that_fails_fails_no_request(
-    client: httpx.Client, feedback_models: Path, saved_models: Path
+    client: httpx.Client, feedback_models: Path, real_models: Path
 ) -> None:
     root = feedback_models / "mixed"
     if not root.exists():
         # The shadow has other features.
-        shutil.copytree(saved_models / "patients" / "1", root / "1")
+        shutil.copytree(real_models / "patients" / "1", root / "1")
         shutil.copytree(feedback_models / "numbers" / "2", root / "2")
     put(client, {"version": 2, "shadow": 1}, "mixed/labels/live")
     body = {"instances": ROWS[:2], "parameters": {"record": True}}

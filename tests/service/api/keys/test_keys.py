@@ -46,26 +46,23 @@ def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
     assert str(made["key"]).partition(".")[2] not in response.text
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+def test_requests_for_no_such_key_are_refused(client: httpx.Client) -> None:
+    may_predict = {"name": "x", "scopes": ["predict"]}
+    for body in (
         {},
         {"name": "x"},
-        {"name": "", "scopes": ["predict"]},
-        {"name": "x\0", "scopes": ["predict"]},
-        {"name": "x", "scopes": []},
-        {"name": "x", "scopes": ["root"]},
-        {"name": "x", "scopes": ["predict"], "expires_in_seconds": -1},
-        {"name": "x", "scopes": ["predict"], "max_datasets": -1},
-        {"name": "x", "scopes": ["predict"], "max_datasets": 2**31},
-        {"name": "x", "scopes": ["predict"], "secret": ADMIN_KEY},
-    ],
-)
-def test_requests_for_no_such_key_are_refused(
-    client: httpx.Client, body: dict[str, object]
-) -> None:
-    response = client.post("/v1/keys", json=body)
-    assert response.status_code == 400
+        may_predict | {"name": ""},
+        may_predict | {"name": "x\0"},
+        may_predict | {"scopes": []},
+        may_predict | {"scopes": ["root"]},
+        may_predict | {"expires_in_seconds": -1},
+        may_predict | {"max_datasets": -1},
+        may_predict | {"max_datasets": 2**31},
+        may_predict | {"secret": ADMIN_KEY},
+    ):
+        assert client.post("/v1/keys", json=body).status_code == 400, body
+    assert client.delete(f"/v1/keys/{'0' * 24}").status_code == 404
+    assert client.delete("/v1/keys/x").status_code == 400
 
 
 def test_the_last_admin_key_can_not_be_revoked(client: httpx.Client) -> None:
@@ -77,15 +74,10 @@ def test_the_last_admin_key_can_not_be_revoked(client: httpx.Client) -> None:
     assert client.delete(f"/v1/keys/{preset['id']}").status_code == 200
 
 
-def test_unknown_keys_can_not_be_revoked(client: httpx.Client) -> None:
-    assert client.delete(f"/v1/keys/{'0' * 24}").status_code == 404
-    assert client.delete("/v1/keys/x").status_code == 400
-
-
-@pytest.mark.parametrize("scope", [Scope.PREDICT, Scope.TRAIN])
 def test_only_admins_make_keys(
-    client: httpx.Client, key_with: Callable[..., dict[str, str]], scope: Scope
+    client: httpx.Client, key_with: Callable[..., dict[str, str]]
 ) -> None:
     body = {"name": "x", "scopes": ["admin"]}
-    response = client.post("/v1/keys", json=body, headers=key_with(scope))
-    assert response.status_code == 403
+    for scope in (Scope.PREDICT, Scope.TRAIN):
+        response = client.post("/v1/keys", json=body, headers=key_with(scope))
+        assert response.status_code == 403

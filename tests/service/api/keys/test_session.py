@@ -39,32 +39,24 @@ def test_a_key_signs_in_and_out(browser: httpx.Client, key_with: KeyWith) -> Non
     assert browser.get("/v1/jobs").status_code == 200
     assert browser.delete(URL).status_code == 204
     assert browser.get("/v1/jobs").status_code == 401
-
-
-def test_cookie_over_https_is_secure(browser: httpx.Client) -> None:
     # As a TLS proxy on this machine says it.
-    response = browser.post(
-        URL, json={"key": ADMIN_KEY}, headers={"X-Forwarded-Proto": "https"}
-    )
+    https = {"X-Forwarded-Proto": "https"}
+    response = browser.post(URL, json={"key": ADMIN_KEY}, headers=https)
     assert "secure" in response.headers["set-cookie"].lower()
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "message"),
-    [
+def test_wrong_keys_get_no_cookie(browser: httpx.Client) -> None:
+    wrong: tuple[tuple[dict[str, str], int, str], ...] = (
         ({"key": f"{ADMIN_KEY}0"}, 401, "no such key"),
         ({"key": "nonsense"}, 401, "must be `prefix.secret`"),
         ({}, 400, "key"),
         ({"key": "x" * 5000}, 413, "4096 bytes"),
-    ],
-)
-def test_wrong_keys_get_no_cookie(
-    browser: httpx.Client, body: dict[str, str], status: int, message: str
-) -> None:
-    response = browser.post(URL, json=body)
-    assert response.status_code == status
-    assert message in response.json()["error"]
-    assert "set-cookie" not in response.headers
+    )
+    for body, status, message in wrong:
+        response = browser.post(URL, json=body)
+        assert response.status_code == status
+        assert message in response.json()["error"]
+        assert "set-cookie" not in response.headers
 
 
 def test_revoked_key_is_refused_and_signs_out(
@@ -82,27 +74,20 @@ def test_revoked_key_is_refused_and_signs_out(
     assert "Received: no key" in browser.get(URL).json()["error"]
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_other_pages_can_neither_sign_in_nor_out(client: httpx.Client) -> None:
+    assert client.get(URL).json()["scopes"] == ["admin", "predict", "train"]
+    del client.headers["Authorization"]
+    body = {"key": ADMIN_KEY}
+    for headers in (
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "http://evil.example"},
-    ],
-)
-def test_other_pages_can_neither_sign_in_nor_out(
-    client: httpx.Client, headers: dict[str, str]
-) -> None:
-    del client.headers["Authorization"]
-    body = {"key": ADMIN_KEY}
-    assert client.post(URL, json=body, headers=headers).status_code == 403
-    assert client.post(URL, json=body, headers=OF_PAGE).status_code == 200
-    assert client.delete(URL, headers=headers).status_code == 403
-    # The cookie is there, and other pages may not change anything with it.
-    response = client.post("/v1/keys", json={"name": "x"}, headers=headers)
-    assert response.status_code == 403
-    assert client.get(URL, headers=OF_PAGE).status_code == 200
-
-
-def test_session_of_a_header_is_that_of_its_key(client: httpx.Client) -> None:
-    assert client.get(URL).json()["scopes"] == ["admin", "predict", "train"]
+    ):
+        assert client.post(URL, json=body, headers=headers).status_code == 403
+        assert client.post(URL, json=body, headers=OF_PAGE).status_code == 200
+        assert client.delete(URL, headers=headers).status_code == 403
+        # The cookie is there, and other pages may not change anything with it.
+        response = client.post("/v1/keys", json={"name": "x"}, headers=headers)
+        assert response.status_code == 403
+        assert client.get(URL, headers=OF_PAGE).status_code == 200
+        assert client.delete(URL, headers=OF_PAGE).status_code == 204

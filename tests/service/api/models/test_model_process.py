@@ -8,7 +8,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.service.serving import ask, wait_until_ready
+from tests.service.serving import STAND_IN, ask, wait_until_ready
 
 BODY = {"instances": [[1, 2, 3]]}
 
@@ -18,7 +18,7 @@ def model_process(models: Path) -> psutil.Process:
     (process,) = (
         child
         for child in psutil.Process().children()
-        if "service.model_process.worker" in child.cmdline()
+        if STAND_IN in child.cmdline()
         and child.environ()["TFBBB_MODELS"] == str(models)
     )
     return process

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from service.shared.settings import Settings
-from tests.service.serving import ask, serving, wait_until_ready
+from tests.service.serving import STAND_IN, ask, serving, wait_until_ready
 
 NAMES = ("first", "second")
 BODY = {"instances": [[1, 2, 3]]}
@@ -40,7 +40,7 @@ def processes(models: Path) -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):  # One that has just ended.
-            if "service.model_process.worker" in child.cmdline():
+            if STAND_IN in child.cmdline():
                 found.append(child)
     return [p for p in found if p.environ()["TFBBB_MODELS"] == str(models)]
 

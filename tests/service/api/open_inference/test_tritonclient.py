@@ -15,7 +15,7 @@ import tritonclient.http as triton
 from tritonclient.utils import InferenceServerException
 
 from tests.service.serving import AS_ADMIN, ask
-from tfbbb.export import load
+from tests.service.stand_in import load
 
 ROWS = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
@@ -103,7 +103,7 @@ def test_answer_is_that_of_the_saved_model(
     assert tuple(output["name"] for output in described["outputs"]) == names
     model = load(saved_models / "diabetes" / "1")
     expected = model.predict(ROWS, 30, 5)
-    expected["quantiles"] = model.quantiles(ROWS, [0.1, 0.9], 30, 5)
+    expected["quantiles"] = model.ask("quantiles", ROWS, [0.1, 0.9], 30, 5)
     for name in names:
         np.testing.assert_array_equal(
             np.asarray(answer.as_numpy(name), np.float32), expected[name]

@@ -1,0 +1,64 @@
+"""The manifests of the small models of tests; without TensorFlow."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tfbbb.export.manifest import (
+    MANIFEST_PATH,
+    Feature,
+    LayerSummary,
+    Manifest,
+    file_digests,
+)
+
+MATRIX_FEATURES = tuple(
+    Feature(name, "numeric", missing=False, tensor="inputs")
+    for name in ("age", "bmi", "bp")
+)
+HALF_PLUS_THREE_FEATURES = (Feature("x", "numeric", missing=False, tensor="inputs"),)
+COLUMN_FEATURES = (
+    Feature("age", "numeric", missing=False, tensor="age"),
+    Feature("blood pressure", "numeric", missing=True, tensor="blood_pressure"),
+    Feature("sex", "categorical", missing=False, tensor="sex"),
+    Feature("region", "categorical", missing=True, tensor="region"),
+)
+CLASSES = ("setosa", "versicolor", "virginica")
+
+
+def write_manifest(
+    directory: Path, features: Sequence[Feature], classes: tuple[str, ...] | None
+) -> None:
+    """Writes the manifest of a model whose other files are in `directory`."""
+    matrix = all(feature.tensor == "inputs" for feature in features)
+    fields: dict[str, Any] = {
+        "created": "2030-01-01T00:00:00+00:00",
+        "task": "regression" if classes is None else "classification",
+        "inputs": "matrix" if matrix else "columns",
+        "features": tuple(features),
+        "target": "species" if classes else "progression",
+        "units": "as in the training table",
+        "classes": classes,
+        "likelihood": {
+            "class_name": "Categorical" if classes else "Normal",
+            "config": {},
+        },
+        "layers": (
+            LayerSummary(
+                "dense", "DenseVariational", "mean_field_normal", "normal", "local", 8
+            ),
+        ),
+        "num_rows": 442,
+        "kl_weight": 1 / 442,
+        "method": "local",
+        "default_num_samples": 100,
+        "default_seed": 0,
+        "metrics": {"rmse": 54.0},
+        "libraries": {"tensorflow": version("tensorflow")},
+        # They have nothing but signatures.
+        "schema_version": 1,
+    }
+    path = directory / MANIFEST_PATH
+    path.parent.mkdir()
+    path.write_text(Manifest(**fields, files=file_digests(directory)).to_json())

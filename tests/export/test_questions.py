@@ -17,7 +17,7 @@ from service.shared.prediction_parameters import parameters_model
 from tests.served_answer import served_answer
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
-from tfbbb.prediction.mixture import live_answers
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.questions import QUESTIONS, Question
 from tfbbb.prediction.recalibration import Recalibration
 

@@ -18,7 +18,7 @@ from tfbbb.export.signatures import Signatures
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.mixture import live_answers
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program

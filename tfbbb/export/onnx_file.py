@@ -29,7 +29,7 @@ from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.export.signatures import summary_outputs
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.likelihood_model import LikelihoodModel
-from tfbbb.prediction.mixture import live_answers
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.passes import MAIN
 from tfbbb.prediction.plan import Plan

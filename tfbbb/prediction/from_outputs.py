@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.mixture import live_answers
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.summary import summary, sums

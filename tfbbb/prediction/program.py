@@ -16,7 +16,7 @@ from tfbbb.prediction import propagated
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
-from tfbbb.prediction.mixture import live_answers
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import operations
 from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.passes import Passes

@@ -6,13 +6,9 @@ of a SavedModel, loaded models, the service and its documentation loop over the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tfbbb.base.types import ArrayLike, Tensor
-
-if TYPE_CHECKING:
-    from tfbbb.prediction.mixture import Mixture
-    from tfbbb.prediction.recalibration.recalibration import Recalibration
 
 
 @dataclass(frozen=True)
@@ -58,9 +54,7 @@ class Question:
     parts: tuple[str, ...] = ()
     parameter: str = ""
 
-    def answer(
-        self, recalibration: "Recalibration", mixture: "Mixture", *arguments: ArrayLike
-    ) -> Tensor:
+    def answer(self, recalibration: Any, mixture: Any, *arguments: ArrayLike) -> Tensor:
         """Returns the answer of a recalibrated mixture of likelihoods."""
         compute = self.compute or getattr(type(recalibration), self.name)
         return compute(recalibration, mixture, *arguments)

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import tree
@@ -23,9 +23,6 @@ from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.prediction.output_mask import OutputMask
-
-if TYPE_CHECKING:
-    from tfbbb.prediction.program import Program
 
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()
@@ -96,7 +93,7 @@ class Structure:
         # Indices of the outputs that are known to be no probabilities.
         self.logits: set[int] = set()
         # By what they compute.
-        self.programs: LRUCache[Program] = LRUCache(_MOST_PROGRAMS)
+        self.programs: LRUCache[Any] = LRUCache(_MOST_PROGRAMS)
         # Computes the mask of a graph with one output; None without such a graph.
         graph = graph_of(model)
         self.output_mask = None

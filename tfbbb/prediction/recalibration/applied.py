@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from tfbbb.base.types import Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.mixture import live_answers
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.summary import summary, sums

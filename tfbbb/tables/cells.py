@@ -50,13 +50,10 @@ class Cells:
             ColumnError: The cells are neither numbers, booleans, dates nor text.
         """
         types, type_ = pa.types, self.type
-        if types.is_date(type_) or types.is_timestamp(type_):
-            return "date"
         if (
-            self.is_boolean
-            or self.is_duration
-            or self.may_have_fractions
+            self.may_have_fractions
             or types.is_integer(type_)
+            or types.is_boolean(type_)
             or types.is_null(type_)
         ):
             return "numeric"
@@ -66,6 +63,10 @@ class Cells:
             or types.is_string_view(type_)
         ):
             return "categorical"
+        if types.is_date(type_) or types.is_timestamp(type_):
+            return "date"
+        if self.is_duration:
+            return "numeric"
         raise ColumnError(
             f"Column {self.name!r} holds values of type {type_}, which a model cannot "
             "read; convert them to numbers or text, or leave the column out.",

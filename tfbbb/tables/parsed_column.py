@@ -16,6 +16,7 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE, first_row
 
+_NO_TEXTS = pa.array([], pa.large_string())
 _PLURALS = {
     "number": "numbers",
     "boolean": "booleans such as yes and no",
@@ -50,7 +51,7 @@ class ParsedColumn:
     notation: Notation | None
     values: np.ndarray
     missing: np.ndarray
-    texts: pa.Array = field(default_factory=lambda: pa.array([], pa.large_string()))
+    texts: pa.Array = field(default_factory=lambda: _NO_TEXTS)
 
     @classmethod
     def parse(
@@ -176,13 +177,13 @@ def distinct_texts(
     texts: Texts, notation: TextNotation
 ) -> tuple[np.ndarray, pa.Array, np.ndarray]:
     """Returns the place of each row's text, the distinct texts, and what is missing."""
-    texts = texts.encode()
-    assert texts.places is not None
-    cells = texts.cells.fill_null("")
+    cells = texts.cells.fill_null("") if texts.cells.null_count else texts.cells
     if notation.marks:
         missing = texts.missing(in_text=True, dash=notation.dash)
+    else:
+        missing = pc.equal(cells, "").to_numpy(zero_copy_only=False)
+    if missing.any():
         cells = pc.if_else(pa.array(missing), "", cells)
-    distinct = pc.unique(cells)
-    places = pc.index_in(cells, value_set=distinct).to_numpy()[texts.places]
-    missing = pc.equal(distinct, "").to_numpy(zero_copy_only=False)
-    return places, distinct, missing[places]
+    encoded = cells.dictionary_encode()
+    places = texts.spread(encoded.indices.to_numpy())
+    return places, encoded.dictionary, texts.spread(missing)

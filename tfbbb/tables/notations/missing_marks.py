@@ -1,5 +1,7 @@
 """The marks that people write in place of a missing value."""
 
+import functools
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,5 +25,10 @@ def are_missing(texts: pa.Array, *, in_text: bool = False) -> pa.Array:
     >>> are_missing(pa.array(["3", "N/A", "?", "-", None])).to_pylist()
     [False, True, True, True, True]
     """
-    marks = pa.array(_IN_TEXT if in_text else _IN_NUMBERS, texts.type)
+    marks = _marks(texts.type, in_text)
     return pc.or_(pc.is_null(texts), pc.is_in(pc.utf8_lower(texts), marks))
+
+
+@functools.cache
+def _marks(type_: pa.DataType, in_text: bool) -> pa.Array:
+    return pa.array(_IN_TEXT if in_text else _IN_NUMBERS, type_)

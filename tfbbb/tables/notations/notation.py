@@ -14,8 +14,9 @@ from tfbbb.tables.notations.missing_marks import are_missing
 
 NotationKind = Literal["number", "boolean", "date", "duration", "ordered", "text"]
 
-# Texts that repeat are parsed once, if this many at the beginning repeat often.
-_BEGINNING = 10_000
+# Texts that repeat are parsed once, if this many at the beginning repeat often. Of few
+# texts, parsing costs less than this test.
+_BEGINNING, _FEW = 10_000, 200
 
 
 class Parsed(NamedTuple):
@@ -85,16 +86,12 @@ class Texts:
         if isinstance(cells, pa.ChunkedArray):
             cells = cells.combine_chunks()
         beginning = cells.slice(0, _BEGINNING)
-        if 2 * pc.count_distinct(beginning).as_py() > len(beginning):
+        if len(cells) < _FEW or 2 * pc.count_distinct(beginning).as_py() > len(
+            beginning
+        ):
             return cls(cells)
-        return cls(cells).encode()
-
-    def encode(self) -> "Texts":
-        """Returns the texts with each distinct cell once."""
-        if self.places is not None:
-            return self
-        encoded = self.cells.dictionary_encode(null_encoding="encode")
-        return Texts(encoded.dictionary, encoded.indices.to_numpy())
+        encoded = cells.dictionary_encode(null_encoding="encode")
+        return cls(encoded.dictionary, encoded.indices.to_numpy())
 
     @functools.cached_property
     def trimmed(self) -> pa.Array:

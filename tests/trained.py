@@ -18,21 +18,25 @@ from typing import Any
 
 import pyarrow as pa
 
+from tfbbb.base.types import TableLike
+from tfbbb.tables.given_table import as_source
+
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "trained"
 _LIBRARIES = ("keras", "numpy", "pyarrow", "tensorflow", "tensorflow-probability")
 
 
-def trained_table(table: pa.Table, spec: Any) -> Any:
+def trained_table(table: TableLike, spec: Any) -> Any:
     """Returns what `train_table` returns, or a copy of what it once returned.
 
     Args:
-        table: A table of Arrow.
+        table: The table, as `train_table` takes it.
         spec: The spec, or its fields.
     """
     from tfbbb.training import JobSpec, train_table
 
     given = JobSpec.model_validate(spec)
+    table = as_source(table)
     path = _place(table, given).with_suffix(".pickle")
     with _made_once(path) as missing:
         if missing:
@@ -46,7 +50,7 @@ def trained_table(table: pa.Table, spec: Any) -> Any:
     return replace(found, spec=JobSpec.model_validate(fields))
 
 
-def exported_table(table: pa.Table, spec: Any, root: Path) -> tuple[Path, Any]:
+def exported_table(table: TableLike, spec: Any, root: Path) -> tuple[Path, Any]:
     """Writes version 1 of a trained table below a directory.
 
     Args:
@@ -59,6 +63,7 @@ def exported_table(table: pa.Table, spec: Any, root: Path) -> tuple[Path, Any]:
     """
     from tfbbb.training import JobSpec
 
+    table = as_source(table)
     trained = trained_table(table, spec)
     path = _place(table, JobSpec.model_validate(spec)).with_suffix(".saved_model")
     with _made_once(path) as missing:

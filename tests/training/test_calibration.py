@@ -10,7 +10,7 @@ import pyarrow as pa
 from scipy import stats
 from scipy.special import expit
 
-from tfbbb.training import JobSpec, train_table
+from tests.trained import trained_table
 
 TRAINING_ROWS, NEW_ROWS = 12, 600
 NOISE = 0.5
@@ -48,7 +48,7 @@ def trained(x, y, likelihood):
         },
     }
     table = pa.table({"a": x[:, 0], "b": x[:, 1], "y": y, "new": new})
-    found = train_table(table, JobSpec.model_validate(spec))
+    found = trained_table(table, spec)
     rows = x[TRAINING_ROWS:].astype(np.float32)
     return found, found.model.predictive(rows, num_samples=4000)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.trained import trained_table
 from tfbbb.export.manifest import Manifest
-from tfbbb.training import train_table
 
 ROWS, NEW = 300, 2000
 
@@ -22,7 +22,7 @@ def trained_by(target, **spec):
     ignored = {"y", "kind"} - {target}
     training = {"epochs": 60} | spec.pop("training", {})
     spec = {"target": target, "training": training} | spec
-    return train_table(table(ROWS, 0).drop_columns(list(ignored)), spec)
+    return trained_table(table(ROWS, 0).drop_columns(list(ignored)), spec)
 
 
 def percentiles(trained, rows):

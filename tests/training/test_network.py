@@ -3,6 +3,7 @@ import pyarrow as pa
 import pytest
 import tensorflow as tf
 
+from tests.trained import trained_table
 from tfbbb import layers
 from tfbbb.model.training_rows import TrainingRows
 from tfbbb.tables import Schema
@@ -88,7 +89,7 @@ TRAINED = ("normal", "poisson", "ordered_logistic")
     ],
 )
 def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
-    trained = train_table(TABLE, of_its_own_target(likelihood))
+    trained = trained_table(TABLE, of_its_own_target(likelihood))
     assert np.isfinite(trained.metrics["nll"])
     figure = "accuracy" if trained.schema.classes else "coverage_90"
     assert 0 <= trained.metrics[figure] <= 1

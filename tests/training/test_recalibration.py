@@ -90,7 +90,7 @@ def test_the_manifest_says_what_was_chosen_and_why(by_region, tmp_path):
 
 def test_the_default_is_chosen_by_the_held_out_rows(table):
     assert JobSpec(target="y").recalibration.name == "auto"
-    trained = train_table(table, spec("auto"))
+    trained = trained_table(table, spec("auto"))
     choice = trained.recalibration_choice
     assert choice["method"] == "auto"
     tried = {found["name"]: found["log_likelihood"] for found in choice["tried"]}
@@ -101,7 +101,7 @@ def test_the_default_is_chosen_by_the_held_out_rows(table):
 
 
 def test_none_leaves_the_network_as_it_is(table):
-    trained = train_table(table, spec("none", epochs=1))
+    trained = trained_table(table, spec("none", epochs=1))
     assert trained.model.recalibration is None
     assert trained.recalibration_choice == {
         "method": "none",
@@ -113,7 +113,7 @@ def test_none_leaves_the_network_as_it_is(table):
 @pytest.mark.slow
 def test_too_few_held_out_rows_are_said(table):
     few = spec("variance_scaling", epochs=1, validation={"fraction": 0.05})
-    trained = train_table(table, few)
+    trained = trained_table(table, few)
     assert trained.model.recalibration is None
     reason = trained.recalibration_choice["reason"]
     assert "variance_scaling needs 25 held-out rows" in reason
@@ -124,7 +124,7 @@ def test_numbers_are_groups_of_a_matrix(table):
     sites = np.random.default_rng(1).integers(1, 3, size=ROWS).astype(float)
     numbers = pa.table({"x": table["x"], "site": sites, "y": table["y"]})
     by_site = {"name": "auto", "by": "site"}
-    trained = train_table(numbers, spec(by_site, epochs=1))
+    trained = trained_table(numbers, spec(by_site, epochs=1))
     assert trained.schema.input_format == "matrix"
     assert trained.model.recalibration.by == 1
     assert trained.model.recalibration.group_values == (1.0, 2.0)
@@ -139,7 +139,7 @@ def test_classes_get_prediction_sets():
     fields = {"target": "y", "recalibration": "conformal_sets"}
     fields |= {"model": {"hidden_units": [16]}}
     options = {"epochs": 20, "validation": {"fraction": 0.5}}
-    trained = train_table(pa.table({"x": x, "y": y}), fields | {"training": options})
+    trained = trained_table(pa.table({"x": x, "y": y}), fields | {"training": options})
     assert trained.recalibration_choice["chosen"] == "conformal_sets"
     tried = trained.recalibration_choice["tried"][1]
     assert abs(tried["coverage_90"] - 0.9) < 4 * np.sqrt(0.09 * 2 / 120)

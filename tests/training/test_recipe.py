@@ -99,7 +99,7 @@ def test_no_mean_of_a_heavy_tailed_target_is_absurd(rows):
     training, model = {"steps": 150}, {"members": 4, "hidden_units": [16]}
     spec = {"target": "y", "training": training, "model": model}
     columns = rows()
-    trained = train_table(columns, spec)
+    trained = trained_table(columns, spec)
     figures = trained.judgement["figures"]
     # Far worse than a constant is refused; 3 members of 4 are left for each row.
     assert figures["model"]["rmse"] < 1.1 * figures["mean"]["rmse"]
@@ -138,7 +138,7 @@ def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
     training = {"steps": 20, "kl_schedule": {"name": "tempered", "temperature": 0.05}}
     model = {"members": 4, "hidden_units": [8]}
     spec = {"target": "y", "training": training, "model": model}
-    trained = train_table(table(rows), spec)
+    trained = trained_table(table(rows), spec)
     tried = trained.recipe["tried"]
     assert [trial["temperature"] for trial in tried] == [0.05] * (1 + (rows > ROWS))
     assert trained.recipe["chosen"]["temperature"] == 0.05
@@ -147,7 +147,7 @@ def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
 
 def test_few_rows_are_held_out_instead():
     spec = {"target": "y", "model": SMALL, "training": {"epochs": 2}}
-    trained = train_table(table(rows=30), spec)
+    trained = trained_table(table(rows=30), spec)
     assert len(trained.held_out_rows) == 3
     assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
     (remark,) = trained.recipe["remarks"]
@@ -159,7 +159,7 @@ def test_a_class_with_fewer_rows_than_folds_trains():
     labels[:2] = "rare"
     classes = table().set_column(1, "y", pa.array(labels))
     spec = {"target": "y", "model": SMALL, "training": {"epochs": 3}}
-    trained = train_table(classes, spec)
+    trained = trained_table(classes, spec)
     assert trained.schema.classes == ("high", "low", "rare")
     assert 0 <= trained.metrics["accuracy"] <= 1
     (remark,) = trained.recipe["remarks"]
@@ -172,7 +172,7 @@ def test_members_with_a_constant_target_are_counted():
     y = np.where(np.arange(ROWS) == 5, 1.0, 0.0)
     constant = table().set_column(1, "y", pa.array(y))
     spec = {"target": "y", "task": "regression", "training": {"epochs": 3}}
-    trained = train_table(constant, spec)
+    trained = trained_table(constant, spec)
     assert math.isfinite(trained.metrics["rmse"])
     (remark,) = trained.recipe["remarks"]
     assert "in the training rows of 6 of 24 members" in remark
@@ -183,7 +183,7 @@ def test_whole_numbers_have_the_noise_of_rounding():
     generator = np.random.default_rng(2)
     x = generator.uniform(0, 5, ROWS)
     whole = {"x": x, "y": np.round(x)}
-    trained = train_table(whole, {"target": "y", "training": {"epochs": 3}})
+    trained = trained_table(whole, {"target": "y", "training": {"epochs": 3}})
     assert trained.spec.model.likelihood.resolution == 1.0
     outputs = np.array([[0.0, -50.0, 0.0]], np.float32)
     scale = trained.model.likelihood.parameters(outputs)["scale"]
@@ -204,7 +204,7 @@ def test_classes_that_are_all_predicted_right_become_more_certain():
     x = np.repeat([-1.0, 1.0], 60)
     labels = np.where(x > 0, "high", "low")
     separable = pa.table({"x": x, "y": labels})
-    trained = train_table(separable, {"target": "y", "training": {"epochs": 100}})
+    trained = trained_table(separable, {"target": "y", "training": {"epochs": 100}})
     assert trained.metrics["accuracy"] == 1.0
     factors = [trial["factor"] for trial in trained.recipe["tried"]]
     assert all(1 / 128 < factor < 1.0 for factor in factors)
@@ -224,7 +224,7 @@ def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
         "model": SMALL,
         "training": {"epochs": 3, "validation": {"group": "ward"}},
     }
-    trained = train_table(counts, spec)
+    trained = trained_table(counts, spec)
     recipe = trained.recipe
     assert recipe["chosen"]["likelihood"]["name"] == "negative_binomial"
     assert trained.spec.model.likelihood.name == "negative_binomial"
@@ -246,7 +246,7 @@ def test_the_last_rows_measure_a_training_by_time():
         "model": SMALL,
         "training": {"epochs": 1, "validation": {"time": "day", "fraction": 0.25}},
     }
-    trained = train_table(table().append_column("day", [times]), spec)
+    trained = trained_table(table().append_column("day", [times]), spec)
     assert trained.recipe["metrics_from"] == (
         "the last 30 rows by 'day', which no member trained on"
     )

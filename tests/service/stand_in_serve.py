@@ -1,12 +1,15 @@
 """`tfbbb` whose `serve` starts stand-in model processes; takes the same arguments."""
 
-from service.api.shared_counters import shared_counters
+import os
+
+from service.api.shared_counters import VARIABLE
 from tfbbb.__main__ import main
 
 if __name__ == "__main__":
-    # The library of the metrics counts for several processes if it is imported here.
-    with shared_counters():
-        import service.api.child_processes
+    # If the variable is there when the library of the metrics is imported, it counts
+    # for several processes; `serve` says where.
+    os.environ[VARIABLE] = ""
+    import service.api.child_processes
 
-        service.api.child_processes._MODELS = "tests.service.stand_in"
-        main()
+    service.api.child_processes._MODELS = "tests.service.stand_in"
+    main()

@@ -78,7 +78,10 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 @contextmanager
 def serving_by_several(
-    models: Path, data_dir: Path, **settings: str
+    models: Path,
+    data_dir: Path,
+    program: str = "tests.service.stand_in_serve",
+    **settings: str,
 ) -> Iterator[Service]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -91,7 +94,7 @@ def serving_by_several(
     }
     environment |= settings
     command = [
-        *(sys.executable, "-m", "tests.service.stand_in_serve"),
+        *(sys.executable, "-m", program),
         *("serve", "--workers", "3"),
         *("--port", str(port), "--models", str(models)),
     ]
@@ -164,7 +167,7 @@ def test_sigterm_ends_the_service_and_leaves_no_file(
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environment = {"TMPDIR": str(temporary), "TFBBB_START_MODELS": "0"}
-    with serving_by_several(saved_models, tmp_path, **environment) as service:
+    with serving_by_several(saved_models, tmp_path, "tfbbb", **environment) as service:
         assert list(temporary.iterdir())
     assert service.process.returncode == 0
     assert list(temporary.iterdir()) == []

@@ -12,13 +12,13 @@ CLASSES = ("red", "green", "blue")
 
 
 def network(
-    likelihood: str = "normal", units: int = 1, hidden: int = 5
+    likelihood: str = "normal", units: int = 1, hidden: int = 8
 ) -> tfbbb.BayesianModel:
     """Returns a network of two features, not trained."""
     keras.utils.set_random_seed(0)
     flow = inputs = keras.Input((2,))
     if hidden:
-        flow = tfbbb.layers.DenseVariational(hidden, activation="tanh")(flow)
+        flow = tfbbb.layers.DenseVariational(hidden, activation="relu")(flow)
     outputs = tfbbb.layers.DenseVariational(units)(flow)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
 

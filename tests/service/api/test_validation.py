@@ -53,7 +53,9 @@ def test_names_that_there_are_are_listed() -> None:
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", "model": {"posterior": "normall"}})
     sentence = describe_validation_error(caught.value.errors()[0])
-    assert sentence.startswith("`model.posterior` must be one of 'mean_field_normal', ")
+    assert sentence.startswith(
+        "`model.posterior` must be one of 'full_covariance_normal', "
+    )
     assert sentence.endswith(". Received: 'normall'")
 
 

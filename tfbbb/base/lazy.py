@@ -6,10 +6,13 @@ none of those waits for TensorFlow.
 """
 
 import importlib
+import os
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+# What `import_keras` still has to call; None once Keras is imported.
 _waiting: list[Callable[[], object]] | None = []
 
 
@@ -19,7 +22,7 @@ class _Lazy(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         if self.__name__.startswith("keras"):
-            importlib.import_module("tfbbb.base.backend")
+            import_keras()
         value = getattr(importlib.import_module(self.__name__), name)
         setattr(self, name, value)
         return value
@@ -35,19 +38,42 @@ else:
 
 
 def when_keras_is_loaded(action: Callable[[], object]) -> None:
-    """Calls a function as soon as `tfbbb` has imported Keras: now, or later."""
+    """Calls a function as soon as `import_keras` has imported Keras: now, or later."""
     if _waiting is None:
         action()
     else:
         _waiting.append(action)
 
 
-def keras_is_loaded() -> None:
-    """Calls the functions that wait for Keras; `tfbbb.base.backend` imports it."""
+def import_keras() -> None:
+    """Imports Keras with its TensorFlow backend, then calls what waits for it.
+
+    SavedModels and TensorFlow Probability allow no other backend.
+
+    Raises:
+        ImportError: Keras is set to another backend.
+    """
     global _waiting
-    actions, _waiting = _waiting or [], None
+    if _waiting is None:
+        return
+    # Asked before Keras is imported: the import may fail without the other backend.
+    requested = os.environ.get("KERAS_BACKEND") or "tensorflow"
+    if "keras" not in sys.modules and requested != "tensorflow":
+        _refuse(requested)
+    backend = importlib.import_module("keras").backend.backend()
+    if backend != "tensorflow":
+        _refuse(backend)
+    actions, _waiting = _waiting, None
     for action in actions:
         action()
 
 
-__all__ = ["keras", "keras_is_loaded", "np", "ops", "tf", "when_keras_is_loaded"]
+def _refuse(backend: str) -> None:
+    raise ImportError(
+        "tfbbb runs on the TensorFlow backend of Keras only. Set the environment "
+        'variable KERAS_BACKEND="tensorflow" before Keras is imported. '
+        f"Received: backend={backend!r}"
+    )
+
+
+__all__ = ["import_keras", "keras", "np", "ops", "tf", "when_keras_is_loaded"]

@@ -187,12 +187,12 @@ export function ranges(rows, { low, high, label }) {
     h("span", { class: "amount" }, row.text))));
 }
 
-/** The numbers of a chart as a table, for those who cannot see it. */
+/** The numbers of a chart as a table, for those who cannot see it; no other on a page has its columns. */
 export function numbersOf(columns, rows) {
   const id = newId();
   return h("details", { class: "numbers" }, h("summary", {}, "The numbers"),
     fadeWhereMore(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id },
-      h("table", {}, h("caption", { id, class: "hidden" }, "The numbers of the chart"),
+      h("table", {}, h("caption", { id, class: "hidden" }, `The numbers of the chart: ${columns.join(", ")}`),
         h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: "number" }, name)))),
         h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value) => h("td", { class: "number" }, typeof value === "number" ? number(value) : value ?? "–")))))))));
 }

@@ -102,6 +102,28 @@ def test_options_override_the_validation_of_a_file(
     assert training == {"validation": expected, "epochs": 3}
 
 
+@pytest.mark.parametrize(
+    ("part", "of_file", "options", "expected"),
+    [
+        ("training", {"steps": 50}, {"epochs": 3}, {"epochs": 3}),
+        (
+            "model",
+            {"layers": [{"type": "dense", "units": 4}]},
+            {"hidden": "5,5"},
+            {"hidden_units": [5, 5]},
+        ),
+    ],
+)
+def test_an_option_replaces_what_contradicts_it_in_a_file(
+    tmp_path, part, of_file, options, expected
+):
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({part: of_file, "columns": {"steps": "number"}}))
+    given = fields(path, **options)
+    assert given[part] == expected
+    assert given["columns"] == {"steps": "number"}
+
+
 def test_a_column_that_decides_is_a_feature_only_by_name():
     given = fields(validation_group="ward")
     names = ["x", "ward", "y", "z"]

@@ -1,5 +1,8 @@
 """Parameters are the fields of a job; these tests import no TensorFlow."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -26,6 +29,15 @@ def test_every_field_of_network_and_training_is_a_parameter():
     )
     with pytest.raises(TypeError, match="unexpected keyword argument 'membrs'"):
         BayesianClassifier(membrs=2)
+
+
+def test_the_page_lists_every_parameter():
+    page = Path("docs/sklearn.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("\n## Parameters\n")
+    listed, _, _ = section.partition("None, the")
+    parameters = BayesianRegressor().get_params().keys()
+    of_jobs = parameters - {"num_samples", "random_state"}
+    assert set(re.findall(r"`(\w+)`", listed)) == of_jobs
 
 
 def test_none_leaves_every_field_to_the_recipe():

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from tests.trained import trained_table
-from tfbbb import layers
+from tfbbb import layers, likelihoods
 from tfbbb.model.training_rows import TrainingRows
 from tfbbb.tables import Schema
 from tfbbb.training import JobSpec, ModelSpec, SpecError, train_table
@@ -36,6 +36,7 @@ OF_TARGET = {
     "bernoulli": "side",
     "ordered_logistic": "grade",
 }
+assert set(OF_TARGET) == set(likelihoods.names())
 
 
 def schema(target, task=None):

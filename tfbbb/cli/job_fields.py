@@ -11,13 +11,17 @@ from tfbbb.cli.errors import CommandError
 if TYPE_CHECKING:
     from tfbbb.training.spec import JobSpec
 
+# By the name of a part of a job, the fields of which it has one or the other.
+_ALTERNATIVES = {"training": {"epochs", "steps"}, "model": {"hidden_units", "layers"}}
+
 
 def job_fields(
     target: str, spec: Path | None, options: Mapping[str, object], *, name: str
 ) -> JsonObject:
     """Returns the fields of a `JobSpec` that a file or options set.
 
-    An option overrides the same field of the file.
+    An option overrides the same field of the file, and a field that contradicts it:
+    `--epochs` the `steps` of the file.
 
     Args:
         target: The column to predict.
@@ -110,21 +114,25 @@ def _override(fields: JsonObject, given: JsonObject) -> JsonObject:
     for name, value in given.items():
         known = fields.get(name)
         if isinstance(known, dict) and isinstance(value, dict):
-            kept = _without_exclusive(known, value) if name == "validation" else known
-            value = _override(kept, value)
+            value = _override(_without_exclusive(name, known, value), value)
         merged[name] = value
     return merged
 
 
-def _without_exclusive(of_file: JsonObject, given: JsonObject) -> JsonObject:
-    """Returns the fields of a `validation` that go with the given ones.
+def _without_exclusive(part: str, of_file: JsonObject, given: JsonObject) -> JsonObject:
+    """Returns the fields of a part of a job that go with the given ones.
 
-    A column replaces any other column, and all but `column` go with a fraction.
+    In `validation`, a column replaces any other column, and all but `column` go with a
+    fraction.
     """
-    kept = set() if "column" in given else {"fraction"}
-    if given.keys() == {"fraction"}:
-        kept = {"time", "group"}
-    return {name: of_file[name] for name in kept & of_file.keys()}
+    alternatives = _ALTERNATIVES.get(part, set())
+    left_out = alternatives if alternatives & given.keys() else set()
+    if part == "validation":
+        kept = set() if "column" in given else {"fraction"}
+        if given.keys() == {"fraction"}:
+            kept = {"time", "group"}
+        left_out = of_file.keys() - kept
+    return {name: value for name, value in of_file.items() if name not in left_out}
 
 
 def _read_json(path: Path | None) -> JsonObject:

@@ -34,8 +34,9 @@ Resolution = Annotated[
 class LocationScale(Regression):
     """`y = loc + scale * z` for each target, with z of a standard density.
 
-    Subclasses define the density of z. `loc` is an output of the network, `scale` is
-    learned, given, or an output.
+    Subclasses define the density of z, which has mean 0 and is symmetric; others
+    override `mean` and `_from_standard_normal`. `loc` is an output of the network,
+    `scale` is learned, given, or an output.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.

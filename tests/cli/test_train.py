@@ -209,7 +209,9 @@ def test_arguments_out_of_range_are_refused(tfbbb, data, option, value, message)
     )
     assert result.exit_code == 2
     # Typer may break the message into lines to fit the terminal.
-    assert message in " ".join(result.stderr.replace("│", " ").split())
+    words = " ".join(result.stderr.replace("│", " ").split())
+    assert f"Invalid value for '{option}'" in words
+    assert message in words
 
 
 def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):

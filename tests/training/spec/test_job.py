@@ -181,6 +181,7 @@ def test_every_field_is_described_in_the_json_schema():
         assert schema["properties"][name]["description"]
     named = schema["$defs"]["ModelSpec"]["properties"]["posterior"]["anyOf"]
     assert "rank_1" in named[0]["enum"]
+    assert all(part["description"] for part in schema["$defs"].values())
 
 
 @pytest.mark.parametrize(

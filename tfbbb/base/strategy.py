@@ -1,5 +1,6 @@
 """What posteriors, priors and estimators have in common: names and configs."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Annotated, Any, Generic, Self, TypeVar, get_origin, get_type_hints
@@ -43,6 +44,7 @@ class Strategy:
         return f"{type(self).__name__}({arguments})"
 
 
+@functools.cache
 def _arguments(cls: type) -> dict[str, inspect.Parameter]:
     parameters = constructor_signature(cls).parameters.items()
     return {name: p for name, p in parameters if p.kind not in _UNNAMED}
@@ -64,6 +66,7 @@ def constructor_signature(
     return inspect.Signature(sorted(own, key=lambda p: p.kind))
 
 
+@functools.cache
 def options(cls: type) -> dict[str, tuple[object, object]]:
     """Returns type and default of the arguments that a job may give, by name.
 

@@ -25,8 +25,8 @@ def documented_arguments(docstring: str | None) -> dict[str, str]:
 def document_inherited_arguments(cls: Any) -> None:
     """Adds to a class's docstring the arguments that only its base classes describe.
 
-    `help` then lists every argument of the constructor. An argument that the docstring
-    describes itself keeps that description.
+    `help` then lists every argument of the constructor, in its order. An argument that
+    the docstring describes itself keeps that description.
     """
     if not cls.__dict__.get("__doc__"):
         return
@@ -37,16 +37,18 @@ def document_inherited_arguments(cls: Any) -> None:
         for base in reversed(cls.__mro__[1:])
         for name, entry in documented_arguments(base.__doc__).items()
     }
-    added = [
-        inherited[name]
-        for name in inspect.signature(cls).parameters
-        if name in inherited and name not in own
-    ]
-    if not added:
+    names = list(inspect.signature(cls).parameters)
+    added = {name: inherited[name] for name in names if name in inherited}
+    if added.keys() <= own.keys():
         return
-    options = [entry for entry in own.values() if entry.startswith("    **")]
-    described = [entry for entry in own.values() if entry not in options]
-    section = "\nArgs:\n" + "\n".join([*described, *added, *options])
+    entries = added | own
+
+    def place(name: str) -> int:
+        if entries[name].startswith("    **"):
+            return len(names) + 1
+        return names.index(name) if name in names else len(names)
+
+    section = "\nArgs:\n" + "\n".join(entries[n] for n in sorted(entries, key=place))
     if own:
         before, _, rest = docstring.partition("\nArgs:\n")
         _, *after = re.split(r"\n+(?=\S)", rest, maxsplit=1)

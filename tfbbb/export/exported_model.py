@@ -40,6 +40,7 @@ class ExportedModel:
 
     Args:
         saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
+        manifest: What the file says of its answers.
     """
 
     def __init__(self, saved_model: tf.Module, manifest: Manifest) -> None:

@@ -24,7 +24,14 @@ from tfbbb.layers.variational import VariationalOptions
 class ConvTransposeVariational(Convolution):
     """Base of the transposed convolutions.
 
-    Its arguments are those of `Conv2DTransposeVariational`.
+    Args:
+        filters: Number of output channels.
+        strides: Steps of the kernel in the output, one integer, or one for each
+            dimension.
+        output_padding: Number of positions added to the output, less than `strides`;
+            one integer, or one for each dimension.
+        dilation_rate: Distance between the outputs that neighbours in the kernel meet,
+            one integer, or one for each dimension.
     """
 
     def __init__(
@@ -134,24 +141,6 @@ class Conv1DTransposeVariational(ConvTransposeVariational):
     TensorShape([2, 11, 4])
 
     Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel, one integer.
-        strides: Steps of the kernel in the output, one integer.
-        padding: `"valid"` or `"same"`.
-        output_padding: Number of positions added to the output, less than `strides`;
-            one integer.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        dilation_rate: Distance between the outputs that neighbours in the kernel meet,
-            one integer.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each filter.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
             that an output sums over, `positions of the kernel / product of strides *
             channels`; Keras' initializers count as for a convolution.
@@ -190,24 +179,6 @@ class Conv2DTransposeVariational(ConvTransposeVariational):
     TensorShape([2, 11, 11, 4])
 
     Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel, one integer or two.
-        strides: Steps of the kernel in the output, one integer or two.
-        padding: `"valid"` or `"same"`.
-        output_padding: Number of positions added to the output, less than `strides`;
-            one integer or two.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        dilation_rate: Distance between the outputs that neighbours in the kernel meet,
-            one integer or two.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each filter.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
             that an output sums over, `positions of the kernel / product of strides *
             channels`; Keras' initializers count as for a convolution.
@@ -246,24 +217,6 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
     TensorShape([2, 5, 5, 5, 4])
 
     Args:
-        filters: Number of output channels.
-        kernel_size: Size of the kernel, one integer or three.
-        strides: Steps of the kernel in the output, one integer or three.
-        padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        output_padding: Number of positions added to the output, less than `strides`;
-            one integer or three.
-        dilation_rate: Distance between the outputs that neighbours in the kernel meet,
-            one integer or three.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each filter.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
             that an output sums over, `positions of the kernel / product of strides *
             channels`; Keras' initializers count as for a convolution.

@@ -26,7 +26,9 @@ from tfbbb.layers.variational import VariationalOptions
 class ConvVariational(Convolution):
     """Base of `Conv1DVariational`, `Conv2DVariational` and `Conv3DVariational`.
 
-    Its arguments are those of `Conv2DVariational`.
+    Args:
+        filters: Number of output channels.
+        groups: Number of groups of channels that are convolved separately.
     """
 
     def __init__(
@@ -204,23 +206,8 @@ class Conv1DVariational(ConvVariational):
     TensorShape([2, 10, 4])
 
     Args:
-        filters: Number of output channels.
-        kernel_size: Number of steps of the kernel.
-        strides: Steps of the kernel.
         padding: `"valid"` (none), `"same"`, or `"causal"`: an output sees no later
             inputs.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
-        groups: Number of groups of channels that are convolved separately.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each filter.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: As for `Conv2DVariational`.
 
     Input shape:
@@ -264,23 +251,6 @@ class Conv2DVariational(ConvVariational):
     TensorShape([2, 1])
 
     Args:
-        filters: Number of output channels.
-        kernel_size: Height and width of the kernel, one integer or two.
-        strides: Steps of the kernel, one integer or two.
-        padding: `"valid"` (none) or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
-            one integer or two.
-        groups: Number of groups of channels that are convolved separately.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each filter.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: `posterior`, `prior`, `bias_posterior`, `bias_prior`, `estimator`,
             `kl_weight`, `members`, `seed` as for `DenseVariational`. The fan-in is
             `height * width * channels / groups` of the kernel; `estimator="auto"`
@@ -319,23 +289,6 @@ class Conv3DVariational(ConvVariational):
     TensorShape([2, 3, 4, 4, 4])
 
     Args:
-        filters: Number of output channels.
-        kernel_size: Depth, height and width of the kernel, one integer or three.
-        strides: Steps of the kernel, one integer or three.
-        padding: `"valid"` (none) or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
-            one integer or three.
-        groups: Number of groups of channels that are convolved separately.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added, one for each filter.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: As for `Conv2DVariational`.
 
     Input shape:

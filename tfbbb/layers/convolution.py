@@ -31,7 +31,13 @@ class Convolution(LinearVariationalLayer):
     Attributes:
         rank: Number of dimensions that the kernel moves in; a subclass sets it.
 
-    Its arguments are those of `Conv2DVariational`.
+    Args:
+        kernel_size: Size of the kernel, one integer, or one for each dimension.
+        strides: Steps of the kernel, one integer, or one for each dimension.
+        padding: `"valid"` (none) or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
+        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
+            one integer, or one for each dimension.
     """
 
     rank: int

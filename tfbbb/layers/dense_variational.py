@@ -45,15 +45,6 @@ class DenseVariational(LinearVariationalLayer):
 
     Args:
         units: Number of outputs, a positive integer.
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         posterior: q of the kernel: the name of a family of `tfbbb.posteriors`, e.g.
             `"mean_field_normal"`, `"full_covariance_normal"`, `"point"`; one of its
             objects; or a class of distributions of TensorFlow Probability. The default

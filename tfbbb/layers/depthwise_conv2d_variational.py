@@ -44,20 +44,11 @@ class DepthwiseConv2DVariational(Convolution):
     Args:
         kernel_size: Height and width of the kernels, one integer or two.
         strides: Steps of the kernels, one integer or two.
-        padding: `"valid"` (none) or `"same"`.
         depth_multiplier: Number of output channels for each input channel.
-        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
-        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
-            one integer or two.
-        activation: Keras activation, by name or as a function.
         use_bias: Whether a bias is added, one for each output channel.
         depthwise_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
         depthwise_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
         depthwise_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: As for `Conv2DVariational`. The fan-in is `height * width` of the
             kernel.
 

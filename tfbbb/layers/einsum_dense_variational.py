@@ -48,14 +48,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
             or `"ab...,bc->ac..."` with any letters; the first axis is the rows.
         output_shape: Sizes of the output's axes, without the rows and the axes of an
             ellipsis; None for sizes that follow from the input.
-        activation: Keras activation, by name or as a function.
         bias_axes: Letters of the output's axes that the bias has; None for no bias.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        kernel_constraint: Keras constraint on the kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
         **options: `posterior`, `prior`, `bias_posterior`, `bias_prior`, `estimator`,
             `kl_weight`, `members`, `seed` as for `DenseVariational`. The fan-in is the
             product of the kernel's axes that are summed over.

@@ -24,9 +24,19 @@ class LinearVariationalLayer(VariationalLayer):
     """Base of the layers that compute `activation(linear(inputs, kernel) + bias)`.
 
     A subclass defines the linear map (`linear`) and creates its weights in `build` by
-    `add_kernel_and_bias`; this class does the rest.
+    `add_kernel_and_bias`; this class does the rest. Further arguments are those of
+    `VariationalLayer`.
 
-    Its arguments are those of `DenseVariational`, without `units`.
+    Args:
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
     """
 
     kernel_initializer: Callable[..., Tensor]

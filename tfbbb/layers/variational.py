@@ -19,6 +19,7 @@ from keras import ops
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
 from tfbbb.base.call_context import current_call
+from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.private_apis import (
     exports_call,
@@ -92,11 +93,12 @@ class VariationalLayer(keras.Layer):
     after the other. The divergence is the mean over the members.
 
     Args:
-        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The defaults are
-            `DEFAULT_POSTERIOR` and `DEFAULT_PRIOR` of this module.
-        bias_posterior: q of the bias.
-        bias_prior: p of the bias.
+        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`; by
+            default `MeanFieldNormal(initial_scale=0.02)`.
+        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`; by default
+            `Normal(scale=0.5)`.
+        bias_posterior: q of the bias; by default that of `posterior`.
+        bias_prior: p of the bias; by default a standard normal.
         estimator: How noise reaches the output: a name such as `"auto"`, `"local"`,
             `"weight"`, `"flipout"`, or a `tfbbb.estimators.Estimator`.
         kl_weight: Weight of the KL divergence in the loss, `1/N` for `N` training
@@ -104,13 +106,14 @@ class VariationalLayer(keras.Layer):
             it, and training with it unset is an error.
         members: Number K of posteriors that the layer holds, a positive integer.
         seed: Integer that fixes the noise of training.
-        **kwargs: Options of `keras.Layer`.
+        **options: Options of `keras.Layer`, such as `name` and `dtype`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # `help` lists the arguments, those of this class too.
         cls.__signature__ = constructor_signature(cls, VariationalLayer.__init__)
+        document_inherited_arguments(cls)
 
     def __init__(
         self,
@@ -123,9 +126,9 @@ class VariationalLayer(keras.Layer):
         kl_weight: float | None = None,
         members: int = 1,
         seed: int | None = None,
-        **kwargs: Any,
+        **options: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__(**options)
         self.posterior = posteriors.get(posterior)
         self.prior = priors.get(prior)
         self.bias_posterior = posteriors.get(bias_posterior)

@@ -27,7 +27,7 @@ _LIBRARIES = ("keras", "numpy", "pyarrow", "tensorflow", "tensorflow-probability
 
 
 def trained_table(table: TableLike, spec: Any) -> Any:
-    """Returns what `train_table` returns, or a copy of what it once returned.
+    """Trains a table, or reads the result of an earlier training.
 
     Args:
         table: The table, as `train_table` takes it.

@@ -187,7 +187,7 @@ export function ranges(rows, { low, high, label }) {
     h("span", { class: "amount" }, row.text))));
 }
 
-/** The numbers of a chart as a table, for those who cannot see it; no other on a page has its columns. */
+/** The numbers of a chart as a table, for those who cannot see it. The columns name it, so charts of one page need different ones. */
 export function numbersOf(columns, rows) {
   const id = newId();
   return h("details", { class: "numbers" }, h("summary", {}, "The numbers"),

@@ -26,6 +26,14 @@ def run(*command, cwd):
     return done.stdout
 
 
+@pytest.fixture(autouse=True, scope="module")
+def installed_packages_alone():
+    """A path of the caller would put the clone before the installation."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONPATH", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
     """A source distribution, and the wheel that is built from it alone."""

@@ -26,7 +26,9 @@ class Strategy:
 
         By default, the attributes with the names of the arguments.
         """
-        return {name: getattr(self, name) for name in _arguments(type(self))}
+        # mypy looks for the hash of a class in its instances.
+        names = _arguments(type(self))  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names}
 
     @classmethod
     def from_config(cls, config: Config) -> Self:

@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 
 # The import of TensorFlow from a slow disk may hold the interpreter as long.
 _SECONDS_TO_IMPORT = 120.0
+# Pause between attempts to connect. Until a process has answered once, it may be
+# importing: the sooner it is asked, the sooner one that hangs is known to do so.
+_SECONDS_TO_CONNECT = 0.1
 # A process that computes for this share of the time hangs only if it does not answer
 # for so many times as long: where others take the cores, it is merely slow.
 _ALIVE, _PATIENCE = 0.02, 10
@@ -53,7 +56,7 @@ class Watchdog:
         self._stopping.set()
 
     def _watch(self) -> None:
-        while not self._stopping.wait(self._seconds / 3):
+        while not self._stopping.wait(_SECONDS_TO_CONNECT):
             try:
                 self._follow(self._process.pid)
             except OSError:

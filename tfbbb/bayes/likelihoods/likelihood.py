@@ -80,7 +80,9 @@ class Likelihood(_Layer):
         They include the arguments that jobs may give.
         """
         config = super().get_config()
-        config |= {name: getattr(self, name) for name in options(type(self))}
+        # mypy looks for the hash of a class in its instances.
+        names = options(type(self))  # type: ignore[arg-type]
+        config |= {name: getattr(self, name) for name in names}
         return config if self.members == 1 else {**config, "members": self.members}
 
     @classmethod

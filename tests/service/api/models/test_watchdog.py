@@ -57,6 +57,15 @@ def process(tmp_path: Path) -> Iterator[Process]:
     process.may_answer.set()
 
 
+def test_process_is_asked_as_soon_as_it_listens(tmp_path: Path) -> None:
+    watching = Watchdog(SupervisedProcess("it", [], {}), tmp_path / "socket", 600)
+    watching.start()
+    process = Process(tmp_path / "socket")
+    assert process.was_asked.wait(60)
+    watching.stop()
+    process.may_answer.set()
+
+
 def test_process_that_neither_answers_nor_computes_is_killed(
     monkeypatch: pytest.MonkeyPatch, process: Process
 ) -> None:

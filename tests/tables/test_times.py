@@ -51,6 +51,12 @@ def test_what_a_user_says_of_a_column_decides_the_order_of_its_dates():
     assert np.argsort(read_times(days, "t", day_first)).tolist() == [0, 1]
 
 
+def test_a_column_that_is_no_feature_orders_rows_by_what_its_cells_suggest():
+    table = pa.table({"t": [day.isoformat() for day in DAYS]})
+    times = read_times(table, "t", Override.parse("ignore"))
+    assert np.argsort(times).tolist() == [1, 2, 0]
+
+
 def test_microseconds_are_kept():
     first = datetime(2024, 3, 1)
     values = read([first, first + timedelta(microseconds=1)])

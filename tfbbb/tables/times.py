@@ -25,7 +25,8 @@ def read_times(
     Args:
         table: Table with a column of this name.
         name: Name of the column.
-        override: What the column is, in place of what its cells suggest.
+        override: What the column is, in place of what its cells suggest. One that
+            leaves it out of the features says nothing of that.
 
     Raises:
         TableError: A value is missing, or is no time.
@@ -36,6 +37,8 @@ def read_times(
     >>> np.argsort(read_times(sold, "sold")).tolist()
     [1, 2, 0]
     """
+    if override is not None and override.kind == "ignore":
+        override = None
     cells = Cells.read(table, name)
     if cells.kind == "categorical":
         values = _read_texts(cells, override)

@@ -2,16 +2,19 @@
 
 import codecs
 import re
-from typing import Literal
+from typing import TypeAlias
 
 from tfbbb.tables.csv_source import CsvSource
 from tfbbb.tables.table_error import TableError
 
-Encoding = Literal["utf-8", "utf-16", "cp1252"]
+# The name of a codec of Python.
+Encoding: TypeAlias = str
 
-NAMES: dict[Encoding, str] = {
+_NAMES = {
     "utf-8": "UTF-8",
     "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
     "cp1252": "Windows-1252 (Western European)",
 }
 
@@ -27,6 +30,11 @@ _NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1f\x7f]")
 _LETTERS = re.compile(rb"[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xc0-\xd6\xd8-\xf6\xf8-\xff]{3,}")
 _FEWEST_LETTERS = 20
 _ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def name_encoding(encoding: Encoding) -> str:
+    """Returns the name of an encoding for people."""
+    return _NAMES[encoding]
 
 
 def find_encoding(source: CsvSource) -> Encoding:
@@ -82,7 +90,7 @@ def find_single_byte_encoding(source: CsvSource) -> Encoding:
     if letters >= _FEWEST_LETTERS and 2 * letters > others:
         raise TableError(
             f"{source.path} is neither UTF-8 text nor, by its letters, "
-            f"{NAMES['cp1252']} text; save it as UTF-8."
+            f"{_NAMES['cp1252']} text; save it as UTF-8."
         )
     return "cp1252"
 
@@ -108,8 +116,8 @@ def _wrong_encoding(
     source: CsvSource, encoding: Encoding, number: int, fault: str
 ) -> TableError:
     return TableError(
-        f"{source.path} is not {NAMES[encoding]} text: line {number} {fault}; save it "
-        "as UTF-8."
+        f"{source.path} is not {name_encoding(encoding)} text: line {number} {fault}; "
+        "save it as UTF-8."
     )
 
 

@@ -128,15 +128,8 @@ def test_a_byte_order_mark_is_not_read(tmp_path):
         (b"a,b\n1,x\n2,\x81\n", "not UTF-8 text: line 3 "),
         (b"a\x81,b\n1,2\n", "not UTF-8 text: line 1 "),
         (b"a,b\n1,2\n\0,\xff\n", "not UTF-8 text: line 3 "),
-        (b"\xef\xbb\xbfa,b\n1,\xff\n", "not UTF-8 text: line 2 "),
-        ("a,b\n1,ä\n2,".encode() + b"\xff\n", "not UTF-8 text: line 3 "),
         ("a,b\n1,ä\n".encode("utf-16") + b"\0", "not UTF-16 text: line 3 "),
-        ("a,b\n1,ä\n".encode("utf-16-le"), "line 1 has a NUL character"),
         ("a,b\n1,2\n".encode("utf-32"), "is UTF-32 text; save it as UTF-8"),
-        (
-            "a,b\n1,Съешь ещё этих французских булок\n".encode("cp1251"),
-            "neither UTF-8 text nor, by its letters, Windows-1252",
-        ),
         (
             "a;b\n1;2\n3;4;5\n",
             r"line 3 has 3 cells, .* 2 cells \(the cells are separated by semicolons\)",

@@ -41,7 +41,7 @@ from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import StartOver, TableError
-from tfbbb.tables.text_encoding import check_encoding, find_single_byte_encoding
+from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
 
 # No row may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
@@ -319,14 +319,16 @@ class CsvFile:
         """
         dialect = self._parsed_dialect
         try:
-            check_encoding(self._source, dialect.encoding)
+            check_encoding(
+                self._source, dialect.encoding, is_damaged=dialect.is_damaged
+            )
         except TableError:
-            if dialect.encoding != "utf-8":
+            if dialect.encoding != "utf-8" or dialect.is_damaged:
                 raise
             self._dialect = find_dialect(
                 self._source,
                 preferred=self._preferred,
-                encoding=find_single_byte_encoding(self._source),
+                encoding=find_other_encoding(self._source),
             )
             self._candidates = None
             raise StartOver from None

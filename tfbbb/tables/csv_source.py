@@ -63,7 +63,7 @@ class CsvSource:
             TableError: A line is longer than allowed.
             UnicodeDecodeError: The text is in another encoding.
         """
-        codec = "utf-8-sig" if encoding == "utf-8" else encoding
+        codec = _codec(encoding)
         if is_damaged:
             errors = AS_WINDOWS_1252
         with (
@@ -79,6 +79,16 @@ class CsvSource:
                     )
                 yield line
                 number += 1
+
+
+def decode(beginning: bytes, encoding: str, *, is_damaged: bool) -> str:
+    """Returns the text of the first bytes of a file, which may cut a character."""
+    errors = AS_WINDOWS_1252 if is_damaged else "ignore"
+    return codecs.getincrementaldecoder(_codec(encoding))(errors).decode(beginning)
+
+
+def _codec(encoding: str) -> str:
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def _decode_as_windows_1252(error: UnicodeError) -> tuple[str, int]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tfbbb.tables.content import BEGINNING_BYTES
 from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
-from tfbbb.tables.csv_source import CsvSource
+from tfbbb.tables.csv_source import CsvSource, decode
 from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import (
     DELIMITERS,
@@ -20,7 +20,7 @@ from tfbbb.tables.dialect import (
     Dialect,
 )
 from tfbbb.tables.pandas_index import may_begin_with_index
-from tfbbb.tables.text_encoding import Encoding, find_encoding
+from tfbbb.tables.text_encoding import FoundEncoding, find_encoding
 
 # Most lines above the header that are not blank.
 _MOST_TITLES = 20
@@ -109,7 +109,7 @@ def find_dialect(
     source: CsvSource,
     *,
     preferred: Delimiter = ",",
-    encoding: Encoding | None = None,
+    encoding: FoundEncoding | None = None,
 ) -> Dialect:
     """Returns the dialect by the beginning of a file.
 
@@ -126,10 +126,9 @@ def find_dialect(
     Raises:
         TableError: The file is text in an unknown encoding.
     """
-    encoding = encoding or find_encoding(source)
-    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    found = encoding or find_encoding(source)
     beginning = source.beginning()
-    text = beginning.decode(codec, errors="ignore")
+    text = decode(beginning, found.encoding, is_damaged=found.is_damaged)
     is_whole = len(beginning) < BEGINNING_BYTES
     declared = _DECLARATION.match(text)
     delimiters: list[Delimiter] = [preferred]
@@ -145,7 +144,7 @@ def find_dialect(
         ]
         readings += tried[:1] if not tried else [max(tried, key=_rank_quotes)]
     spaces = _read(text, Dialect(delimiter=" "), is_whole, False)
-    if not declared and _has_spaces(spaces, readings):
+    if spaces and not declared and _has_spaces(spaces, readings):
         readings = [spaces]
     if not readings:
         rows = list(_rows(text, Dialect(delimiter=delimiters[0]), is_whole))
@@ -153,7 +152,9 @@ def find_dialect(
         reading = _Reading(Dialect(delimiter=delimiters[0]), rows)
         return replace(
             reading.dialect,
-            encoding=encoding,
+            encoding=found.encoding,
+            is_damaged=found.is_damaged,
+            doubts=found.doubts,
             header_line=rows[0].line if rows else 1,
             decimal_mark=_decimal_mark(reading) if rows else ".",
         )
@@ -161,13 +162,18 @@ def find_dialect(
     has_header = not _lacks_header(best)
     return replace(
         best.dialect,
-        encoding=encoding,
+        encoding=found.encoding,
+        is_damaged=found.is_damaged,
         decimal_mark=_decimal_mark(best),
         header_line=best.rows[0].line,
         has_header=has_header,
         has_row_names=best.has_row_names and has_header,
         units_line=_units_line(best) if has_header else None,
-        doubts=(*_describe_others(best, readings), *_describe_header(best, has_header)),
+        doubts=(
+            *found.doubts,
+            *_describe_others(best, readings),
+            *_describe_header(best, has_header),
+        ),
         remarks=tuple(_describe_structure(best, has_header)),
     )
 
@@ -294,9 +300,9 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     return bool(known) and all(map(is_number, known))
 
 
-def _has_spaces(spaces: _Reading | None, readings: Sequence[_Reading]) -> bool:
+def _has_spaces(spaces: _Reading, readings: Sequence[_Reading]) -> bool:
     """Whether spaces separate the cells, of which some are numbers."""
-    if spaces is None or spaces.width < 2 or spaces.share < _MOSTLY:
+    if spaces.width < 2 or spaces.share < _MOSTLY:
         return False
     if len(spaces.rows) < 2 or not any(_is_numeric(each) for each in spaces.columns):
         return False

@@ -4,7 +4,7 @@ import csv
 from itertools import islice
 
 from tfbbb.tables.content import describe_content, table_format
-from tfbbb.tables.csv_rows import RegularRows, read_rows
+from tfbbb.tables.csv_rows import read_rows, regular_rows
 from tfbbb.tables.csv_source import CsvSource
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.table_error import TableError
@@ -53,7 +53,7 @@ def find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
     """
     if row < 0:
         return next((first.line for first in read_rows(source, dialect)), 1)
-    rows = RegularRows(source, dialect, read_header(source, dialect))
+    rows = regular_rows(source, dialect, read_header(source, dialect))
     return next((found.line for found in islice(rows, row, None)), 1)
 
 

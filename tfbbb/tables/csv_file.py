@@ -33,6 +33,7 @@ from tfbbb.tables.csv_rows import (
     is_number,
     may_end_table,
     read_rows,
+    regular_rows,
 )
 from tfbbb.tables.csv_source import Compression, CsvSource
 from tfbbb.tables.csv_types import MISSING_WORDS, find_common_types
@@ -103,13 +104,9 @@ class CsvFile:
         return self._dialect
 
     def header(self) -> list[str]:
-        """Returns the names of the columns, or an empty list if unreadable.
-
-        Columns without a name count if rows have shown values in them.
-        """
+        """Returns the names of all columns, or an empty list if unreadable."""
         given = read_header(self._source, self._parsed_dialect)
-        names = _complete(given, self._parsed_dialect)
-        return [names[place] for place in self._kept_places(given)]
+        return _complete(given, self._parsed_dialect)
 
     def line(self, row: int) -> int:
         """Returns the number of the line in which a row begins.
@@ -187,7 +184,7 @@ class CsvFile:
         conversion = _conversion_options(types, dialect)
         self._rows = None
         if self._is_irregular or not dialect.suits_arrow:
-            self._rows = RegularRows(self._source, dialect, self._given)
+            self._rows = regular_rows(self._source, dialect, self._given)
             regular = Dialect(decimal_mark=dialect.decimal_mark, has_header=False)
             return RowBlocks(
                 self._rows,

@@ -4,7 +4,7 @@ import csv
 import math
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -91,6 +91,15 @@ def parse_rows(
         start = line + reader.line_num
 
 
+def regular_rows(
+    source: CsvSource, dialect: Dialect, header: Sequence[str]
+) -> "RegularRows":
+    """Returns the rows of a file below its header, made regular."""
+    return RegularRows(
+        lambda: read_rows(source, dialect), dialect, header, where=str(source.path)
+    )
+
+
 def read_rows(source: CsvSource, dialect: Dialect) -> Iterator[Row]:
     """Yields the rows of a file from its header or first row on."""
     skipped = dialect.header_line - 1
@@ -155,15 +164,26 @@ class RegularRows:
     After the last row, `remarks` has a sentence about each of these.
 
     Args:
-        source: The file.
+        read: Returns the rows of the table from the header or first row on, anew at
+            each call.
         dialect: How the file writes its table.
         header: The cells of the header, as `read_header` returns them.
+        where: The name of the file.
+        noun: What a row is called, `"line"` or `"row"`.
     """
 
     def __init__(
-        self, source: CsvSource, dialect: Dialect, header: Sequence[str]
+        self,
+        read: Callable[[], Iterator[Row]],
+        dialect: Dialect,
+        header: Sequence[str],
+        *,
+        where: str,
+        noun: str = "line",
     ) -> None:
-        self._source = source
+        self._read = read
+        self._where = where
+        self._noun = noun
         self._dialect = dialect
         self._header = list(header)
         self._width = len(header)
@@ -208,7 +228,7 @@ class RegularRows:
 
     def _rows(self) -> Iterator[Row]:
         """Yields the rows without comments, repeated headers and empty cells beyond."""
-        rows = read_rows(self._source, self._dialect)
+        rows = self._read()
         skipped = int(self._dialect.has_header)
         skipped += self._dialect.units_line is not None
         follows_gap = False
@@ -275,7 +295,8 @@ class RegularRows:
             return False
         is_ragged = len(row.cells) != self._width
         is_marked = _FOOTER.match(text) is not None
-        if self._misfits(row) and (is_ragged or (row.follows_gap and has_words)):
+        is_below = is_ragged or is_marked or (row.follows_gap and has_words)
+        if is_below and self._misfits(row):
             return True
         if is_ragged and is_marked:
             return True
@@ -313,7 +334,8 @@ class RegularRows:
             if is_number(cell) and _is_numeric(self._recent, place)
         ]
         sums, counts = dict.fromkeys(places, 0.0), dict.fromkeys(places, 0)
-        for other in RegularRows(self._source, self._dialect, self._header)._rows():
+        again = RegularRows(self._read, self._dialect, self._header, where=self._where)
+        for other in again._rows():
             if other.line >= row.line:
                 break
             for place in places:
@@ -367,7 +389,7 @@ class RegularRows:
         elif more:
             others = f"; {more} more lines differ from it, such as line {rows[1].line}"
         raise TableError(
-            f"{self._source.path}: line {rows[0].line} has "
+            f"{self._where}: line {rows[0].line} has "
             f"{_count_cells(len(rows[0].cells))}, but the header has "
             f"{_count_cells(self._width)}{self._describe_delimiter()}{others}."
         )
@@ -381,50 +403,52 @@ class RegularRows:
         for kind, (one, many) in _SENTENCES.items():
             if rows := self._found.get(kind):
                 count, text = self._counts[kind], rows[0].cells[0].strip()
-                yield (one if count == 1 else many).format(
-                    count=count, line=rows[0].line, text=repr(text)
+                sentence = (one if count == 1 else many).format(
+                    count=count, line=rows[0].line, text=repr(text), noun=self._noun
                 )
+                yield sentence[0].upper() + sentence[1:]
 
 
 # A remark on one row, and on several.
 _SENTENCES = {
     "short": (
-        "Line {line} has fewer cells than the header: the cells it lacks at its end "
+        "{noun} {line} has fewer cells than the header: the cells it lacks at its end "
         "are missing values.",
-        "{count} rows have fewer cells than the header, the first in line {line}: the "
-        "cells they lack at their end are missing values.",
+        "{count} rows have fewer cells than the header, the first in {noun} {line}: "
+        "the cells they lack at their end are missing values.",
     ),
     "trailing": (
-        "Line {line} has empty cells beyond the last column, which are left out.",
-        "{count} rows have empty cells beyond the last column, the first in line "
+        "{noun} {line} has empty cells beyond the last column, which are left out.",
+        "{count} rows have empty cells beyond the last column, the first in {noun} "
         "{line}; these cells are left out.",
     ),
     "comment": (
-        "Line {line}, which begins with #, is left out as a comment.",
-        "{count} lines inside the table that begin with #, the first of them line "
+        "{noun} {line}, which begins with #, is left out as a comment.",
+        "{count} {noun}s inside the table that begin with #, the first of them {noun} "
         "{line}, are left out as comments.",
     ),
     "repeated": (
-        "Line {line} repeats the names of the columns and is left out.",
-        "{count} lines, the first of them line {line}, repeat the names of the columns "
-        "and are left out.",
+        "{noun} {line} repeats the names of the columns and is left out.",
+        "{count} {noun}s repeat the names of the columns, the first of them {noun} "
+        "{line}, and are left out.",
     ),
     "empty": (
-        "Line {line}, which is empty above a footer, is left out.",
-        "{count} lines, which are empty above a footer, are left out from line {line} "
-        "on.",
+        "{noun} {line}, which is empty above a footer, is left out.",
+        "{count} {noun}s from {noun} {line} on, which are empty above a footer, are "
+        "left out.",
     ),
     "footer": (
-        "Line {line}, {text}, is left out as a footer: if it is a row, fill its cells.",
-        "{count} lines at the end, from line {line} on, such as {text}, are left out "
-        "as a footer: if they are rows, fill their cells.",
+        "{noun} {line}, {text}, is left out as a footer: if it is a row, fill its "
+        "cells.",
+        "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
+        "out as a footer: if they are rows, fill their cells.",
     ),
     "total": (
-        "Line {line}, {text}, is left out because it sums up the rows above: if it is "
-        "a row like them, rename its first cell.",
-        "{count} lines at the end, from line {line} on, such as {text}, are left out "
-        "because they sum up the rows above: if they are rows like them, rename their "
-        "first cells.",
+        "{noun} {line}, {text}, is left out because it sums up the rows above: if it "
+        "is a row like them, rename its first cell.",
+        "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
+        "out because they sum up the rows above: if they are rows like them, rename "
+        "their first cells.",
     ),
 }
 

@@ -89,7 +89,7 @@ def test_text_option_reads_a_mostly_numeric_column_as_text(trained_on_frame):
 
 def test_the_index_that_pandas_wrote_is_dropped_with_a_note(tfbbb, trained_on_frame):
     directory, trained = trained_on_frame
-    assert "The unnamed index that pandas wrote" in trained.stdout
+    assert "no name and counts the rows" in trained.stdout
     assert "from 4 columns" in trained.stdout
     result = tfbbb("predict", directory / "effect", directory / "some.csv")
     assert result.exit_code == 0, result.output

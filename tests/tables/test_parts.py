@@ -64,7 +64,7 @@ def test_text_columns_are_those_of_every_file(tmp_path):
         ("a\n1\n", r"00002.csv, line 1: .* has no column 'b'. Received: 'a'"),
         ("a,b,c\n1,2,3\n", r"00002.csv, line 1: .* has no column 'c'; it has 'a', 'b'"),
         ("a,b\n", r"00002.csv has a header but no rows"),
-        ("a,b\n1,2\n3\n", r"00002.csv: line 3 has 1 cell"),
+        ("a,b\n1,2\n3,4,5\n", r"00002.csv: line 3 has 3 cells"),
     ],
     ids=str,
 )  # fmt: skip

@@ -56,13 +56,21 @@ def test_the_pandas_index_in_a_parquet_file_is_left_out(tmp_path):
     assert read_table(tmp_path / "table.parquet").to_pydict() == {"a": [2, 3]}
 
 
+@pytest.mark.parametrize("index", [[1, 1], [-1, 0], [0.5, 1], ["x", "y"]])
+def test_a_first_column_that_is_no_index_gets_a_name(tmp_path, index):
+    pandas.DataFrame({"a": [1, 2]}, index=index).to_csv(tmp_path / "table.csv")
+    table = read_table(tmp_path / "table.csv")
+    assert table.to_pydict() == {"column 1": index, "a": [1, 2]}
+
+
 @pytest.mark.parametrize("index", [[0, 1, 2], [1, 2, 3], [7, 0, 31]])
 def test_the_pandas_index_in_a_csv_file_is_left_out(tmp_path, index):
     pandas.DataFrame({"a": [1, 2, 3]}, index=index).to_csv(tmp_path / "table.csv")
     notes = []
     table = read_table(tmp_path / "table.csv", notify=notes.append)
     assert table.to_pydict() == {"a": [1, 2, 3]}
-    assert notes == ["The unnamed index that pandas wrote into the table is left out."]
+    (note,) = notes
+    assert note.startswith("The first column has no name and counts the rows")
 
 
 def test_tables_without_an_index_cause_no_note(tmp_path):
@@ -115,30 +123,16 @@ def test_a_byte_order_mark_is_not_read(tmp_path):
         ("", r"table.csv is empty\."),
         ("\n\n", r"table.csv is empty\."),
         ("a,b\n", "has a header but no rows"),
-        ("a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
-        ("a,,c\n1,2,3\n", "column 2 of 3 has no name"),
-        (",b\n1,2\n1,3\n", "column 1 of 2 has no name"),
-        (",b\n-1,2\n0,3\n", "column 1 of 2 has no name"),
-        (",b\n0.5,2\n1,3\n", "column 1 of 2 has no name"),
-        (",,c\n0,1,2\n", "column 1 of 3 has no name"),
-        ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, but the header has 2 cells"),
         ('a,b\n1,"x\ny"\n2,3,4\n', "line 4 has 3 cells, but the header has 2 cells"),
         ('a,b\n1,2\n3,"x\n5,6\n', "line 3: unexpected end of data"),
         (b"a,b\n1,x\n2,\x81\n", "not UTF-8 text: line 3 "),
         (b"a\x81,b\n1,2\n", "not UTF-8 text: line 1 "),
         (b"a,b\n1,2\n\0,\xff\n", "not UTF-8 text: line 3 "),
-        (b"\xef\xbb\xbfa,b\n1,\xff\n", "not UTF-8 text: line 2 "),
-        ("a,b\n1,ä\n2,".encode() + b"\xff\n", "not UTF-8 text: line 3 "),
         ("a,b\n1,ä\n".encode("utf-16") + b"\0", "not UTF-16 text: line 3 "),
-        ("a,b\n1,ä\n".encode("utf-16-le"), "line 1 has a NUL character"),
         ("a,b\n1,2\n".encode("utf-32"), "is UTF-32 text; save it as UTF-8"),
         (
-            "a,b\n1,Съешь ещё этих французских булок\n".encode("cp1251"),
-            "neither UTF-8 text nor, by its letters, Windows-1252",
-        ),
-        (
-            "a;b\n1;2\n3\n",
-            r"line 3 has 1 cell, .* 2 cells \(the cells are separated by semicolons\)",
+            "a;b\n1;2\n3;4;5\n",
+            r"line 3 has 3 cells, .* 2 cells \(the cells are separated by semicolons\)",
         ),
         ("a|b\n1\n2\n", r"line 2 has 1 cell, .* 2 cells \(.* by vertical bars\)"),
     ],

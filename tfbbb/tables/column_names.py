@@ -1,8 +1,9 @@
 """Checks of column names, with suggestions for misspelt names."""
 
 import difflib
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
@@ -27,6 +28,75 @@ def check_column_names(names: Sequence[str], *, where: str = "") -> None:
             f"{where}the column name {name!r} appears {count} times; column names must "
             "be unique."
         )
+
+
+def complete_names(names: Sequence[str]) -> list[str]:
+    """Returns names that are not empty and unique.
+
+    A column without a name is called by its number, and of a repeated name the second
+    column gets the suffix `_2`.
+
+    Example:
+    >>> complete_names(["a", "", "a", "a_2"])
+    ['a', 'column 2', 'a_3', 'a_2']
+    """
+    taken = {name for name in names if name.strip()}
+    seen: set[str] = set()
+    unique = []
+    for number, name in enumerate(names, start=1):
+        named = name if name.strip() else f"column {number}"
+        if named in seen or (named != name and named in taken):
+            named = next(
+                f"{named}_{count}"
+                for count in itertools.count(2)
+                if f"{named}_{count}" not in taken | seen
+            )
+        seen.add(named)
+        unique.append(named)
+    return unique
+
+
+def describe_names(
+    given: Sequence[str], names: Sequence[str], left_out: Collection[int] = ()
+) -> Iterator[str]:
+    """Describes the columns that were named, renamed or left out.
+
+    Args:
+        given: The names in the file.
+        names: The names by `complete_names`.
+        left_out: Places of the columns without a name and without values.
+    """
+    unnamed = [place for place, name in enumerate(given) if not name.strip()]
+    called = [names[place] for place in unnamed if place not in left_out]
+    if len(called) == 1:
+        yield f"A column has no name and is called {called[0]!r}: give it a name."
+    elif called and len(called) < len(given):
+        yield (
+            f"{len(called)} columns have no name and are called {list_names(called)}: "
+            "give them names."
+        )
+    if len(left_out) == 1:
+        number = min(left_out) + 1
+        yield f"Column {number} has neither a name nor values and is left out."
+    elif left_out:
+        yield (
+            f"{len(left_out)} columns, the first of them column {min(left_out) + 1}, "
+            "have neither a name nor values and are left out."
+        )
+    renamed = [
+        (old, new)
+        for old, new in zip(given, names, strict=True)
+        if old.strip() and old != new
+    ]
+    if renamed:
+        old, new = renamed[0]
+        if len(renamed) == 1:
+            yield f"A column repeats the name {old!r} and is called {new!r}: rename it."
+        else:
+            yield (
+                f"{len(renamed)} columns repeat names of others and are called "
+                f"{list_names([new for _, new in renamed])}: rename them."
+            )
 
 
 def check_column_exists(table: ColumnSource, name: str, *, role: str) -> None:

@@ -24,8 +24,9 @@ _ZIP = b"PK\x03\x04"
 # Where a ZIP archive has the name and the content of its first file.
 _FIRST_NAME = 30
 _ODS = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
-# Names of files at the beginning of a workbook, in whatever order it was written.
+# Names of files in a workbook, in whatever folder and order they were written.
 _XLSX = (b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/", b"customXml/")
+_WORKBOOK_PART = re.compile(rb"(workbook|sharedStrings|sheet\d*|styles)\.(xml|bin)")
 _OTHERS = {
     b"\xd0\xcf\x11\xe0": "an old spreadsheet, or one with a password",
     b"SQLite format 3\0": "an SQLite database",
@@ -63,7 +64,8 @@ def table_format(beginning: bytes) -> Format | None:
         names = beginning[_FIRST_NAME:]
         if names.startswith(_ODS):
             return "ods"
-        return "xlsx" if names.startswith(_XLSX) else None
+        is_workbook = names.startswith(_XLSX) or _WORKBOOK_PART.search(beginning)
+        return "xlsx" if is_workbook else None
     if found := _by_magic(_FORMATS, beginning):
         return found
     return "jsonl" if _is_json_lines(_decode(beginning)) else None

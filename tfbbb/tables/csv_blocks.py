@@ -3,12 +3,13 @@
 import csv
 import io
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tfbbb.tables.csv_rows import Row
 from tfbbb.tables.csv_source import CsvSource
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -127,6 +128,48 @@ class CsvBlocks:
                 if not _is_blank(buffer, end):
                     yield _Block(buffer, end)
                 is_first = False
+
+
+class RowBlocks:
+    """The batches of rows that Python has parsed, with the column types of the first.
+
+    Args:
+        rows: The rows, each with as many cells as there are columns.
+        size: Number of characters of a block.
+        parse: Parses a block, which is UTF-8 text with commas without a header.
+
+    Raises:
+        pyarrow.ArrowInvalid: The first block cannot be parsed.
+    """
+
+    def __init__(self, rows: Iterable[Row], size: int, parse: ParseBlock) -> None:
+        self._parse = parse
+        self._blocks = _write_blocks(rows, size)
+        self._first = parse(memoryview(next(self._blocks, b"")), None)
+        self.schema = self._first.schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yields the batches in the order of the file.
+
+        Raises:
+            pyarrow.ArrowInvalid: A block does not fit the types.
+        """
+        yield self._first
+        for block in self._blocks:
+            yield self._parse(memoryview(block), self.schema)
+
+
+def _write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow(row.cells)
+        if text.tell() >= size:
+            yield text.getvalue().encode()
+            text.seek(0)
+            text.truncate()
+    if text.tell():
+        yield text.getvalue().encode()
 
 
 def _buffer(source: CsvSource) -> bytearray:

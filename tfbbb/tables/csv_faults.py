@@ -1,11 +1,12 @@
-"""Finds the line of a row, and the line at which a CSV file is not a table."""
+"""Finds the line of a row, and says why a file is not CSV."""
 
 import csv
 from itertools import islice
 
 from tfbbb.tables.content import describe_content, table_format
+from tfbbb.tables.csv_rows import read_rows, regular_rows
 from tfbbb.tables.csv_source import CsvSource
-from tfbbb.tables.dialect import DELIMITERS, Dialect
+from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.table_error import TableError
 
 
@@ -22,15 +23,24 @@ def check_content(source: CsvSource) -> None:
 
 
 def read_header(source: CsvSource, dialect: Dialect) -> list[str]:
-    """Returns the cells of the header, or an empty list if it cannot be read."""
-    lines = source.lines(dialect.encoding)
+    """Returns the cells of the header, or an empty list if it cannot be read.
+
+    Row names have no name. Without a header, all names are empty. A name that the
+    header lacks may be in the line of units.
+    """
     try:
-        rows = csv.reader(
-            islice(lines, dialect.header_line - 1, None), delimiter=dialect.delimiter
-        )
-        return next((row for row in rows if row), [])
-    except (csv.Error, UnicodeDecodeError):
+        first, *others = islice(read_rows(source, dialect), 2)
+    except (csv.Error, UnicodeDecodeError, ValueError):
         return []
+    names = first.cells
+    if not dialect.has_header:
+        return [""] * len(names)
+    if dialect.units_line is not None and len(others[0].cells) == len(names):
+        names = [
+            name if name.strip() else further
+            for name, further in zip(names, others[0].cells, strict=True)
+        ]
+    return ["", *names] if dialect.has_row_names else names
 
 
 def find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
@@ -41,59 +51,27 @@ def find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
         dialect: How the file writes its table.
         row: Index of the row; -1 for the header.
     """
+    if row < 0:
+        return next((first.line for first in read_rows(source, dialect)), 1)
+    rows = regular_rows(source, dialect, read_header(source, dialect))
+    return next((found.line for found in islice(rows, row, None)), 1)
+
+
+def check_quotes(source: CsvSource, dialect: Dialect) -> None:
+    """Raises a `TableError` that names the line of a quote that is never closed."""
     skipped = dialect.header_line - 1
+    lines = source.lines(dialect.encoding, is_damaged=dialect.is_damaged)
     rows = csv.reader(
-        islice(source.lines(dialect.encoding), skipped, None),
+        islice(lines, skipped, None),
         delimiter=dialect.delimiter,
-    )
-    start, left = skipped + 1, row + 1
-    for cells in rows:
-        if cells and not left:
-            break
-        left -= bool(cells)
-        start = skipped + rows.line_num + 1
-    return start
-
-
-def check_rows(source: CsvSource, dialect: Dialect) -> None:
-    """Raises a `TableError` that names the first malformed line.
-
-    Every line must have as many cells as the header.
-    """
-    skipped = dialect.header_line - 1
-    rows = csv.reader(
-        islice(source.lines(dialect.encoding), skipped, None),
-        delimiter=dialect.delimiter,
+        quotechar=dialect.quote,
+        escapechar=dialect.escape,
+        skipinitialspace=dialect.delimiter == " ",
         strict=True,
     )
-    header: list[str] | None = None
-    num_rows = 0
     start = skipped + 1
     try:
-        for row in rows:
-            if row and header is None:
-                header = row
-            elif row and len(row) != len(header or ()):
-                raise TableError(
-                    f"{source.path}: line {start} has {_count_cells(row)}, but the "
-                    f"header has {_count_cells(header or [])}{_describe(dialect)}."
-                )
-            elif row:
-                num_rows += 1
+        for _ in rows:
             start = skipped + rows.line_num + 1
     except csv.Error as error:
         raise TableError(f"{source.path}: line {start}: {error}.") from None
-    if header is None:
-        raise TableError(f"{source.path} is empty.")
-    if not num_rows:
-        raise TableError(f"{source.path} has a header but no rows.")
-
-
-def _describe(dialect: Dialect) -> str:
-    if dialect.delimiter == ",":
-        return ""
-    return f" (the cells are separated by {DELIMITERS[dialect.delimiter]})"
-
-
-def _count_cells(row: list[str]) -> str:
-    return "1 cell" if len(row) == 1 else f"{len(row)} cells"

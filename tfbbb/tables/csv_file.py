@@ -1,23 +1,39 @@
 """Reads CSV files block by block, with column types that fit all blocks."""
 
+import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from pyarrow.csv import CSVStreamingReader
 
-from tfbbb.tables.column_names import check_column_names
-from tfbbb.tables.csv_blocks import CsvBlocks, UncertainRows
+from tfbbb.tables.column_names import (
+    check_column_names,
+    complete_names,
+    describe_names,
+)
+from tfbbb.tables.csv_blocks import CsvBlocks, RowBlocks, UncertainRows
 from tfbbb.tables.csv_faults import (
     check_content,
-    check_rows,
+    check_quotes,
     find_line,
     read_header,
+)
+from tfbbb.tables.csv_rows import (
+    RECENT,
+    RegularRows,
+    is_number,
+    may_end_table,
+    read_rows,
+    regular_rows,
 )
 from tfbbb.tables.csv_source import Compression, CsvSource
 from tfbbb.tables.csv_types import MISSING_WORDS, find_common_types
@@ -26,10 +42,11 @@ from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import StartOver, TableError
-from tfbbb.tables.text_encoding import check_encoding, find_single_byte_encoding
+from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
 
 # No row may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
+_Reader: TypeAlias = CsvBlocks | RowBlocks | CSVStreamingReader
 _CONVERSION = re.compile(r"In CSV column #(\d+):.*conversion error", re.DOTALL)
 
 
@@ -62,21 +79,34 @@ class CsvFile:
         # The remaining possible types of each column. None until the first conversion
         # error: until then Arrow infers the types from the first block.
         self._candidates: list[list[pa.DataType]] | None = None
+        # The names in the file, and those of the columns.
+        self._given: list[str] = []
         self._names: list[str] = []
         self._types: list[pa.DataType] = []
+        # Places of the columns without a name that have values.
+        self._valued: set[int] = set()
+        # Whether Arrow cannot parse the rows; then Python does.
+        self._is_irregular = False
+        self._rows: RegularRows | None = None
+        self._remarks: tuple[str, ...] = ()
 
     @property
     def dialect(self) -> Dialect:
         """How the file writes its table, by the rows read so far."""
+        dialect = self._parsed_dialect
+        return replace(dialect, remarks=(*dialect.remarks, *self._remarks))
+
+    @property
+    def _parsed_dialect(self) -> Dialect:
         if self._dialect is None:
             check_content(self._source)
             self._dialect = find_dialect(self._source, preferred=self._preferred)
         return self._dialect
 
     def header(self) -> list[str]:
-        """Returns the names of the columns, or an empty list if unreadable."""
-        header = read_header(self._source, self.dialect)
-        return header[: _count_named(header)]
+        """Returns the names of all columns, or an empty list if unreadable."""
+        given = read_header(self._source, self._parsed_dialect)
+        return _complete(given, self._parsed_dialect)
 
     def line(self, row: int) -> int:
         """Returns the number of the line in which a row begins.
@@ -84,7 +114,7 @@ class CsvFile:
         Args:
             row: Index of the row; -1 for the header.
         """
-        return find_line(self._source, self.dialect, row)
+        return find_line(self._source, self._parsed_dialect, row)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches; the last batches may be empty.
@@ -101,24 +131,47 @@ class CsvFile:
             raise StartOver from None
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
+        self._remarks = ()
         try:
+            self._given = read_header(self._source, self._parsed_dialect)
+            self._names = _complete(self._given, self._parsed_dialect)
+            if not self._given:
+                self._check_encoding()
+                check_quotes(self._source, self._parsed_dialect)
+                raise TableError(f"{self._source.path} is empty.")
             yield from self._check_batches(self._open_with_candidates())
-        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
             failed = _CONVERSION.search(str(error))
             # The following checks name the line of any other fault.
             with suppress(pa.ArrowInvalid):
                 if failed and "UTF8" not in str(error):
                     self._widen(int(failed[1]))
             self._check_encoding()
-            check_rows(self._source, self.dialect)
+            check_quotes(self._source, self._parsed_dialect)
+            if not any(islice(read_rows(self._source, self._parsed_dialect), 1, 2)):
+                raise TableError(
+                    f"{self._source.path} has a header but no rows."
+                ) from None
             if "straddling" in str(error):
                 raise TableError(
                     f"{self._source.path} has a row longer than {BLOCK_BYTES} bytes; "
                     "is a quote never closed?"
                 ) from None
+            self._regularise()
             raise
 
-    def _open_with_candidates(self) -> CsvBlocks | CSVStreamingReader:
+    def _regularise(self) -> None:
+        """Reads the rows in Python, after Arrow has found them irregular.
+
+        Raises:
+            StartOver: The rows so far were read by Arrow.
+        """
+        if self._rows is None and not self._is_irregular:
+            self._is_irregular = True
+            self._candidates = None
+            raise StartOver
+
+    def _open_with_candidates(self) -> _Reader:
         known = self._candidates
         types: dict[str, pa.DataType] = {}
         if known is not None:
@@ -126,16 +179,27 @@ class CsvFile:
         types |= dict.fromkeys(self._text_columns, pa.string())
         return self._open(types)
 
-    def _open(self, types: dict[str, pa.DataType]) -> CsvBlocks | CSVStreamingReader:
-        dialect = self.dialect
+    def _open(self, types: dict[str, pa.DataType]) -> _Reader:
+        dialect = self._parsed_dialect
         conversion = _conversion_options(types, dialect)
+        self._rows = None
+        if self._is_irregular or not dialect.suits_arrow:
+            self._rows = regular_rows(self._source, dialect, self._given)
+            regular = Dialect(decimal_mark=dialect.decimal_mark, has_header=False)
+            return RowBlocks(
+                self._rows,
+                self._source.longest,
+                lambda block, schema: _parse_block(
+                    block, schema, regular, conversion, self._names
+                ),
+            )
         if self._is_parallel and dialect.encoding == "utf-8":
             try:
                 return CsvBlocks(
                     self._source,
                     dialect.delimiter,
                     lambda block, schema: _parse_block(
-                        block, schema, dialect, conversion
+                        block, schema, dialect, conversion, self._names
                     ),
                 )
             except UncertainRows:
@@ -145,40 +209,104 @@ class CsvFile:
             read_options=pa.csv.ReadOptions(
                 block_size=self._source.longest,
                 encoding=dialect.encoding,
-                skip_rows=dialect.header_line - 1,
+                **_skip_header(dialect, self._names),
             ),
             parse_options=_parse_options(dialect),
             convert_options=conversion,
         )
 
-    def _check_batches(
-        self, reader: CsvBlocks | CSVStreamingReader
-    ) -> Iterator[pa.RecordBatch]:
-        self._names, self._types = reader.schema.names, reader.schema.types
-        # Rows may end with a delimiter, so that an empty column follows the last.
-        width = _count_named(self._names)
-        may_have_index = may_begin_with_index(self._names[:width])
-        numbers = RowNumbers() if may_have_index else None
-        if numbers is None:
-            self._check_names(width)
+    def _check_batches(self, reader: _Reader) -> Iterator[pa.RecordBatch]:
+        self._types = reader.schema.types
+        unnamed = [
+            place
+            for place, name in enumerate(self._given)
+            if not name.strip() and place not in self._valued
+        ]
+        has_index = may_begin_with_index(self._given) and 0 not in self._valued
+        numbers = RowNumbers() if has_index else None
+        kept = self._kept_places(self._given)
+        names = [self._names[place] for place in kept]
+        if numbers is not None:
+            unnamed.remove(0)
+            kept, names = [0, *kept], ["", *names]
+        check_column_names(
+            [name or "index" for name in names], where=f"{self._source.path}: "
+        )
         if any(pa.types.is_binary(type_) for type_ in self._types):
             self._check_encoding()
         marked = self._columns_with_other_mark()
-        last = None
+        last: list[dict[str, Any]] = []
         for batch in reader:
             if numbers is not None and not numbers.add(batch.column(0)):
-                self._check_names(width)
-            if any(len(c) > c.null_count for c in batch.columns[width:]):
-                self._check_names()
-            batch = batch.select(range(width))
+                self._add_valued({0})
+            self._add_valued(
+                {place for place in unnamed if _has_values(batch.column(place))}
+            )
+            self._check_repeated_header(batch)
             if marked is not None:
                 marked.add(batch)
-            last = batch if batch.num_rows else last
-            yield batch
-        if last is not None and _ends_inside_text(last):
-            check_rows(self._source, self.dialect)
+            last += batch.slice(max(batch.num_rows - RECENT, 0)).to_pylist()
+            del last[:-RECENT]
+            yield batch.select(kept).rename_columns(names)
+        if last:
+            self._check_last_row([[*row.values()] for row in last])
         if marked is not None and marked.names:
             self._change_decimal_mark()
+        start = int(numbers is not None)
+        self._remarks = tuple(
+            describe_names(self._given[start:], self._names[start:], unnamed)
+        )
+        if self._rows is not None:
+            self._remarks += self._rows.remarks
+
+    def _kept_places(self, given: Sequence[str]) -> list[int]:
+        return [
+            place
+            for place, name in enumerate(given)
+            if name.strip() or place in self._valued
+        ]
+
+    def _add_valued(self, places: set[int]) -> None:
+        """Adds columns without a name that have values.
+
+        Raises:
+            StartOver: There are such columns.
+        """
+        if places:
+            self._valued |= places
+            raise StartOver
+
+    def _check_repeated_header(self, batch: pa.RecordBatch) -> None:
+        """Raises `StartOver` if Arrow read the names of the columns as a row."""
+        if self._rows is not None or not self._parsed_dialect.has_header:
+            return
+        named = [place for place, name in enumerate(self._given) if name.strip()]
+        texts = [p for p in named if pa.types.is_string(batch.schema.types[p])]
+        if not texts or any(
+            not pa.types.is_string(batch.schema.types[place])
+            and not is_number(self._given[place])
+            for place in named
+        ):
+            return
+        same = pc.equal(batch.column(texts[0]), self._given[texts[0]])
+        for row in batch.filter(same).to_pylist() if pc.any(same).as_py() else []:
+            if all(str(row[self._names[p]]) == self._given[p] for p in named):
+                self._regularise()
+
+    def _check_last_row(self, rows: list[list[Any]]) -> None:
+        """Checks that the last of some rows is not cut, and a row of the table.
+
+        Raises:
+            StartOver: The last row may be a footer.
+            TableError: A quote is never closed.
+        """
+        # A cell holds a line break after a quote that is never closed.
+        if isinstance(rows[-1][-1], str) and "\n" in rows[-1][-1]:
+            check_quotes(self._source, self._parsed_dialect)
+        if self._rows is None and may_end_table(
+            [[None if cell is None else str(cell) for cell in row] for row in rows]
+        ):
+            self._regularise()
 
     def _check_encoding(self) -> None:
         """Raises a `TableError` if the text is in an unknown encoding.
@@ -186,26 +314,28 @@ class CsvFile:
         Raises:
             StartOver: The encoding is not UTF-8, but another known one.
         """
-        dialect = self.dialect
+        dialect = self._parsed_dialect
         try:
-            check_encoding(self._source, dialect.encoding)
+            check_encoding(
+                self._source, dialect.encoding, is_damaged=dialect.is_damaged
+            )
         except TableError:
-            if dialect.encoding != "utf-8":
+            if dialect.encoding != "utf-8" or dialect.is_damaged:
                 raise
             self._dialect = find_dialect(
                 self._source,
                 preferred=self._preferred,
-                encoding=find_single_byte_encoding(self._source),
+                encoding=find_other_encoding(self._source),
             )
             self._candidates = None
             raise StartOver from None
 
     def _columns_with_other_mark(self) -> MarkedColumns | None:
         # Commas that separate cells are no decimal commas.
-        if self.dialect.delimiter == "," or self._has_points:
+        if self._parsed_dialect.delimiter == "," or self._has_points:
             return None
-        other: DecimalMark = "," if self.dialect.decimal_mark == "." else "."
-        return marked_columns(self.dialect, other, ignored=self._text_columns)
+        other: DecimalMark = "," if self._parsed_dialect.decimal_mark == "." else "."
+        return marked_columns(self._parsed_dialect, other, ignored=self._text_columns)
 
     def _change_decimal_mark(self) -> None:
         """Changes the decimal mark, after columns of text turned out to have another.
@@ -213,23 +343,15 @@ class CsvFile:
         Raises:
             StartOver: The decimal mark has changed.
         """
-        if self.dialect.decimal_mark == ",":
-            self._dialect = replace(self.dialect, decimal_mark=".")
+        if self._parsed_dialect.decimal_mark == ",":
+            self._dialect = replace(self._parsed_dialect, decimal_mark=".")
             self._has_points = True
         elif any(pa.types.is_floating(type_) for type_ in self._types):
             return
         else:
-            self._dialect = replace(self.dialect, decimal_mark=",")
+            self._dialect = replace(self._parsed_dialect, decimal_mark=",")
         self._candidates = None
         raise StartOver
-
-    def _check_names(self, width: int | None = None) -> None:
-        try:
-            check_column_names(self._names[:width], where=f"{self._source.path}: ")
-        except TableError as error:
-            # The names of a file without a header are values, which may be repeated.
-            doubts = self.dialect.doubts
-            raise TableError(" ".join([str(error), *doubts])) from None
 
     def _widen(self, column: int) -> None:
         """Widens the type of a column that did not fit, unless the type is text.
@@ -255,7 +377,7 @@ class CsvFile:
         for batch in self._open(dict.fromkeys(self._names, pa.string())):
             for place, types in enumerate(seen):
                 if pa.string() not in types and batch.num_rows:
-                    types.add(_infer_type(batch.column(place), self.dialect))
+                    types.add(_infer_type(batch.column(place), self._parsed_dialect))
         return [find_common_types(types) for types in seen]
 
 
@@ -264,10 +386,11 @@ def _parse_block(
     schema: pa.Schema | None,
     dialect: Dialect,
     conversion: pa.csv.ConvertOptions,
+    names: Sequence[str],
 ) -> pa.RecordBatch:
     """Parses whole rows; without the schema they begin with the header."""
     if schema is None:
-        reading = pa.csv.ReadOptions(skip_rows=dialect.header_line - 1)
+        reading = pa.csv.ReadOptions(**_skip_header(dialect, names))
     else:
         reading = pa.csv.ReadOptions(column_names=schema.names)
         types = dict(zip(schema.names, schema.types, strict=True))
@@ -283,6 +406,21 @@ def _parse_block(
     )
     batches = table.combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+
+
+def _complete(given: Sequence[str], dialect: Dialect) -> list[str]:
+    if dialect.has_row_names:
+        given = ["row names", *given[1:]]
+    return complete_names(given)
+
+
+def _skip_header(dialect: Dialect, names: Sequence[str]) -> dict[str, Any]:
+    """Returns the options that replace the header by other names."""
+    return {
+        "column_names": names,
+        "skip_rows": dialect.header_line - 1,
+        "skip_rows_after_names": int(dialect.has_header),
+    }
 
 
 def _parse_options(dialect: Dialect) -> pa.csv.ParseOptions:
@@ -316,14 +454,5 @@ def _infer_type(texts: pa.Array, dialect: Dialect) -> pa.DataType:
     return table.schema.types[0]
 
 
-def _count_named(names: Sequence[str]) -> int:
-    """Returns the number of columns up to the last one with a name, at least one."""
-    named = [place for place, name in enumerate(names) if name.strip()]
-    return max(named, default=0) + 1
-
-
-def _ends_inside_text(batch: pa.RecordBatch) -> bool:
-    """Whether the last cell holds a line break, as after an unclosed quote."""
-    if not pa.types.is_string(batch.schema.types[-1]):
-        return False
-    return "\n" in (batch.column(batch.num_columns - 1)[-1].as_py() or "")
+def _has_values(column: pa.Array) -> bool:
+    return len(column) > column.null_count

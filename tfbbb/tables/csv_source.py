@@ -1,5 +1,6 @@
 """The bytes of a CSV file, compressed or not."""
 
+import codecs
 import gzip
 import io
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import pyarrow as pa
 from tfbbb.tables.content import BEGINNING_BYTES
 from tfbbb.tables.table_error import TableError
 
+# Decodes bytes that a codec lacks as Windows-1252, or as Latin-1 what that lacks.
+AS_WINDOWS_1252 = "tfbbb-as-windows-1252"
 Compression = Literal["gzip", "zstd"]
 
 
@@ -46,14 +49,23 @@ class CsvSource:
         with self.open() as file:
             return file.read(BEGINNING_BYTES)
 
-    def lines(self, encoding: str, *, errors: str = "strict") -> Iterator[str]:
+    def lines(
+        self, encoding: str, *, errors: str = "strict", is_damaged: bool = False
+    ) -> Iterator[str]:
         """Yields the lines with their line ends.
+
+        Args:
+            encoding: The codec.
+            errors: What decodes the bytes that the codec lacks.
+            is_damaged: Whether these bytes are read as Windows-1252, or Latin-1.
 
         Raises:
             TableError: A line is longer than allowed.
             UnicodeDecodeError: The text is in another encoding.
         """
-        codec = "utf-8-sig" if encoding == "utf-8" else encoding
+        codec = _codec(encoding)
+        if is_damaged:
+            errors = AS_WINDOWS_1252
         with (
             self.open() as file,
             io.TextIOWrapper(file, codec, errors=errors, newline="") as text,
@@ -67,3 +79,27 @@ class CsvSource:
                     )
                 yield line
                 number += 1
+
+
+def decode(beginning: bytes, encoding: str, *, is_damaged: bool) -> str:
+    """Returns the text of the first bytes of a file, which may cut a character."""
+    errors = AS_WINDOWS_1252 if is_damaged else "ignore"
+    return codecs.getincrementaldecoder(_codec(encoding))(errors).decode(beginning)
+
+
+def _codec(encoding: str) -> str:
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _decode_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    text = "".join(
+        byte.decode("cp1252", errors="ignore") or byte.decode("latin-1")
+        for byte in (wrong[place : place + 1] for place in range(len(wrong)))
+    )
+    return text, error.end
+
+
+codecs.register_error(AS_WINDOWS_1252, _decode_as_windows_1252)

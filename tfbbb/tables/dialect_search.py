@@ -4,83 +4,52 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 
 import pyarrow as pa
 
 from tfbbb.tables.content import BEGINNING_BYTES
-from tfbbb.tables.csv_source import CsvSource
-from tfbbb.tables.csv_types import MISSING_WORDS
+from tfbbb.tables.csv_rows import Row, is_missing, is_number, parse_rows
+from tfbbb.tables.csv_source import CsvSource, decode
 from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import (
     DELIMITERS,
     Delimiter,
     Dialect,
 )
+from tfbbb.tables.header_search import (
+    MOSTLY,
+    Reading,
+    describe_header,
+    describe_structure,
+    find_units_line,
+    is_numeric,
+    lacks_header,
+)
 from tfbbb.tables.pandas_index import may_begin_with_index
-from tfbbb.tables.text_encoding import Encoding, find_encoding
+from tfbbb.tables.text_encoding import FoundEncoding, find_encoding
 
 # Most lines above the header that are not blank.
 _MOST_TITLES = 20
-_NUMBER = re.compile(r" *[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)? *")
+# The delimiters that are not blank.
+_MARKS = [delimiter for delimiter in DELIMITERS if delimiter != " "]
+_SINGLE = re.compile(r" *'.*' *", re.DOTALL)
 # The first line that Excel reads, and writes for other programs, as "sep=;".
 _DECLARATION = re.compile(r'"?sep=([,;\t|])"?[\r\n]+')
-
-
-@dataclass(frozen=True)
-class _Row:
-    """The cells of a row that is not blank, and the number of its first line."""
-
-    line: int
-    cells: list[str]
-
-    @property
-    def is_title(self) -> bool:
-        """Whether the row may be a title or a comment above the header."""
-        first, *others = self.cells
-        return first.startswith("#") or not any(cell.strip() for cell in others)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """What a file holds if a delimiter separates its cells.
-
-    Attributes:
-        delimiter: The delimiter.
-        rows: The rows, with the header first.
-    """
-
-    delimiter: Delimiter
-    rows: list[_Row]
-
-    @property
-    def width(self) -> int:
-        """The number of cells of the header."""
-        return len(self.rows[0].cells)
-
-    @cached_property
-    def share(self) -> float:
-        """The share of the rows with as many cells as the header."""
-        return sum(len(row.cells) == self.width for row in self.rows) / len(self.rows)
-
-    def columns(self) -> list[list[str]]:
-        """Returns the cells below the header, of the rows as long as the header."""
-        rows = [row.cells for row in self.rows[1:] if len(row.cells) == self.width]
-        return [[row[place] for row in rows] for place in range(self.width)]
 
 
 def find_dialect(
     source: CsvSource,
     *,
     preferred: Delimiter = ",",
-    encoding: Encoding | None = None,
+    encoding: FoundEncoding | None = None,
 ) -> Dialect:
     """Returns the dialect by the beginning of a file.
 
     The delimiter is the preferred one if it gives all rows as many cells as the header,
     at least two. Otherwise it is one that does so, and then one that does so for the
-    most rows. The header is the first row that is not a title.
+    most rows. Spaces separate cells if no other delimiter does so. The header is the
+    first row that is not a title.
 
     Args:
         source: The file.
@@ -90,36 +59,55 @@ def find_dialect(
     Raises:
         TableError: The file is text in an unknown encoding.
     """
-    encoding = encoding or find_encoding(source)
-    codec = "utf-8-sig" if encoding == "utf-8" else encoding
+    found = encoding or find_encoding(source)
     beginning = source.beginning()
-    text = beginning.decode(codec, errors="ignore")
+    text = decode(beginning, found.encoding, is_damaged=found.is_damaged)
     is_whole = len(beginning) < BEGINNING_BYTES
     declared = _DECLARATION.match(text)
     delimiters: list[Delimiter] = [preferred]
-    delimiters += [other for other in DELIMITERS if other != preferred]
+    delimiters += [other for other in _MARKS if other != preferred]
     if declared:
-        delimiters = [each for each in DELIMITERS if each == declared[1]]
+        delimiters = [each for each in _MARKS if each == declared[1]]
     readings = []
     for delimiter in delimiters:
-        rows = list(_rows(text, delimiter, is_whole=is_whole))
-        reading = _read(rows[1:] if declared else rows, delimiter)
-        readings += [] if reading is None else [reading]
+        tried = [
+            reading
+            for quotes in _quotes(text, delimiter)
+            if (reading := _read(text, quotes, is_whole, bool(declared))) is not None
+        ]
+        readings += tried[:1] if not tried else [max(tried, key=_rank_quotes)]
+    spaces = _read(text, Dialect(delimiter=" "), is_whole, False)
+    if spaces and not declared and _has_spaces(spaces, readings):
+        readings = [spaces]
     if not readings:
-        rows = list(_rows(text, delimiters[0], is_whole=is_whole))
-        return Dialect(
-            encoding,
-            delimiters[0],
-            header_line=2 if declared else 1,
-            doubts=tuple(_describe_spaces(rows)),
+        rows = list(_rows(text, Dialect(delimiter=delimiters[0]), is_whole))
+        rows = rows[1:] if declared else rows
+        reading = Reading(Dialect(delimiter=delimiters[0]), rows)
+        return replace(
+            reading.dialect,
+            encoding=found.encoding,
+            is_damaged=found.is_damaged,
+            doubts=found.doubts,
+            header_line=rows[0].line if rows else 1,
+            decimal_mark=_decimal_mark(reading) if rows else ".",
         )
     best = _choose(readings, delimiters[0])
-    return Dialect(
-        encoding,
-        best.delimiter,
-        _decimal_mark(best),
-        best.rows[0].line,
-        (*_describe_others(best, readings), *_describe_header(best)),
+    has_header = not lacks_header(best)
+    return replace(
+        best.dialect,
+        encoding=found.encoding,
+        is_damaged=found.is_damaged,
+        decimal_mark=_decimal_mark(best),
+        header_line=best.rows[0].line,
+        has_header=has_header,
+        has_row_names=best.has_row_names and has_header,
+        units_line=find_units_line(best) if has_header else None,
+        doubts=(
+            *found.doubts,
+            *_describe_others(best, readings),
+            *describe_header(best, has_header),
+        ),
+        remarks=tuple(describe_structure(best, has_header)),
     )
 
 
@@ -132,17 +120,13 @@ def marked_columns(
     return MarkedColumns(mark, grouped=grouped, ignored=set(ignored))
 
 
-def _rows(text: str, delimiter: Delimiter, *, is_whole: bool) -> Iterator[_Row]:
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    line = 1
+def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:
     first = last = None
     try:
-        for cells in lines:
+        for row in parse_rows(io.StringIO(text, newline=""), dialect):
             if last is not None:
                 yield last
-            last = _Row(line, cells) if cells else None
-            first = first or last
-            line = lines.line_num + 1
+            first, last = first or row, row
     except csv.Error:
         # The reader of the whole file names the line.
         return
@@ -151,23 +135,75 @@ def _rows(text: str, delimiter: Delimiter, *, is_whole: bool) -> Iterator[_Row]:
         yield last
 
 
-def _read(rows: Sequence[_Row], delimiter: Delimiter) -> _Reading | None:
+def _quotes(text: str, delimiter: Delimiter) -> Iterator[Dialect]:
+    """Yields the dialects of cells in double or single quotes, with escaped quotes."""
+    yield Dialect(delimiter=delimiter)
+    if re.search(rf"(^|{re.escape(delimiter)}) *'", text, re.MULTILINE):
+        yield Dialect(delimiter=delimiter, quote="'")
+    if _has_escaped_quotes(text, delimiter):
+        yield Dialect(delimiter=delimiter, escape="\\")
+
+
+def _has_escaped_quotes(text: str, delimiter: Delimiter) -> bool:
+    """Whether cells can only be parsed if a backslash is before a quote in them."""
+    if '\\"' not in text:
+        return False
+    # The beginning of the file may cut its last row.
+    text = text[: text.rfind("\n") + 1] or text
+    return not _is_strict(text, Dialect(delimiter=delimiter)) and _is_strict(
+        text, Dialect(delimiter=delimiter, escape="\\")
+    )
+
+
+def _is_strict(text: str, dialect: Dialect) -> bool:
+    try:
+        for _ in parse_rows(io.StringIO(text, newline=""), dialect, strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return True
+
+
+def _rank_quotes(reading: Reading) -> tuple[float, bool]:
+    """Ranks readings of equal delimiters: by rows that fit, then without quotes left.
+
+    A column is in single quotes if all of its cells are.
+    """
+    are_left = reading.dialect.quote == '"' and any(
+        all(_SINGLE.fullmatch(cell) for cell in column if not is_missing(cell))
+        for column in reading.columns
+        if not all(map(is_missing, column))
+    )
+    is_escaped = reading.dialect.escape is not None
+    return reading.share + is_escaped, not are_left
+
+
+def _read(
+    text: str, dialect: Dialect, is_whole: bool, is_declared: bool
+) -> Reading | None:
     """Returns the best reading, or None if no row can be a header of two columns."""
-    best: _Reading | None = None
+    rows = list(_rows(text, dialect, is_whole))[int(is_declared) :]
+    best: Reading | None = None
     for start, row in enumerate(rows[: _MOST_TITLES + 1]):
-        reading = _Reading(delimiter, list(rows[start:]))
+        reading = Reading(dialect, rows[start:])
         if start and _may_follow_titles(reading):
             best = max(best or reading, reading, key=_share)
         elif not start and len(row.cells) > 1 and not _is_unnamed(row.cells):
             best = reading
-        if (best is not None and best.share == 1) or not row.is_title:
+        if (best is not None and best.share == 1) or not _is_title(row):
             break
     if best is None and rows and len(rows[0].cells) > 1:
-        return _Reading(delimiter, list(rows))
+        return Reading(dialect, rows)
     return best
 
 
-def _share(reading: _Reading) -> float:
+def _is_title(row: Row) -> bool:
+    """Whether a row may be a title or a comment above the header."""
+    first, *others = row.cells
+    return first.startswith("#") or not any(cell.strip() for cell in others)
+
+
+def _share(reading: Reading) -> float:
     return reading.share
 
 
@@ -176,87 +212,78 @@ def _is_unnamed(cells: list[str]) -> bool:
     return not all(cell.strip() for cell in cells) and not may_begin_with_index(cells)
 
 
-def _may_follow_titles(reading: _Reading) -> bool:
+def _may_follow_titles(reading: Reading) -> bool:
     """Whether a row below titles is certainly a header.
 
     It has distinct names that are not numbers, above a column of numbers. Otherwise a
     column of texts with commas would be taken for a title with a table below.
     """
-    names = reading.rows[0].cells
+    names = reading.header
     return (
         reading.width > 1
         and len(reading.rows) > 1
-        and all(name.strip() and not _NUMBER.fullmatch(name) for name in names)
+        and all(name.strip() and not is_number(name) for name in names)
         and len(set(names)) == len(names)
-        and any(_is_numeric(column) for column in reading.columns())
+        and bool(reading.numeric)
     )
 
 
-def _is_numeric(cells: Sequence[str]) -> bool:
-    known = [cell for cell in cells if not _is_missing(cell)]
-    return bool(known) and all(_NUMBER.fullmatch(cell) for cell in known)
+def _has_spaces(spaces: Reading, readings: Sequence[Reading]) -> bool:
+    """Whether spaces separate the cells, of which some are numbers."""
+    if spaces.width < 2 or spaces.share < MOSTLY:
+        return False
+    if len(spaces.rows) < 2 or not any(is_numeric(each) for each in spaces.columns):
+        return False
+    # A tab may be among the spaces, and a comma inside a footer.
+    return all(
+        reading.share < spaces.share
+        or (reading.dialect.delimiter == "\t" and _holds_numbers(reading))
+        for reading in readings
+    )
 
 
-def _is_missing(cell: str) -> bool:
-    return cell.strip() in MISSING_WORDS
+def _holds_numbers(reading: Reading) -> bool:
+    """Whether all cells of a column hold several numbers with spaces between."""
+    return any(
+        all(len(cell.split()) > 1 and is_number(cell.split()[0]) for cell in column)
+        for column in reading.columns
+        if column
+    )
 
 
-def _choose(readings: Sequence[_Reading], preferred: Delimiter) -> _Reading:
+def _choose(readings: Sequence[Reading], preferred: Delimiter) -> Reading:
     # `max` returns the first of equals, which is the preferred one.
     return max(
         readings,
         key=lambda one: (
-            one.share == 1 and one.delimiter == preferred,
+            one.share == 1 and one.dialect.delimiter == preferred,
             one.share,
             one.width,
         ),
     )
 
 
-def _decimal_mark(reading: _Reading) -> DecimalMark:
+def _decimal_mark(reading: Reading) -> DecimalMark:
     """Returns a comma if columns have decimal commas, and none has decimal points."""
     # Commas that separate cells are no decimal commas.
-    if reading.delimiter == ",":
+    if reading.dialect.delimiter == ",":
         return "."
     texts = [
-        pa.array([None if _is_missing(cell) else cell for cell in column], pa.string())
-        for column in reading.columns()
+        pa.array([None if is_missing(cell) else cell for cell in column], pa.string())
+        for column in reading.columns
     ]
     batch = pa.record_batch(texts, names=[str(place) for place in range(len(texts))])
-    dialect = Dialect(delimiter=reading.delimiter)
+    dialect = reading.dialect
     commas, points = marked_columns(dialect, ","), marked_columns(dialect, ".")
     commas.add(batch)
     points.add(batch)
     return "," if commas.names and not points.names else "."
 
 
-def _describe_others(best: _Reading, readings: Sequence[_Reading]) -> Iterator[str]:
+def _describe_others(best: Reading, readings: Sequence[Reading]) -> Iterator[str]:
     for other in readings:
         if other is not best and other.share == 1 and other.width >= best.width:
             yield (
-                f"It could also be separated by {DELIMITERS[other.delimiter]}: quote "
-                "the cells that hold a delimiter."
+                f"It could also be separated by {DELIMITERS[other.dialect.delimiter]}: "
+                "quote the cells that hold a delimiter."
             )
-
-
-def _describe_spaces(rows: Sequence[_Row]) -> Iterator[str]:
-    """Describes a single column whose rows have as many words as the header."""
-    words = {len(row.cells[0].split()) for row in rows if len(row.cells) == 1}
-    if len(rows) > 1 and len(words) == 1 and words != {1}:
-        yield (
-            "It has a single column: if spaces separate the cells, separate them with "
-            "commas or tabs."
-        )
-
-
-def _describe_header(best: _Reading) -> Iterator[str]:
-    numeric = [
-        name
-        for name, column in zip(best.rows[0].cells, best.columns(), strict=True)
-        if _is_numeric(column)
-    ]
-    if numeric and all(_NUMBER.fullmatch(name) for name in numeric):
-        yield (
-            f"The names of the columns, such as {numeric[0]!r}, look like values: if "
-            "the file has no header, add a line with the names of the columns."
-        )

@@ -22,12 +22,16 @@ Format = Literal[
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 
+_COMPRESSED: dict[str, Format] = {"": "csv", ".gz": "csv.gz", ".zst": "csv.zst"}
 # The format by the end of a name.
 SUFFIXES: dict[str, Format] = {
     **{format: format for format in FORMATS if format != "parts"},
-    "txt": "csv",
-    "txt.gz": "csv.gz",
-    "txt.zst": "csv.zst",
+    **{
+        f"{suffix}{compression}": format
+        for suffix in ("txt", "dat", "data")
+        for compression, format in _COMPRESSED.items()
+    },
+    "tab": "tsv",
     "ndjson": "jsonl",
     "feather": "arrow",
 }
@@ -50,8 +54,8 @@ DESCRIPTIONS: dict[Format, str] = {
 
 # The suffixes for people, in the help of commands and in errors.
 SUFFIX_LIST = (
-    ".csv, .tsv, .txt (each also with .gz or .zst), .jsonl, .ndjson, .parquet, "
-    ".arrow, .feather, .xlsx or .ods"
+    ".csv, .tsv, .txt, .dat, .data (each also with .gz or .zst), .tab, .jsonl, "
+    ".ndjson, .parquet, .arrow, .feather, .xlsx or .ods"
 )
 
 

@@ -77,4 +77,7 @@ def notify_of_reading(scan: TableScan, notify: Callable[[str], object]) -> None:
     if scan.dialect is not None and not scan.dialect.is_plain:
         notify(scan.dialect.describe())
     if scan.without_index:
-        notify("The unnamed index that pandas wrote into the table is left out.")
+        notify(
+            "The first column has no name and counts the rows, as an index of pandas "
+            "or R does, and is left out: give it a name to keep it."
+        )

@@ -1,95 +1,308 @@
-"""Finds the encoding of a text file: UTF-8, UTF-16 or Windows-1252."""
+"""Finds the encoding of a text file."""
 
 import codecs
 import re
-from typing import Literal
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from tfbbb.tables.csv_source import CsvSource
+from tfbbb.tables.csv_source import AS_WINDOWS_1252, CsvSource
 from tfbbb.tables.table_error import TableError
 
-Encoding = Literal["utf-8", "utf-16", "cp1252"]
+# The name of a codec of Python.
+Encoding: TypeAlias = str
 
-NAMES: dict[Encoding, str] = {
+_UNMARKED = {
+    "cp1252": "Windows-1252 (Western European)",
+    "cp1250": "Windows-1250 (Central European)",
+    "cp1251": "Windows-1251 (Cyrillic)",
+    "cp1253": "Windows-1253 (Greek)",
+    "cp1254": "Windows-1254 (Turkish)",
+    "cp1255": "Windows-1255 (Hebrew)",
+    "cp1256": "Windows-1256 (Arabic)",
+    "cp850": "DOS 850 (Western European)",
+    "cp866": "DOS 866 (Cyrillic)",
+    "koi8-r": "KOI8-R (Cyrillic)",
+    "mac-roman": "Mac Roman (Western European)",
+    "big5": "Big5 (traditional Chinese)",
+    "gb18030": "GB 18030 (Chinese)",
+    "cp932": "Shift-JIS (Japanese)",
+    "euc-jp": "EUC-JP (Japanese)",
+    "cp949": "EUC-KR (Korean)",
+    "tis-620": "TIS-620 (Thai)",
+}
+_NAMES = {
     "utf-8": "UTF-8",
     "utf-16": "UTF-16",
-    "cp1252": "Windows-1252 (Western European)",
+    "utf-16-le": "UTF-16 (little-endian)",
+    "utf-16-be": "UTF-16 (big-endian)",
+    **_UNMARKED,
 }
 
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# The characters of UTF-8 with more than one byte.
-_MULTIBYTE = re.compile(
-    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
-)
+# Of two bytes in UTF-16, the share in which one is 0: at least those of digits.
+_LEAST_ZEROS = 0.05
+_FEWEST_ZEROS = 4
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-# Bytes that Windows-1252 lacks, and control characters that texts lack.
-_NOT_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d\x00-\x08\x0e-\x1f\x7f]")
-_LETTERS = re.compile(rb"[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xc0-\xd6\xd8-\xf6\xf8-\xff]{3,}")
-_FEWEST_LETTERS = 20
+# No such byte is part of a character of several bytes.
+_BETWEEN_CELLS = re.compile(rb"[,;\t\r\n\"]+")
+_SAMPLE_BYTES = 4096
+# Lines in UTF-8 show that the others are damaged, if they are at least this share.
+_LEAST_IN_UTF8 = 0.2
+# The largest share of characters that do not suit the text around them.
+_MOST_UNSUITABLE = 0.1
+_MOST_UNDEFINED = 0.2
+# How much more likely Windows-1252 is than another encoding, before the text is seen.
+_WINDOWS_1252_FACTOR = 1.5
+# An encoding with this share of the score of the best is possible, too.
+_ALSO_POSSIBLE = 0.6
+_SIGNS = frozenset(
+    "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u20ac\u2122\u2022\u2212\xa0"
+    "°£µ²³§©®±½¼¾·«»¿¡ºª\xd7÷"
+)
+# An apostrophe, dashes and the middle dot of Catalan.
+_SIGNS_IN_WORDS = frozenset("\u2019\u2013\u2011·")
+# Alphabets that are not Latin begin with the Greek one, and end before ideographs.
+_FIRST_GREEK, _FIRST_IDEOGRAPH = 0x370, 0x2E80
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
-def find_encoding(source: CsvSource) -> Encoding:
+@dataclass(frozen=True)
+class FoundEncoding:
+    """The encoding of a file.
+
+    Attributes:
+        encoding: The codec.
+        is_damaged: Whether some bytes are not in this encoding.
+        doubts: Sentences about what is uncertain.
+    """
+
+    encoding: Encoding
+    is_damaged: bool = False
+    doubts: tuple[str, ...] = ()
+
+
+def name_encoding(encoding: Encoding) -> str:
+    """Returns the name of an encoding for people."""
+    return _NAMES[encoding]
+
+
+def find_encoding(source: CsvSource) -> FoundEncoding:
     """Returns the encoding by the beginning of a file.
 
     A file without a byte order mark is UTF-8 if its beginning is. The rest of the file
-    may show that it is Windows-1252: see `find_single_byte_encoding`.
+    may show another encoding: see `find_other_encoding`.
 
     Raises:
-        TableError: The text is in another encoding.
+        TableError: The text is in an unknown encoding.
     """
     beginning = source.beginning()
     if beginning.startswith(_UTF_32):
         raise TableError(f"{source.path} is UTF-32 text; save it as UTF-8.")
     if beginning.startswith(_UTF_16):
-        return "utf-16"
+        return FoundEncoding("utf-16")
+    if utf_16 := _find_utf_16(beginning):
+        doubt = (
+            "The file has no byte order mark, but zero bytes where UTF-16 has them: "
+            "save the file as UTF-8 if this is wrong."
+        )
+        return FoundEncoding(utf_16, doubts=(doubt,))
     try:
         # The last character may be cut.
         codecs.getincrementaldecoder("utf-8")().decode(beginning)
     except UnicodeDecodeError:
-        return find_single_byte_encoding(source)
-    return "utf-8"
+        return find_other_encoding(source)
+    return FoundEncoding("utf-8")
 
 
-def find_single_byte_encoding(source: CsvSource) -> Encoding:
+def _find_utf_16(beginning: bytes) -> Encoding | None:
+    """Returns the byte order of UTF-16 without a mark, by the zeros of ASCII."""
+    pairs = len(beginning) // 2
+    first = beginning[0 : 2 * pairs : 2].count(0)
+    second = beginning[1 : 2 * pairs : 2].count(0)
+    if min(first, second) or first + second < max(_LEAST_ZEROS * pairs, _FEWEST_ZEROS):
+        return None
+    encoding = "utf-16-le" if second else "utf-16-be"
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(beginning)
+    except UnicodeDecodeError:
+        return None
+    return encoding if "\n" in text or "\r" in text else None
+
+
+def find_other_encoding(source: CsvSource) -> FoundEncoding:
     """Returns the encoding of a file that is not UTF-8, from all of its bytes.
 
-    Windows-1252 contains the printable characters of Latin-1.
+    If lines beyond ASCII are UTF-8, the others are damaged. Otherwise chardet ranks the
+    encodings by the cells beyond ASCII. Encodings that would put signs or capitals
+    inside words are excluded.
 
     Raises:
-        TableError: The file is damaged UTF-8, or text in another encoding. The message
-            names the first line that is not UTF-8.
+        TableError: No encoding suits the text. The message names the first line that is
+            not UTF-8.
     """
-    if source.beginning().startswith(codecs.BOM_UTF8):
+    sample: dict[bytes, None] = {}
+    wrong: list[int] = []
+    undefined: list[int] = []
+    in_utf8 = size = others = num_undefined = 0
+    for number, line in _lines_beyond_ascii(source):
+        if _CONTROL.search(line):
+            raise _not_utf8(source)
+        if _is_utf8(line):
+            in_utf8 += 1
+            continue
+        wrong.append(number)
+        others += len(_NOT_ASCII.findall(line))
+        if found := len(_UNDEFINED.findall(line)):
+            num_undefined += found
+            undefined.append(number)
+        for cell in _BETWEEN_CELLS.split(line):
+            if not cell.isascii() and cell not in sample and size < _SAMPLE_BYTES:
+                sample[cell] = None
+                size += len(cell)
+    if not wrong:
         raise _not_utf8(source)
-    characters = others = letters = 0
-    with source.open() as file:
-        while line := file.readline(source.longest):
-            if line.isascii():
-                continue
-            if _NOT_CP1252.search(line):
-                raise _not_utf8(source)
-            in_utf8 = _MULTIBYTE.findall(line)
-            characters += len(in_utf8)
-            others += len(_NOT_ASCII.findall(line)) - sum(map(len, in_utf8))
-            letters += sum(map(len, _LETTERS.findall(line)))
-    # Both encodings in one file, or UTF-8 with a few damaged bytes. A text in
-    # Windows-1252 has such characters by chance, as in "groß«".
-    if 4 * characters > others:
-        raise _not_utf8(source)
-    # Words of Western European languages have few accents in a row, but all letters of
-    # a Cyrillic or Greek word are beyond ASCII.
-    if letters >= _FEWEST_LETTERS and 2 * letters > others:
-        raise TableError(
-            f"{source.path} is neither UTF-8 text nor, by its letters, "
-            f"{NAMES['cp1252']} text; save it as UTF-8."
+    if source.beginning().startswith(codecs.BOM_UTF8) or (
+        in_utf8 and in_utf8 >= _LEAST_IN_UTF8 * len(wrong)
+    ):
+        doubt = (
+            f"{_count_lines(wrong)} not UTF-8 text; bytes that are not UTF-8 are read "
+            f"as {_NAMES['cp1252']}: save the file as UTF-8 if letters are wrong."
         )
-    return "cp1252"
+        return FoundEncoding("utf-8", True, (doubt,))
+    may_be_damaged = num_undefined <= _MOST_UNDEFINED * others
+    best, *rest = _rank(b"\n".join(sample), may_be_damaged) or [None]
+    if best is None:
+        raise _not_utf8(source)
+    is_damaged = best[0] == "cp1252" and num_undefined > 0
+    doubts = [_describe_choice(best[0], rest, best[1], [*sample], is_damaged)]
+    if is_damaged:
+        number = "1 byte" if num_undefined == 1 else f"{num_undefined} bytes"
+        doubts.append(
+            f"{_count_lines(undefined)} not wholly {_NAMES['cp1252']}: {number}, which "
+            "it leaves undefined, count as control characters."
+        )
+    return FoundEncoding(best[0], is_damaged, tuple(doubts))
 
 
-def check_encoding(source: CsvSource, encoding: Encoding) -> None:
+def _lines_beyond_ascii(source: CsvSource) -> Iterator[tuple[int, bytes]]:
+    with source.open() as file:
+        number = 1
+        while line := file.readline(source.longest):
+            if not line.isascii():
+                yield number, line
+            number += line.endswith(b"\n")
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _count_lines(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"Line {numbers[0]} is"
+    return f"{len(numbers)} lines, the first of them line {numbers[0]}, are"
+
+
+def _rank(sample: bytes, may_be_damaged: bool) -> list[tuple[Encoding, float]]:
+    """Returns the encodings that suit a text with their scores, the best first."""
+    scores = _score(sample)
+    if "cp1252" not in scores and may_be_damaged:
+        defined = _score(_UNDEFINED.sub(b"", sample))
+        scores |= {key: score for key, score in defined.items() if key == "cp1252"}
+    if "cp1252" in scores:
+        scores["cp1252"] *= _WINDOWS_1252_FACTOR
+    return sorted(scores.items(), key=lambda one: -one[1])
+
+
+def _score(sample: bytes) -> dict[Encoding, float]:
+    import chardet
+
+    found = chardet.detect_all(
+        sample,
+        ignore_threshold=True,
+        include_encodings=list(_UNMARKED),
+        no_match_encoding="cp1252",
+        empty_input_encoding="cp1252",
+    )
+    scores: dict[Encoding, float] = {}
+    codecs_found = {codecs.lookup(one).name: one for one in _UNMARKED}
+    for each in found:
+        name = each["encoding"] and codecs.lookup(each["encoding"]).name
+        encoding = codecs_found.get(name or "")
+        if encoding is None:
+            continue
+        try:
+            text = sample.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if _unsuitable(text) <= _MOST_UNSUITABLE:
+            scores[encoding] = max(each["confidence"], scores.get(encoding, 0))
+    return scores
+
+
+def _unsuitable(text: str) -> float:
+    """Returns the share of characters beyond ASCII that do not suit their word."""
+    triples = zip(f" {text}", text, f"{text[1:]} ", strict=False)
+    beyond = [triple for triple in triples if not triple[1].isascii()]
+    return sum(_is_unsuitable(*triple) for triple in beyond) / max(len(beyond), 1)
+
+
+def _is_unsuitable(before: str, character: str, after: str) -> bool:
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cn", "Co"):
+        return True
+    if category[0] in "LM":
+        is_near_latin = any(one.isascii() and one.isalpha() for one in before + after)
+        if is_near_latin and _FIRST_GREEK <= ord(character) < _FIRST_IDEOGRAPH:
+            return True
+        is_capital_inside = character.isupper() and before.islower()
+        return is_capital_inside or (
+            character.islower() and before.isupper() and after.isupper()
+        )
+    if before.isalpha() and after.isalpha():
+        return character not in _SIGNS_IN_WORDS
+    return ord(character) < _FIRST_IDEOGRAPH and character not in _SIGNS
+
+
+def _describe_choice(
+    best: Encoding,
+    rest: list[tuple[Encoding, float]],
+    score: float,
+    cells: list[bytes],
+    is_damaged: bool,
+) -> str:
+    errors = AS_WINDOWS_1252 if is_damaged else "strict"
+    read = [cell.decode(best, errors).strip() for cell in cells]
+    text = (
+        "The file does not state its encoding, which was chosen by its letters, as in "
+        f"{read[0]!r}"
+    )
+    for other, its in rest:
+        if its < _ALSO_POSSIBLE * score:
+            break
+        for cell, ours in zip(cells, read, strict=True):
+            theirs = cell.decode(other, errors="replace").strip()
+            if theirs != ours:
+                return (
+                    f"{text}. {_NAMES[other]} is possible, too, which has {theirs!r} "
+                    f"where {ours!r} is read: if letters are wrong, save the file as "
+                    "UTF-8."
+                )
+    return f"{text}: if letters are wrong, save the file as UTF-8."
+
+
+def check_encoding(source: CsvSource, encoding: Encoding, *, is_damaged: bool) -> None:
     """Raises a `TableError` that names the first line in another encoding."""
-    lines = source.lines(encoding, errors="surrogateescape")
+    lines = source.lines(encoding, errors="surrogateescape", is_damaged=is_damaged)
     number = 0
     try:
         for number, line in enumerate(lines, start=1):
@@ -108,14 +321,14 @@ def _wrong_encoding(
     source: CsvSource, encoding: Encoding, number: int, fault: str
 ) -> TableError:
     return TableError(
-        f"{source.path} is not {NAMES[encoding]} text: line {number} {fault}; save it "
-        "as UTF-8."
+        f"{source.path} is not {name_encoding(encoding)} text: line {number} {fault}; "
+        "save it as UTF-8."
     )
 
 
 def _not_utf8(source: CsvSource) -> TableError:
     try:
-        check_encoding(source, "utf-8")
+        check_encoding(source, "utf-8", is_damaged=False)
     except TableError as error:
         return error
     return TableError(f"{source.path} is not UTF-8 text; save it as UTF-8.")

@@ -4,7 +4,7 @@ import datetime
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from tfbbb.tables.column_names import check_column_names, list_names
+from tfbbb.tables.column_names import complete_names, describe_names, list_names
+from tfbbb.tables.csv_rows import RegularRows, Row
 from tfbbb.tables.csv_types import MISSING_WORDS
+from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.header_search import (
+    Reading,
+    describe_header,
+    describe_structure,
+    find_units_line,
+    lacks_header,
+)
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import TableError
 
@@ -27,6 +36,8 @@ MAX_CELLS = 2**24
 _MAX_BATCH_ROWS = 2**16
 _PIECE_BYTES = 2**20
 _MOST_TITLES = 20
+# Rows that show the types of the columns, and rows that may be footers.
+_FIRST_ROWS, _LAST_ROWS = 1000, 200
 # The place of a cell, as in <c r="B7">. A place beyond XFD1048576 is invalid.
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Z]{1,3})([0-9]{1,7})[\"']")
 _PLACE_BYTES = 32
@@ -51,7 +62,9 @@ class Sheet:
     Attributes:
         name: Name of the sheet.
         others: Names of the other sheets.
-        header_row: The number of the row with the names of the columns, from 1.
+        header_row: The number of the row with which the table begins, from 1.
+        has_header: Whether this row has the names of the columns.
+        remarks: Sentences about what reading named, filled or left out.
 
     Example:
     >>> print(Sheet("prices", ("notes",), 3).describe())
@@ -62,22 +75,24 @@ class Sheet:
     name: str
     others: tuple[str, ...] = ()
     header_row: int = 1
+    has_header: bool = True
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether the sheet is the only one and begins with the header."""
-        return not self.others and self.header_row == 1
+        return self == Sheet(self.name)
 
     def describe(self) -> str:
-        """Returns a sentence about the sheet, and one about the other sheets."""
+        """Returns sentences about the sheet, the other sheets, and each remark."""
         text = f"Sheet {self.name!r}"
-        if self.header_row > 1:
+        if self.header_row > 1 and self.has_header:
             text += f", with the names of the columns in row {self.header_row}"
         if len(self.others) == 1:
             text += f". The sheet {self.others[0]!r} is not read"
         elif self.others:
             text += f". The sheets {list_names(self.others)} are not read"
-        return f"{text}."
+        return " ".join([f"{text}.", *self.remarks])
 
 
 class WorkbookFile:
@@ -107,11 +122,11 @@ class WorkbookFile:
     @property
     def dialect(self) -> Sheet:
         """Where the workbook has its table."""
-        return self._table[0]
+        return self._table.sheet
 
     def header(self) -> list[str]:
         """Returns the names of the columns."""
-        return [_format(cell) or "" for cell in self._table[1][0]]
+        return self._table.names
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches.
@@ -119,22 +134,19 @@ class WorkbookFile:
         Raises:
             TableError: The file is not a table.
         """
-        rows = self._table[1]
-        names = self.header()
+        table = self._table
         columns = [
-            _array([row[place] for row in rows[1:]], name in self._text_columns)
-            for place, name in enumerate(names)
+            _array([row[place] for row in table.rows], name in self._text_columns)
+            for place, name in enumerate(table.names)
         ]
-        if may_begin_with_index(names) and not RowNumbers().add(columns[0]):
-            check_column_names(names, where=f"{self._path}: ")
-        if len(rows) > 1:
-            batch = pa.RecordBatch.from_arrays(columns, names)
+        if table.rows:
+            batch = pa.RecordBatch.from_arrays(columns, table.names)
             for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
                 yield batch.slice(start, _MAX_BATCH_ROWS)
 
     @cached_property
-    def _table(self) -> tuple[Sheet, list[list[Cell]]]:
-        """The sheet, and its rows that are not blank from the header on."""
+    def _table(self) -> "_SheetTable":
+        """The sheet, and its rows below the header that are not blank."""
         check_size(self._path)
         calamine = _import_calamine()
         try:
@@ -153,8 +165,12 @@ class WorkbookFile:
         rows = [list(compress(row, used)) for row in rows]
         start = _find_header(rows)
         others = tuple(other for other in names if other != name)
-        filled = [row for row in rows[start:] if _count_filled(row)]
-        return Sheet(name, others, above + start + 1), filled
+        numbered = [
+            (above + number, row)
+            for number, row in enumerate(rows[start:], start=start + 1)
+            if _count_filled(row)
+        ]
+        return _find_table(Sheet(name, others, above + start + 1), numbered)
 
     def _read_sheet(
         self, workbook: "CalamineWorkbook"
@@ -178,6 +194,74 @@ class WorkbookFile:
             if self._wanted is None
             else f"{self._path} has no rows in the sheet {self._wanted!r}."
         )
+
+
+@dataclass(frozen=True)
+class _SheetTable:
+    """The names of the columns and the rows below them.
+
+    The name of an index is empty.
+    """
+
+    sheet: Sheet
+    names: list[str]
+    rows: list[list[Cell]]
+
+
+def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetTable:
+    """Tells the header, the rows and the footers of a sheet apart.
+
+    Args:
+        sheet: The sheet.
+        numbered: The rows that are not blank with their numbers, from the header on.
+    """
+    first = _as_texts(numbered[:_FIRST_ROWS])
+    reading = Reading(Dialect(), first)
+    has_header = not lacks_header(reading)
+    units = find_units_line(reading) if has_header else None
+    given = [*reading.header] if has_header else [""] * reading.width
+    if units is not None:
+        given = [
+            name if name.strip() else further
+            for name, further in zip(given, first[1].cells, strict=True)
+        ]
+    dialect = Dialect(has_header=has_header, units_line=units)
+    start = has_header + (units is not None)
+    # Only the last rows can be footers.
+    cut = max(start, len(numbered) - _LAST_ROWS)
+    repeated = [one for one in numbered[start:cut] if one[1] == numbered[0][1]]
+    texts = [*first[:start], *_as_texts([*repeated, *numbered[cut:]])]
+    end = RegularRows(lambda: iter(texts), dialect, given, where="", noun="row")
+    last = {row.line for row in end}
+    rows = [
+        row
+        for place, (number, row) in enumerate(numbered[start:], start=start)
+        if number in last or (place < cut and row != numbered[0][1])
+    ]
+    names = complete_names(given)
+    is_indexed = may_begin_with_index(given) and RowNumbers().add(
+        _array([row[0] for row in rows], False)
+    )
+    if is_indexed:
+        names[0] = ""
+    remarks = (
+        *describe_header(reading, has_header),
+        *describe_structure(reading, has_header),
+        *describe_names(given[is_indexed:], names[is_indexed:]),
+        *end.remarks,
+    )
+    sheet = replace(sheet, has_header=has_header, remarks=remarks)
+    return _SheetTable(sheet, names, rows)
+
+
+def _as_texts(numbered: Sequence[tuple[int, list[Cell]]]) -> list[Row]:
+    """Returns rows of a sheet as those of a CSV file."""
+    rows = []
+    for place, (number, cells) in enumerate(numbered):
+        follows_gap = place > 0 and number > numbered[place - 1][0] + 1
+        texts = [_format(cell) or "" for cell in cells]
+        rows.append(Row(number, texts, follows_gap))
+    return rows
 
 
 def check_size(path: Path) -> None:

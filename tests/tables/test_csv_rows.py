@@ -1,0 +1,174 @@
+"""Lines that are no rows are left out, short rows are filled, and both are said."""
+
+import pytest
+
+from tests.tables.files import written
+from tfbbb.tables import TableError, TableScan, csv_file, read_table
+
+ROWS = "".join(f"{['north', 'south'][i % 2]},{i},{i * 2}.5\n" for i in range(8))
+HEADER = "place,size,price\n"
+SIZES = list(range(8))
+
+
+def read(path):
+    """The columns and the notes of a file, read in one go and in blocks."""
+    notes = []
+    table = read_table(path, notify=notes.append)
+    scan = TableScan(path)
+    assert scan.num_rows == table.num_rows
+    assert [row for batch in scan.batches() for row in batch.to_pylist()] == (
+        table.to_pylist()
+    )
+    return table.to_pydict(), " ".join(notes)
+
+
+@pytest.fixture(params=[None, 70], autouse=True)
+def block_size(request, monkeypatch):
+    if request.param is not None:
+        monkeypatch.setattr(csv_file, "BLOCK_BYTES", request.param)
+
+
+@pytest.mark.parametrize(
+    ("below", "note"),
+    [
+        ("\nSource: Office of Examples, 2024\n", "Line 11, 'Source: Office"),
+        ("Source: Office; all rights, etc., a, b, c\n", "Line 10, 'Source: Office"),
+        ("\n* provisional figures\n", "Line 11, '* provisional figures'"),
+        ("Figures of 2024: not yet audited by anyone\n", "Line 10, 'Figures of 2024"),
+        ("\nNote,,\nLast updated: 2024-01-01,,\n", "2 lines at the end, from line 11"),
+        (
+            ",,\n,,\nData from database: WDI,,\n",
+            "2 lines from line 10 on, which",
+        ),
+        ("\nThese figures, for 2024, may change\n", "Line 11, 'These figures'"),
+        ("Total,,72.5\n", "Line 10, 'Total', is left out because it sums up"),
+        ("Grand total:,28,60.0\n", "Line 10, 'Grand total:'"),
+        ("mean,3.5,7.5\n", "Line 10, 'mean'"),
+        ("Total,28,60\nSource: x\n", "Line 11, 'Source: x', is left out as a footer"),
+    ],
+)
+def test_footers_and_sums_are_left_out(tmp_path, below, note):
+    columns, notes = read(written(tmp_path, HEADER + ROWS + below))
+    assert columns["size"] == SIZES
+    assert columns["price"] == [2 * size + 0.5 for size in SIZES]
+    assert note in notes
+
+
+@pytest.mark.parametrize(
+    ("last", "cells"),
+    [
+        ("total,4,5\n", ["total", 4, 5]),
+        ("Saint Lucia,,\n", ["Saint Lucia", None, None]),
+        (",,\n", [None, None, None]),
+        ("unknown,4,5\n", ["unknown", 4, 5]),
+        ("\nnorth,4,5\n", ["north", 4, 5]),
+    ],
+)
+def test_a_last_row_of_the_table_is_kept(tmp_path, last, cells):
+    columns, notes = read(written(tmp_path, HEADER + ROWS + last))
+    assert [column[-1] for column in columns.values()] == cells
+    assert "left out" not in notes
+
+
+def test_sums_of_categories_inside_are_kept(tmp_path):
+    rows = "men,1,2\nwomen,3,4\ntotal,4,6\nmen,1,1\nwomen,1,1\ntotal,2,2\n"
+    columns, notes = read(written(tmp_path, HEADER + rows))
+    assert columns["size"] == [1, 3, 4, 1, 1, 2]
+    assert notes == ""
+
+
+def test_cells_that_rows_lack_are_missing(tmp_path):
+    rows = ROWS + "east,7\nwest\n" + ROWS
+    columns, notes = read(written(tmp_path, HEADER + rows))
+    assert columns["size"] == [*SIZES, 7, None, *SIZES]
+    assert columns["price"][8:10] == [None, None]
+    assert "2 rows have fewer cells than the header, the first in line 10" in notes
+
+
+def test_empty_cells_beyond_the_header_are_left_out(tmp_path):
+    columns, notes = read(written(tmp_path, HEADER + ROWS.replace("\n", ",,\n")))
+    assert list(columns) == ["place", "size", "price"]
+    assert columns["size"] == SIZES
+    assert (
+        "8 rows have empty cells beyond the last column, the first in line 2" in notes
+    )
+
+
+def test_comments_and_repeated_headers_inside_are_left_out(tmp_path):
+    inside = "# sensor replaced\n" + HEADER + "# cleaned, moved, read, again\n"
+    columns, notes = read(written(tmp_path, HEADER + ROWS + inside + ROWS))
+    assert columns["size"] == [*SIZES, *SIZES]
+    assert "2 lines inside the table that begin with #" in notes
+    assert "Line 11 repeats the names of the columns and is left out." in notes
+
+
+def test_a_late_repeated_header_changes_no_type(tmp_path):
+    columns, notes = read(written(tmp_path, HEADER + ROWS * 9 + HEADER))
+    assert columns["size"] == SIZES * 9
+    assert "Line 74 repeats the names" in notes
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["1", "2", "3", "4", "5", "6", "7", "8"], ["place", "size", "price"]),
+        (
+            ["a", "b", "c", "d", "e", "f", "g", "h"],
+            ["row names", "place", "size", "price"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("delimiter", ",\t")
+def test_row_names_of_r_are_a_column_unless_they_count(
+    tmp_path, names, expected, delimiter
+):
+    rows = "".join(
+        f'"{name}",{row}\n' for name, row in zip(names, ROWS.splitlines(), strict=True)
+    )
+    content = (HEADER + rows).replace(",", delimiter)
+    columns, notes = read(written(tmp_path, content))
+    assert list(columns) == expected
+    assert columns["size"] == SIZES
+    assert "one cell more than the header, as R writes them" in notes
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "notes"),
+    [
+        ("a,,c\n1,2,3\n", ["a", "column 2", "c"], "is called 'column 2'"),
+        (",,c\n0,1,2\n", ["column 1", "column 2", "c"], "2 columns have no name"),
+        ("a,a,a_2\n1,2,3\n", ["a", "a_3", "a_2"], "the name 'a' and is called 'a_3'"),
+        ("a,,c,\n1,,3,\n", ["a", "c"], "2 columns, the first of them column 2, have"),
+        ("a,,c\n" + "1,,3\n" * 50 + "1,2,3\n", ["a", "column 2", "c"], "'column 2'"),
+        ("a,,column 2\n1,2,3\n", ["a", "column 2_2", "column 2"], "'column 2_2'"),
+    ],
+)
+def test_columns_get_names_of_their_own(tmp_path, content, names, notes):
+    path = written(tmp_path, content)
+    columns, said = read(path)
+    assert list(columns) == names
+    assert notes in said
+    assert TableScan(path).schema.names == names
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("x,1,2\ny,1,2,3\nz,1,2\n", "line 3 has 4 cells, but the header has 3 cells."),
+        ("x,1,2,3\ny,1,2\nz,4,5,6\n", "has 3 cells; line 4 differs from it, too."),
+        ("x,1,2,3\ny,1,2\n" + "z,4,5,6\n" * 9, "9 more lines differ from it"),
+        ("x\ny\nz\n", "line 2 has 1 cell, but the header has 3 cells"),
+        ("x,1\ny,2\nz,3\n", "line 2 has 2 cells, but the header has 3 cells"),
+    ],
+)
+def test_rows_that_nothing_explains_are_refused(tmp_path, rows, message):
+    with pytest.raises(TableError, match=message):
+        read_table(written(tmp_path, HEADER + rows))
+
+
+def test_the_line_of_a_row_is_that_of_the_file(tmp_path):
+    path = written(tmp_path, HEADER + "x,1,2\n# note\n\ny,1\n")
+    scan = TableScan(path)
+    assert (scan.place(-1), scan.place(0), scan.place(1)) == (
+        *("line 1", "line 2", "line 5"),
+    )

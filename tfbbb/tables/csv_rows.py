@@ -1,0 +1,472 @@
+"""The rows of a CSV file, of which irregular lines are filled or left out."""
+
+import csv
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from tfbbb.tables.csv_source import CsvSource
+from tfbbb.tables.csv_types import MISSING_WORDS
+from tfbbb.tables.dialect import DELIMITERS, Dialect
+from tfbbb.tables.table_error import TableError
+
+NUMBER = re.compile(r" *[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)? *")
+# Most rows at the end that may be a footer.
+_MOST_BELOW = 100
+# Rows whose cells show which columns hold numbers.
+RECENT = 20
+_MOST_SURPLUS = 1000
+_FOOTER = re.compile(
+    r"\W*(sources?|(foot)?notes?|quellen?|anmerkung|hinweis|fuente|nota|remarks?"
+    r"|comments?|(last )?updated|data (from|source)|copyright|disclaimer|legend"
+    r"|generated|exported|downloaded|retrieved|end of (file|data|table))\b"
+    r"|[*†‡©]+ *[^\W\d]|\[\w\] |\(\w\) |\d\) ",
+    re.IGNORECASE,
+)
+_TOTAL = re.compile(
+    r"(grand[ -]|sub-?)?(totals?|totale|totaal|sums?|overall|averages?|means?|gesamt"
+    r"|summe|insgesamt|mittelwert|durchschnitt|somme|ensemble|suma|razem|итого|всего"
+    r"|合計|总计|總計|小计)( \(?\w+\)?)?:?",
+    re.IGNORECASE,
+)
+_SENTENCE_LENGTH = 25
+
+
+@dataclass(frozen=True)
+class Row:
+    """The cells of a row that is not blank.
+
+    Attributes:
+        line: The number of its first line.
+        cells: The cells.
+        follows_gap: Whether a blank line is above.
+    """
+
+    line: int
+    cells: list[str]
+    follows_gap: bool = False
+
+    @property
+    def filled(self) -> list[str]:
+        """The cells that are not empty."""
+        return [cell for cell in self.cells if cell.strip()]
+
+
+def parse_rows(
+    lines: Iterable[str], dialect: Dialect, *, line: int = 1, strict: bool = False
+) -> Iterator[Row]:
+    """Yields the rows of lines, blank ones left out.
+
+    Args:
+        lines: The lines with their line ends.
+        dialect: How they separate and quote cells.
+        line: The number of the first line.
+        strict: Whether text after a quoted cell is an error.
+
+    Raises:
+        csv.Error: A cell is too long, or with `strict` never closed.
+    """
+    has_spaces = dialect.delimiter == " "
+    if has_spaces:
+        lines = (line.replace("\t", " ") for line in lines)
+    reader = csv.reader(
+        lines,
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote,
+        escapechar=dialect.escape,
+        skipinitialspace=has_spaces,
+        strict=strict,
+    )
+    start, follows_gap = line, False
+    for cells in reader:
+        if has_spaces:
+            while cells and not cells[-1]:
+                cells.pop()
+        if cells:
+            yield Row(start, cells, follows_gap)
+        follows_gap = not cells
+        start = line + reader.line_num
+
+
+def regular_rows(
+    source: CsvSource, dialect: Dialect, header: Sequence[str]
+) -> "RegularRows":
+    """Returns the rows of a file below its header, made regular."""
+    return RegularRows(
+        lambda: read_rows(source, dialect), dialect, header, where=str(source.path)
+    )
+
+
+def read_rows(source: CsvSource, dialect: Dialect) -> Iterator[Row]:
+    """Yields the rows of a file from its header or first row on."""
+    skipped = dialect.header_line - 1
+    lines = source.lines(dialect.encoding, is_damaged=dialect.is_damaged)
+    yield from parse_rows(islice(lines, skipped, None), dialect, line=skipped + 1)
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number with a decimal point or a decimal comma."""
+    return NUMBER.fullmatch(cell) is not None
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell is missing in columns of every type."""
+    return cell.strip() in MISSING_WORDS
+
+
+def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
+    """Whether the last of some rows may be no row of the table but a footer or a sum.
+
+    Args:
+        rows: Last rows of a table. None is a missing value.
+    """
+    *above, last = rows
+    filled = [cell for cell in last if cell is not None and cell.strip()]
+    if len(last) < 2 or not filled:
+        return False
+    return len(filled) == 1 or _begins_below(filled[0]) or bool(_misfits(last, above))
+
+
+def _begins_below(cell: str) -> bool:
+    return bool(_TOTAL.fullmatch(cell.strip()) or _FOOTER.match(cell))
+
+
+def _misfits(
+    row: Sequence[str | None], above: Sequence[Sequence[str | None]]
+) -> list[int]:
+    """Returns the places where a row has words in columns of numbers."""
+    return [
+        place
+        for place, cell in enumerate(row)
+        if cell and not is_missing(cell) and not is_number(cell)
+        if _is_numeric(above, place)
+    ]
+
+
+def _is_numeric(rows: Sequence[Sequence[str | None]], place: int) -> bool:
+    cells = [row[place] for row in rows if place < len(row)]
+    known = [cell for cell in cells if cell and not is_missing(cell)]
+    return bool(known) and all(map(is_number, known))
+
+
+class RegularRows:
+    """The rows of a file below its header, each with as many cells as the header.
+
+    - Cells that a row lacks at its end are empty; empty cells beyond the header are
+      left out.
+    - Lines inside the table that begin with `#` and have another number of cells are
+      left out, and so are repetitions of the header.
+    - At the end, footers and sums are left out, and empty rows above footers.
+
+    After the last row, `remarks` has a sentence about each of these.
+
+    Args:
+        read: Returns the rows of the table from the header or first row on, anew at
+            each call.
+        dialect: How the file writes its table.
+        header: The cells of the header, as `read_header` returns them.
+        where: The name of the file.
+        noun: What a row is called, `"line"` or `"row"`.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Iterator[Row]],
+        dialect: Dialect,
+        header: Sequence[str],
+        *,
+        where: str,
+        noun: str = "line",
+    ) -> None:
+        self._read = read
+        self._where = where
+        self._noun = noun
+        self._dialect = dialect
+        self._header = list(header)
+        self._width = len(header)
+        # The least number of cells of a row that is not short.
+        self._least = count_named(header)
+        self._found: dict[str, list[Row]] = {}
+        self._counts: dict[str, int] = {}
+        self._recent: deque[list[str]] = deque(maxlen=RECENT)
+        self._num_rows = 0
+        self._num_single = 0
+        self._num_totals = 0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about the rows that were filled or left out."""
+        return tuple(self._describe())
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yields the rows.
+
+        Raises:
+            TableError: Rows have more cells than the header, or hardly any row has as
+                many.
+        """
+        held: deque[Row] = deque()
+        for row in self._rows():
+            if self._may_be_below(row, held):
+                gap = bool(held) and (held[-1].follows_gap or not held[-1].filled)
+                held.append(replace(row, follows_gap=row.follows_gap or gap))
+                if len(held) > _MOST_BELOW:
+                    yield from self._fill(held.popleft())
+                continue
+            while held:
+                self._num_totals += _is_named_total(held[0])
+                yield from self._fill(held.popleft())
+            yield from self._fill(row)
+        while held and (kind := self._kind_below(held[-1])):
+            self._count(kind, held.pop(), is_first=True)
+        while held:
+            yield from self._fill(held.popleft())
+        self._check()
+
+    def _rows(self) -> Iterator[Row]:
+        """Yields the rows without comments, repeated headers and empty cells beyond."""
+        rows = self._read()
+        skipped = int(self._dialect.has_header)
+        skipped += self._dialect.units_line is not None
+        follows_gap = False
+        for row in islice(rows, skipped, None):
+            cells = row.cells
+            if len(cells) == self._width:
+                if self._repeats_header(cells):
+                    self._count("repeated", row)
+                else:
+                    yield row
+                continue
+            if len(cells) == 1 and not cells[0].strip():
+                follows_gap = True
+                continue
+            if follows_gap:
+                row = replace(row, follows_gap=True)
+                follows_gap = False
+            if cells[0].lstrip().startswith("#"):
+                self._count("comment", row)
+            elif len(cells) > self._width and not any(
+                cell.strip() for cell in cells[self._width :]
+            ):
+                if not (self._dialect.has_row_names or self._dialect.delimiter == " "):
+                    self._count("trailing", row)
+                yield replace(row, cells=cells[: self._width])
+            elif self._dialect.has_row_names and self._repeats_header(["", *cells]):
+                self._count("repeated", row)
+            else:
+                yield row
+
+    def _repeats_header(self, cells: list[str]) -> bool:
+        start = int(self._dialect.has_row_names)
+        return (
+            self._dialect.has_header
+            and cells[-1] == self._header[-1]
+            and cells[start:] == self._header[start:]
+            and any(not is_number(cell) for cell in cells[start:])
+        )
+
+    def _may_be_below(self, row: Row, held: Sequence[Row]) -> bool:
+        """Whether a row may be below the table, if no other row follows."""
+        if len(row.cells) != self._width or row.follows_gap:
+            return True
+        if held and self._misfits(row):
+            return True
+        filled = row.filled if not row.cells[1:2] or not row.cells[1] else row.cells
+        return self._width > 1 and (len(filled) < 2 or _begins_below(filled[0]))
+
+    def _kind_below(self, row: Row) -> str | None:
+        """Returns what a row at the end is instead of a row of the table, or None."""
+        filled = row.filled
+        if not filled:
+            return "empty" if "footer" in self._counts else None
+        if self._is_footer(row, filled):
+            return "footer"
+        if self._is_total(row, filled):
+            return "total"
+        return None
+
+    def _is_footer(self, row: Row, filled: list[str]) -> bool:
+        text = filled[0].strip()
+        has_words = len(text.split()) > 1
+        if is_number(text) or not any(letter.isalpha() for letter in text):
+            return False
+        is_ragged = len(row.cells) != self._width
+        is_marked = _FOOTER.match(text) is not None
+        is_below = is_ragged or is_marked or (row.follows_gap and has_words)
+        if is_below and self._misfits(row):
+            return True
+        if is_ragged and is_marked:
+            return True
+        if len(filled) > 1:
+            return False
+        if self._width > 1 and not is_ragged:
+            return is_marked or row.follows_gap
+        if row.follows_gap and (has_words or self._width > 2):
+            return self._width > 1 or is_marked
+        is_sentence = has_words and (
+            len(text) > _SENTENCE_LENGTH or text.endswith(".") or ":" in text
+        )
+        return is_ragged and is_sentence and not self._num_single
+
+    def _misfits(self, row: Row) -> bool:
+        """Whether a row has words, and no number, in the columns of numbers."""
+        cells = row.cells[: self._width]
+        return bool(_misfits(cells, self._recent)) and not any(
+            is_number(cell) and _is_numeric(self._recent, place)
+            for place, cell in enumerate(cells)
+        )
+
+    def _is_total(self, row: Row, filled: list[str]) -> bool:
+        if self._width < 2 or len(row.cells) > self._width or self._num_totals:
+            return False
+        if not _is_named_total(row):
+            return False
+        return len(filled) < self._width or self._has_sums(row)
+
+    def _has_sums(self, row: Row) -> bool:
+        """Whether a column of numbers has its sum or its mean in a row."""
+        places = [
+            place
+            for place, cell in enumerate(row.cells)
+            if is_number(cell) and _is_numeric(self._recent, place)
+        ]
+        sums, counts = dict.fromkeys(places, 0.0), dict.fromkeys(places, 0)
+        again = RegularRows(self._read, self._dialect, self._header, where=self._where)
+        for other in again._rows():
+            if other.line >= row.line:
+                break
+            for place in places:
+                if place < len(other.cells) and is_number(other.cells[place]):
+                    sums[place] += _value(other.cells[place])
+                    counts[place] += 1
+        return any(
+            math.isclose(_value(row.cells[place]), expected, rel_tol=1e-3)
+            for place in places
+            for expected in (sums[place], sums[place] / max(counts[place], 1))
+            if counts[place] > 1
+        )
+
+    def _fill(self, row: Row) -> Iterator[Row]:
+        """Yields a row of the table with a cell for each column."""
+        missing = self._width - len(row.cells)
+        if missing < 0:
+            self._count("surplus", row)
+            if self._counts["surplus"] > _MOST_SURPLUS:
+                self._check()
+            return
+        self._num_rows += 1
+        if missing:
+            if len(row.cells) < self._least:
+                self._count("short", row)
+                self._num_single += len(row.cells) == 1
+            row = replace(row, cells=[*row.cells, *[""] * missing])
+        self._recent.append(row.cells)
+        yield row
+
+    def _count(self, kind: str, row: Row, *, is_first: bool = False) -> None:
+        """Counts a row, and stores the first two of its kind."""
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        rows = self._found.setdefault(kind, [])
+        rows.insert(0 if is_first else len(rows), row)
+        del rows[2:]
+
+    def _check(self) -> None:
+        num_short = self._counts.get("short", 0)
+        is_short = num_short and (
+            num_short == self._num_rows or 2 * self._num_single > self._num_rows
+        )
+        rows = self._found.get("surplus") or (self._found["short"] if is_short else [])
+        if not rows:
+            return
+        kind = "surplus" if "surplus" in self._found else "short"
+        more = self._counts[kind] - 1
+        others = ""
+        if more == 1:
+            others = f"; line {rows[1].line} differs from it, too"
+        elif more:
+            others = f"; {more} more lines differ from it, such as line {rows[1].line}"
+        raise TableError(
+            f"{self._where}: line {rows[0].line} has "
+            f"{_count_cells(len(rows[0].cells))}, but the header has "
+            f"{_count_cells(self._width)}{self._describe_delimiter()}{others}."
+        )
+
+    def _describe_delimiter(self) -> str:
+        if self._dialect.delimiter == ",":
+            return ""
+        return f" (the cells are separated by {DELIMITERS[self._dialect.delimiter]})"
+
+    def _describe(self) -> Iterator[str]:
+        for kind, (one, many) in _SENTENCES.items():
+            if rows := self._found.get(kind):
+                count, text = self._counts[kind], rows[0].cells[0].strip()
+                sentence = (one if count == 1 else many).format(
+                    count=count, line=rows[0].line, text=repr(text), noun=self._noun
+                )
+                yield sentence[0].upper() + sentence[1:]
+
+
+# A remark on one row, and on several.
+_SENTENCES = {
+    "short": (
+        "{noun} {line} has fewer cells than the header: the cells it lacks at its end "
+        "are missing values.",
+        "{count} rows have fewer cells than the header, the first in {noun} {line}: "
+        "the cells they lack at their end are missing values.",
+    ),
+    "trailing": (
+        "{noun} {line} has empty cells beyond the last column, which are left out.",
+        "{count} rows have empty cells beyond the last column, the first in {noun} "
+        "{line}; these cells are left out.",
+    ),
+    "comment": (
+        "{noun} {line}, which begins with #, is left out as a comment.",
+        "{count} {noun}s inside the table that begin with #, the first of them {noun} "
+        "{line}, are left out as comments.",
+    ),
+    "repeated": (
+        "{noun} {line} repeats the names of the columns and is left out.",
+        "{count} {noun}s repeat the names of the columns, the first of them {noun} "
+        "{line}, and are left out.",
+    ),
+    "empty": (
+        "{noun} {line}, which is empty above a footer, is left out.",
+        "{count} {noun}s from {noun} {line} on, which are empty above a footer, are "
+        "left out.",
+    ),
+    "footer": (
+        "{noun} {line}, {text}, is left out as a footer: if it is a row, fill its "
+        "cells.",
+        "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
+        "out as a footer: if they are rows, fill their cells.",
+    ),
+    "total": (
+        "{noun} {line}, {text}, is left out because it sums up the rows above: if it "
+        "is a row like them, rename its first cell.",
+        "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
+        "out because they sum up the rows above: if they are rows like them, rename "
+        "their first cells.",
+    ),
+}
+
+
+def _is_named_total(row: Row) -> bool:
+    filled = row.filled
+    return bool(filled) and _TOTAL.fullmatch(filled[0].strip()) is not None
+
+
+def count_named(names: Sequence[str]) -> int:
+    """Returns the number of columns up to the last one with a name, at least one."""
+    named = [place for place, name in enumerate(names) if name.strip()]
+    return max(named, default=0) + 1
+
+
+def _value(cell: str) -> float:
+    return float(cell.replace(",", "."))
+
+
+def _count_cells(number: int) -> str:
+    return "1 cell" if number == 1 else f"{number} cells"

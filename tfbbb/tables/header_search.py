@@ -1,0 +1,224 @@
+"""Decides whether the first rows of a table are a header, values or units."""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfbbb.tables.csv_rows import Row, is_missing, is_number
+from tfbbb.tables.dialect import Dialect
+
+# The share that is most.
+MOSTLY = 0.9
+# Fewest rows of texts that show a first row to be no header.
+_FEWEST_TEXTS = 10
+_FIRST_YEAR = 1000
+_UNIT = re.compile(r"[^\W\d]{1,2}[\w/²³°]{0,4}|[%°$€£]\w?")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file holds if it is parsed by a dialect.
+
+    Attributes:
+        dialect: The delimiter and the quotes.
+        rows: The rows, with the header first.
+    """
+
+    dialect: Dialect
+    rows: list[Row]
+
+    @property
+    def header(self) -> list[str]:
+        """The cells of the header."""
+        return self.rows[0].cells
+
+    @cached_property
+    def has_row_names(self) -> bool:
+        """Whether the rows begin with a distinct name that the header lacks.
+
+        So R writes a table.
+        """
+        longer = [
+            row.cells for row in self.rows[1:] if len(row.cells) == len(self.header) + 1
+        ]
+        names = [cells[0].strip() for cells in longer]
+        return (
+            len(longer) > MOSTLY * (len(self.rows) - 1)
+            and any(cells[-1].strip() for cells in longer)
+            and len({*names, ""}) == len(names) + 1
+            and all(name.strip() for name in self.header)
+        )
+
+    @property
+    def width(self) -> int:
+        """The number of cells of the rows."""
+        return len(self.header) + self.has_row_names
+
+    @cached_property
+    def share(self) -> float:
+        """The share of the rows with as many cells as the header."""
+        return sum(map(self._fits, self.rows)) / len(self.rows)
+
+    def _fits(self, row: Row) -> bool:
+        if row is self.rows[0]:
+            return True
+        if len(row.cells) > self.width:
+            return not any(cell.strip() for cell in row.cells[self.width :])
+        return len(row.cells) == self.width
+
+    @cached_property
+    def columns(self) -> list[list[str]]:
+        """The cells below the header, of the rows as long as the header."""
+        rows = [row.cells for row in self.rows[1:] if self._fits(row)]
+        columns = [[row[place] for row in rows] for place in range(self.width)]
+        return columns[1:] if self.has_row_names else columns
+
+    @cached_property
+    def numeric(self) -> list[int]:
+        """The places of the columns that hold numbers below their first cell."""
+        return [
+            place
+            for place, column in enumerate(self.columns)
+            if is_numeric(column) or (len(column) > 2 and is_numeric(column[1:]))
+        ]
+
+
+def is_numeric(cells: Sequence[str]) -> bool:
+    """Whether all known cells are numbers, at least one."""
+    known = [cell for cell in cells if not is_missing(cell)]
+    return bool(known) and all(map(is_number, known))
+
+
+def lacks_header(reading: Reading) -> bool:
+    """Whether the first row looks like the values below it.
+
+    All of its cells above numbers are numbers, and they are no names such as years or
+    counts; or it has a text that its column has below, too.
+    """
+    first = reading.header
+    # A header may be repeated.
+    below = [row for row in zip(*reading.columns, strict=True) if [*row] != first]
+    if reading.has_row_names or not below:
+        return False
+    columns = [*zip(*below, strict=True)]
+    numeric = {
+        place for place, cells in enumerate(columns) if _is_mostly_numeric(cells)
+    }
+    numbers = [first[place] for place in numeric if is_number(first[place])]
+    if any(
+        not is_number(first[place]) and not _is_mark(first[place]) for place in numeric
+    ):
+        return False
+    texts = [
+        (first[place], cells)
+        for place, cells in enumerate(columns)
+        if place not in numeric and first[place].strip()
+    ]
+    alike = [_looks_like(cell, cells) for cell, cells in texts]
+    if not numbers:
+        return (
+            len(columns[0]) >= _FEWEST_TEXTS
+            and len(texts) == len(columns) > 1
+            and all(cell in cells for cell, cells in texts)
+        )
+    return any(alike) or not _are_names(numbers)
+
+
+def _looks_like(cell: str, others: Sequence[str]) -> bool:
+    """Whether a text is among others, or has digits where most of them have."""
+    if cell in others:
+        return True
+    shape = re.sub(r"\d", "0", cell)
+    shapes = [re.sub(r"\d", "0", other) for other in others]
+    return "0" in shape and 2 * shapes.count(shape) > len(shapes)
+
+
+def _are_names(numbers: Sequence[str]) -> bool:
+    """Whether numbers in the first row may name columns: they grow, as years do."""
+    values = [float(number.replace(",", ".")) for number in numbers]
+    steps = {round(b - a, 9) for a, b in itertools.pairwise(values)}
+    are_whole = all(value.is_integer() for value in values)
+    if len(values) < 3:
+        counts = are_whole and (values[0] in (0, 1) or values[0] >= _FIRST_YEAR)
+        return bool(counts and all(step > 0 for step in steps))
+    return all(step > 0 for step in steps) and (are_whole or len(steps) == 1)
+
+
+def _is_mark(cell: str) -> bool:
+    """Whether a cell is missing, or a mark without letters and digits such as ?."""
+    return is_missing(cell) or not any(letter.isalnum() for letter in cell)
+
+
+def _is_mostly_numeric(cells: Sequence[str]) -> bool:
+    known = [cell for cell in cells if not _is_mark(cell)]
+    return bool(known) and sum(map(is_number, known)) >= MOSTLY * len(known)
+
+
+def find_units_line(reading: Reading) -> int | None:
+    """Returns the line below the header if it has units or further names.
+
+    It has texts above all columns of numbers, in brackets or of several kinds, and
+    none of these texts are in the columns.
+    """
+    if len(reading.rows) < 3 or len(reading.rows[1].cells) != len(reading.header):
+        return None
+    row = reading.rows[1]
+    if row.cells == reading.header:
+        return None
+    columns = [cells[1:] for cells in reading.columns]
+    above = [
+        cell
+        for cell, cells in zip(row.cells, columns, strict=True)
+        if _is_mostly_numeric(cells) and cell not in cells
+    ]
+    texts = [cell.strip() for cell in above if cell.strip()]
+    num_numeric = sum(map(_is_mostly_numeric, columns))
+    if not texts or len(above) < num_numeric or any(map(is_number, texts)):
+        return None
+    if any(map(_is_mark, texts)):
+        return None
+    are_bracketed = any(text[0] in "([{" for text in texts)
+    are_units = are_bracketed or len({*texts}) > 1 or _UNIT.fullmatch(texts[0])
+    return row.line if are_units else None
+
+
+def describe_header(best: Reading, has_header: bool) -> Iterator[str]:
+    """Describes a first row that is no header, or names that look like values."""
+    if not has_header:
+        yield (
+            f"The first line of the table, line {best.rows[0].line}, has values like "
+            "those below it, so the columns are called 'column 1', 'column 2' and so "
+            "on: add a line with the names of the columns."
+        )
+        return
+    numeric = [
+        name
+        for name, column in zip(best.header, best.columns, strict=True)
+        if is_numeric(column)
+    ]
+    if numeric and all(map(is_number, numeric)):
+        yield (
+            f"The names of the columns, such as {numeric[0]!r}, look like values: if "
+            "the file has no header, add a line with the names of the columns."
+        )
+
+
+def describe_structure(best: Reading, has_header: bool) -> Iterator[str]:
+    """Describes row names and a second line of the header."""
+    if has_header and best.has_row_names:
+        yield (
+            "The rows have one cell more than the header, as R writes them: the first "
+            "column holds the names of the rows."
+        )
+    line = find_units_line(best) if has_header else None
+    if line is not None:
+        yield (
+            f"Line {line}, below the names of the columns, holds units or further "
+            f"names, such as {_first_text(best.rows[1].cells)!r}, and is left out."
+        )
+
+
+def _first_text(cells: Sequence[str]) -> str:
+    return next(cell for cell in cells if cell.strip())

@@ -5,10 +5,9 @@ import pyarrow.compute as pc
 
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.notations import Notation
-from tfbbb.tables.notations.inference import MOSTLY
 from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.table_error import ColumnError
+from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
+from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import first_row
 
 # Of more categories than this, in more than half of the rows, a column may be an
@@ -53,22 +52,11 @@ def show_example(texts: pa.Array) -> str:
     return repr(texts[0].as_py()) if len(texts) else "none"
 
 
-def refuse_few_wrong_cells(cells: Cells, notation: Notation) -> None:
-    """Raises `ColumnError` if most but not all cells are in the notation."""
-    unreadable = cells.texts.parse(notation).unreadable
-    missing = cells.texts.spread(cells.texts.missing())
-    known = len(unreadable) - missing.sum()
-    if known - unreadable.sum() < MOSTLY * known:
-        return
-    row, kind = first_row(unreadable), notation.kind
-    raise ColumnError(
-        f"Column {cells.name!r} is mostly {kind}s, but has the text "
-        f"{cells.values[row - 1].as_py()!r} in row {row}; correct the cell, "
-        f"empty it if the {kind} is missing, or say in `columns` (--column) what the "
-        f"column is: {kind}, to count such cells as missing, or text.",
-        cells.name,
-        may_be_text=True,
-    )
+def check_all_readable(cells: Cells, parsed: ParsedColumn) -> None:
+    """Raises `TableError` for the first cell that could not be read."""
+    found = describe_unreadable(cells, parsed)
+    if found is not None:
+        raise TableError(f"Column {cells.name!r} {found}.")
 
 
 def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from tfbbb.base.task import Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notation_choice import choose_notation, remarks_on
-from tfbbb.tables.notations import Notation, infer_marks, infer_notation
+from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
@@ -16,7 +16,6 @@ from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import first_row
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -73,35 +72,31 @@ def choose_target(
     as_classes = TargetChoice("classification", notation, remarks_on(marks))
     if task == "classification":
         return as_classes
-    found = infer_notation(distinct)
+    found = infer_beside_odd_cells(texts)
     if isinstance(found.notation, DateNotation) and found.share == 1.0:
         raise _of_dates(cells)
     if found.notation is not None and found.notation.kind in ("number", "duration"):
-        numbers, unreadable = texts.parse(found.notation)
-        if not unreadable.any():
-            as_numbers = TargetChoice("regression", found.notation, remarks_on(found))
-            if task is not None:
-                return as_numbers
-            known = numbers[~np.isnan(numbers)]
-            whole = bool((known == np.floor(known)).all())
-            bare = found.notation == NumberNotation() and whole
-            if bare and len(distinct) <= _FEW_AS_TEXT:
-                remark = (
-                    f"Its {len(distinct)} distinct numbers, written as text, are "
-                    "classes; the task 'regression' (--task regression) predicts "
-                    "numbers."
-                )
-                return as_classes._replace(remarks=(remark,))
+        as_numbers = TargetChoice("regression", found.notation, remarks_on(found))
+        if task is not None:
             return as_numbers
-        if task is None and 2 * unreadable.sum() < len(unreadable):
-            row = first_row(unreadable)
-            raise TableError(
-                f"The target {cells.name!r} is mostly {found.notation.kind}s, but has "
-                f"the text {cells.values[row - 1].as_py()!r} in row {row}; correct the "
-                "cell, or pass task='classification'."
+        numbers = texts.parse(found.notation).numbers
+        known = numbers[~np.isnan(numbers)]
+        whole = bool((known == np.floor(known)).all())
+        bare = found.notation == NumberNotation() and whole
+        if bare and len(distinct) <= _FEW_AS_TEXT:
+            remark = (
+                f"Its {len(distinct)} distinct numbers, written as text, are classes; "
+                "the task 'regression' (--task regression) predicts numbers."
             )
+            return as_classes._replace(remarks=(remark,))
+        return as_numbers
     if task == "regression":
         return TargetChoice(task, NumberNotation())
+    if found.remarks and found.notation is None:
+        raise TableError(
+            f"The target {cells.name!r}: {found.remarks[0]}; correct the cells, or "
+            "pass task='classification' (--task classification)."
+        )
     return as_classes
 
 

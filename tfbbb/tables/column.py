@@ -15,6 +15,8 @@ from tfbbb.tables.complaints import (
     check_all_readable,
     check_texts,
     count_unreadable,
+    remark_on_codes,
+    remark_on_large_numbers,
     without_values,
 )
 from tfbbb.tables.notation_choice import choose_notation
@@ -265,7 +267,12 @@ def infer_column(
     if notation is None or not notation.lenient or cells.kind != "categorical":
         check_all_readable(cells, parsed)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
+    if override is None and kind == "numeric":
+        column = replace(
+            column, remarks=(*remarks, *remark_on_large_numbers(cells, parsed))
+        )
     if override is None and kind == "categorical":
+        remarks += remark_on_codes(parsed)
         remarks += check_texts(parsed, column.buckets, required)
         column = replace(column, remarks=remarks)
     return column, parsed

@@ -1,5 +1,6 @@
 """Complaints about columns: errors that refuse one, and remarks that keep it."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +15,8 @@ from tfbbb.tables.values import first_row
 # identifier; of texts that all differ in so many rows it is one.
 _MAX_OF_NO_IDENTIFIER = 50
 _FEWEST_IDENTIFIERS = 20
+# Not all whole numbers above are float64 numbers.
+_LARGEST_EXACT = 2.0**53
 # Texts of so many words and characters on average are sentences.
 _WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
 
@@ -59,6 +62,11 @@ def check_all_readable(cells: Cells, parsed: ParsedColumn) -> None:
         raise TableError(f"Column {cells.name!r} {found}.")
 
 
+def count_cells(number: int) -> str:
+    """Returns `1 cell`, `2 cells` and so on."""
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
 def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:
     """Returns a remark on texts that a lenient notation counts as missing.
 
@@ -82,6 +90,37 @@ def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]
     number = int(wrong.sum())
     counted = "1 cell counts" if number == 1 else f"{number} cells count"
     return (f"{counted} as missing, such as {cell!r} in row {row}.",)
+
+
+def remark_on_large_numbers(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
+    """Returns a remark on whole numbers that a float64 rounds."""
+    if parsed.kind != "numeric" or cells.may_have_fractions or cells.kind == "date":
+        return ()
+    known = np.abs(parsed.values[~parsed.missing])
+    rounded = (known >= _LARGEST_EXACT) & (known == np.floor(known))
+    number = int(rounded.sum())
+    if not number:
+        return ()
+    return (
+        f"It has whole numbers of 2^53 or above, in {count_cells(number)}, of which "
+        "close ones are rounded to the same; text tells them apart, and ignore leaves "
+        "them out if they are identifiers.",
+    )
+
+
+def remark_on_codes(parsed: ParsedColumn) -> tuple[str, ...]:
+    """Returns a remark on texts that are whole numbers, some with a leading zero."""
+    texts = parsed.texts
+    whole = pc.match_substring_regex(texts, r"^\d*$")
+    if not pc.all(whole).as_py():
+        return ()
+    codes = texts.filter(pc.match_substring_regex(texts, r"^0\d+$"))
+    if not len(codes):
+        return ()
+    return (
+        f"Its numbers with leading zeros, such as {show_example(codes)}, are codes and "
+        "read as categories; number overrules this.",
+    )
 
 
 def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.complaints import (
     check_suits_most_texts,
+    count_cells,
     show_example,
     unreadable_as_asked,
 )
@@ -26,6 +27,7 @@ from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override, OverrideKind
+from tfbbb.tables.sentinels import find_sentinels
 
 
 class Choice(NamedTuple):
@@ -75,7 +77,39 @@ def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
     found = _find_compact_dates(cells)
     if found is not None:
         return found[0], remarks_on(Finding(None, remarks=found[1:]))
-    return _notation_of_type(cells), ()
+    return without_sentinels(cells, _notation_of_type(cells))
+
+
+def without_sentinels(
+    cells: Cells, notation: Notation | None
+) -> tuple[Notation | None, tuple[str, ...]]:
+    """Finds which numbers of a column stand for a missing value.
+
+    Args:
+        cells: The cells.
+        notation: How they are written; None for plain numbers.
+
+    Returns:
+        The notation in which these numbers are missing, and a remark on each.
+    """
+    if cells.kind == "categorical":
+        if not isinstance(notation, NumberNotation) or notation.percent:
+            return notation, ()
+        numbers = cells.texts.parse(notation).numbers
+    elif notation is None and cells.kind == "numeric":
+        numbers = cells.numbers()
+    else:
+        return notation, ()
+    found = find_sentinels(numbers[~np.isnan(numbers)])
+    if not found:
+        return notation, ()
+    bare = notation if isinstance(notation, NumberNotation) else NumberNotation()
+    remarks = tuple(
+        f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
+        "values and read as a missing value; number overrules this."
+        for value, count in found.items()
+    )
+    return replace(bare, missing_values=tuple(found)), remarks
 
 
 def _notation_of_type(cells: Cells) -> Notation | None:
@@ -90,7 +124,8 @@ def _notation_of_type(cells: Cells) -> Notation | None:
 def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
     found = infer_beside_odd_cells(cells.texts)
     if found.notation is not None:
-        return found.notation, remarks_on(found)
+        notation, remarks = without_sentinels(cells, found.notation)
+        return notation, (*remarks_on(found), *remarks)
     marks = infer_marks(cells.texts)
     return marks.notation, (*remarks_on(found), *remarks_on(marks))
 

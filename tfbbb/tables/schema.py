@@ -13,6 +13,7 @@ from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import check_column_exists, check_column_names
 from tfbbb.tables.feature_inference import infer_features, parse_overrides
 from tfbbb.tables.given_table import as_source
+from tfbbb.tables.notations import needs_text
 from tfbbb.tables.override import Override
 from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.relations import Relations
@@ -190,7 +191,7 @@ class Schema:
         return tuple(
             column.name
             for column, text in zip(columns, kinds, strict=True)
-            if text or column.notation is not None
+            if text or needs_text(column.notation)
         )
 
     def inputs(self, table: TableLike) -> np.ndarray | dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ import numpy as np
 from tfbbb.base.task import Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.complaints import count_cells
 from tfbbb.tables.notation_choice import choose_notation, remarks_on
 from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
 from tfbbb.tables.notations.date import DateNotation
@@ -15,6 +16,7 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
+from tfbbb.tables.sentinels import find_sentinels
 from tfbbb.tables.table_error import ColumnError, TableError
 
 # So few distinct whole numbers may be classes.
@@ -60,10 +62,14 @@ def choose_target(
         raise _of_dates(cells)
     if cells.kind == "numeric":
         if task is not None or cells.is_boolean:
-            return TargetChoice(task or "classification")
-        return _choose_of_numbers(
-            parse_column(table, cells.name, "numeric", None, cells=cells)
-        )
+            chosen = TargetChoice(task or "classification")
+        else:
+            chosen = _choose_of_numbers(
+                parse_column(table, cells.name, "numeric", None, cells=cells)
+            )
+        if chosen.task == "classification":
+            return chosen
+        return chosen._replace(remarks=(*chosen.remarks, *_remark_on_sentinels(cells)))
     texts, distinct = cells.texts, cells.texts.distinct
     marks = infer_marks(texts)
     notation = marks.notation
@@ -141,6 +147,17 @@ def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
         )
         return TargetChoice("regression", remarks=(remark,))
     return TargetChoice("regression")
+
+
+def _remark_on_sentinels(cells: Cells) -> tuple[str, ...]:
+    """Returns remarks on numbers that may stand for a missing target."""
+    numbers = cells.numbers()
+    found = find_sentinels(numbers[~np.isnan(numbers)])
+    return tuple(
+        f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
+        "values and may stand for a missing value; leave these cells empty if it does."
+        for value, count in found.items()
+    )
 
 
 def _of_dates(cells: Cells) -> ColumnError:

@@ -56,6 +56,11 @@ class Notation:
     def missing_marks(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def reads_plain_numbers(self) -> bool:
+        """Whether a number in a file is the same, read as a number or as its text."""
+        return False
+
     @abstractmethod
     def parse(self, texts: pa.Array) -> Parsed:
         """Parses texts that have no spaces around them and are not missing."""
@@ -145,6 +150,11 @@ class Texts:
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Returns the values of all rows, given those of `cells`."""
         return values if self.places is None else values[self.places]
+
+
+def needs_text(notation: Notation | None) -> bool:
+    """Whether the cells of a file must be read as text, even if all are numbers."""
+    return notation is not None and not notation.reads_plain_numbers
 
 
 def _parse_known(texts: pa.Array, notation: Notation) -> Parsed:

@@ -89,6 +89,11 @@ class NumberNotation(Notation):
     footnotes: bool = False
 
     @property
+    def reads_plain_numbers(self) -> bool:
+        marks = (self.decimal, self.thousands, self.unit, self.percent)
+        return marks == (".", "", "", "") and not (self.currency or self.multiples)
+
+    @property
     def pattern(self) -> str:
         """The regular expression of a cell, with groups of its parts."""
         decimal = re.escape(self.decimal)

@@ -11,6 +11,7 @@ from service.shared.json_types import JsonList, JsonObject
 from tfbbb.base.texts import abbreviate
 from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
+from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.table_error import TableError
 
 
@@ -85,7 +86,7 @@ def _from_arrow(table: pa.Table, manifest: Manifest) -> Inputs:
     """Reads the columns of an Arrow table as those of a file are read."""
     check_names(table.column_names, manifest.features)
     try:
-        return {f.name: f.column.values(table) for f in manifest.features}
+        return ReadColumns.read([f.column for f in manifest.features], table)
     except TableError as error:
         raise InputError(str(error)) from None
 

@@ -118,9 +118,11 @@ def test_missing_values_unseen_in_training_are_read():
     assert texts.tolist() == ["a", ""]
 
 
-def test_text_in_a_numeric_column_is_refused_with_its_row():
+def test_text_in_a_numeric_column_counts_as_missing():
+    column, table = inferred([1.0, 2.0]), pa.table({"a": ["1", "-2.5e3", "x"]})
+    np.testing.assert_array_equal(column.values(table), [1.0, -2500.0, np.nan])
     with pytest.raises(TableError, match="'a' has the text 'x' in row 3"):
-        inferred([1.0, 2.0]).values(pa.table({"a": ["1", "-2.5e3", "x"]}))
+        column.check(table)
 
 
 def test_dates_in_a_numeric_column_are_refused():

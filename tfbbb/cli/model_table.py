@@ -17,6 +17,7 @@ from tfbbb.cli.table_targets import (
 )
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import read_table
+from tfbbb.tables.read_columns import ReadColumns
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class ModelTable:
         columns = [feature.column for feature in manifest.features]
         texts = manifest.read_as_text
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
-        inputs = {column.name: column.values(table) for column in columns}
+        inputs = ReadColumns.read(columns, table)
         return cls(path, manifest, table, inputs, np.arange(table.num_rows))
 
     def targets(self) -> np.ndarray:

@@ -17,7 +17,10 @@ from tfbbb.base.texts import abbreviate
 from tfbbb.base.types import ArrayLike
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.tables.column import Column
+from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
 
@@ -32,7 +35,13 @@ Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
 class Tensors(dict[str, np.ndarray]):
-    """Valid arrays by the names of a model's tensors: the result of `to_tensors`."""
+    """Valid arrays by the names of a model's tensors: the result of `to_tensors`.
+
+    Attributes:
+        columns: The columns of a table that they were read from; None for others.
+    """
+
+    columns: ReadColumns | None = None
 
 
 def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
@@ -61,6 +70,13 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
     """
     if isinstance(inputs, Tensors):
         return inputs
+    tensors = _arrange(inputs, manifest)
+    if isinstance(inputs, ReadColumns):
+        tensors.columns = inputs
+    return tensors
+
+
+def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
     features = manifest.features
     inputs = _by_name(inputs)
     if isinstance(inputs, Mapping):
@@ -98,6 +114,14 @@ def find_warnings(
     Returns:
         The sentences of each row, mostly none.
     """
+    found = _find_unusual(tensors, manifest)
+    columns = tensors.columns if isinstance(tensors, Tensors) else None
+    return found if columns is None else columns.add_to(found)
+
+
+def _find_unusual(
+    tensors: Mapping[str, np.ndarray], manifest: Manifest
+) -> list[list[str]]:
     features = manifest.features
     if manifest.inputs == "matrix":
         matrix = tensors["inputs"]
@@ -277,6 +301,9 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
         array = np.array(
             [number(value, row, feature) for row, value in enumerate(values, 1)]
         )
+    notation = feature.column.notation if feature.notation is not None else None
+    if isinstance(notation, NumberNotation):
+        array = notation.without_missing_values(array)
     numbers, wrong = _converted(array, feature)
     if _may_miss(feature):
         wrong &= ~np.isnan(numbers)
@@ -322,7 +349,7 @@ def _dates(values: Any, feature: Feature) -> np.ndarray:
     if array is not None and array.dtype.kind == "M":
         dates = array.astype("datetime64[s]").astype(np.int64)
     elif array is not None and array.dtype.kind in "iu":
-        dates = array.astype(np.int64)
+        dates = _with_digits_as_seconds(array.astype(np.int64), feature)
         far = (np.abs(dates) >= _FAR) & (dates != MISSING_DATE)
         if far.any():
             row = int(np.argmax(far)) + 1
@@ -333,6 +360,7 @@ def _dates(values: Any, feature: Feature) -> np.ndarray:
         for place, value in enumerate(values):
             if isinstance(value, Real | np.bool_) and not _is_missing(value):
                 dates[place] = _whole_seconds(value, place + 1, feature)
+                dates[place] = _with_digits_as_seconds(dates[[place]], feature)[0]
             elif not _is_missing(value):
                 others.append(place)
         given = [values[place] for place in others]
@@ -341,6 +369,19 @@ def _dates(values: Any, feature: Feature) -> np.ndarray:
     if missing.any() and not _may_miss(feature):
         raise _missing(int(np.argmax(missing)) + 1, feature)
     return dates
+
+
+def _with_digits_as_seconds(dates: np.ndarray, feature: Feature) -> np.ndarray:
+    """Returns dates such as 20220331, if the column has such, in seconds since 1970.
+
+    Days in seconds end in two zeros, which no date in digits does with the year first.
+    """
+    notation = feature.column.notation
+    if not isinstance(notation, DateNotation) or notation.epoch != "digits":
+        return dates
+    seconds = notation.seconds(dates.astype(np.float64))
+    known = ~np.isnan(seconds)
+    return np.where(known, np.where(known, seconds, 0.0).astype(np.int64), dates)
 
 
 def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
@@ -365,8 +406,9 @@ def _read(
         return np.zeros(0)
 
     def read(some: Sequence[object]) -> np.ndarray:
-        given = pa.array(some, from_pandas=True)
-        return column.values(pa.table({column.name: given}))
+        given = pa.table({column.name: pa.array(some, from_pandas=True)})
+        column.check(given)
+        return column.values(given)
 
     faults = (pa.ArrowException, TableError, TypeError, UnicodeError)
     try:

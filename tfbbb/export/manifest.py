@@ -344,13 +344,16 @@ class Manifest:
     @property
     def read_as_text(self) -> tuple[str, ...]:
         """Names of the columns that must be read from a CSV file as text."""
-        features = [
+        from tfbbb.tables.notations import needs_text
+
+        names = [
             feature.name
             for feature in self.features
-            if feature.kind == "categorical" or feature.notation is not None
+            if feature.kind == "categorical" or needs_text(feature.column.notation)
         ]
-        target = self.target if self.target_notation is not None else None
-        return tuple(features) if target is None else (*features, target)
+        if self.target is not None and needs_text(self.read_target_notation()):
+            names.append(self.target)
+        return tuple(names)
 
     def read_target_notation(self) -> "Notation | None":
         """Returns how the cells of the target are written."""

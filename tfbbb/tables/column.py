@@ -11,7 +11,14 @@ from tfbbb.base.types import Config
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.column_names import check_column_exists
 from tfbbb.tables.column_source import ColumnSource
-from tfbbb.tables.complaints import check_texts, count_unreadable, without_values
+from tfbbb.tables.complaints import (
+    check_all_readable,
+    check_texts,
+    count_unreadable,
+    remark_on_codes,
+    remark_on_large_numbers,
+    without_values,
+)
 from tfbbb.tables.notation_choice import choose_notation
 from tfbbb.tables.notations import Notation, notation_from_dict
 from tfbbb.tables.notations.boolean import BooleanNotation
@@ -101,8 +108,7 @@ class Column:
 
         Raises:
             TableError: The column holds values of another type, an infinite value, no
-                value at all, sentences or other texts that all differ, or texts of
-                which most but not all are numbers or dates.
+                value at all, sentences or other texts that all differ.
         """
         if as_text:
             override = Override("text")
@@ -194,14 +200,23 @@ class Column:
         """Reads this column of any table.
 
         Raises:
-            TableError: The table lacks the column, or a value is of the wrong kind or
-                infinite.
+            TableError: The table lacks the column, or its values are of another type.
         """
         check_column_exists(table, self.name, role="feature")
         return parse_column(table, self.name, self.kind, self.notation)
 
+    def check(self, table: ColumnSource) -> None:
+        """Checks that all cells of this column of any table can be read.
+
+        Raises:
+            TableError: As for `parse`, or a cell is not in the notation or infinite.
+        """
+        check_all_readable(Cells.read(table, self.name), self.parse(table))
+
     def values(self, table: ColumnSource) -> np.ndarray:
         """Returns this column of any table as an input of a model.
+
+        A cell that is not in the notation, or infinite, counts as missing.
 
         Returns:
             Array `[n]`: float32 with NaN for missing, text (object) with `""` for
@@ -249,8 +264,15 @@ def infer_column(
     if override is not None and kind != "categorical":
         remarks += count_unreadable(cells, notation)
     parsed = parse_column(table, name, kind, notation, cells=cells)
+    if notation is None or not notation.lenient or cells.kind != "categorical":
+        check_all_readable(cells, parsed)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
+    if override is None and kind == "numeric":
+        column = replace(
+            column, remarks=(*remarks, *remark_on_large_numbers(cells, parsed))
+        )
     if override is None and kind == "categorical":
+        remarks += remark_on_codes(parsed)
         remarks += check_texts(parsed, column.buckets, required)
         column = replace(column, remarks=remarks)
     return column, parsed

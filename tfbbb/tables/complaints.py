@@ -1,20 +1,22 @@
 """Complaints about columns: errors that refuse one, and remarks that keep it."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.notations import Notation
-from tfbbb.tables.notations.inference import MOSTLY
 from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.table_error import ColumnError
+from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
+from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import first_row
 
 # Of more categories than this, in more than half of the rows, a column may be an
 # identifier; of texts that all differ in so many rows it is one.
 _MAX_OF_NO_IDENTIFIER = 50
 _FEWEST_IDENTIFIERS = 20
+# Not all whole numbers above are float64 numbers.
+_LARGEST_EXACT = 2.0**53
 # Texts of so many words and characters on average are sentences.
 _WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
 
@@ -53,22 +55,16 @@ def show_example(texts: pa.Array) -> str:
     return repr(texts[0].as_py()) if len(texts) else "none"
 
 
-def refuse_few_wrong_cells(cells: Cells, notation: Notation) -> None:
-    """Raises `ColumnError` if most but not all cells are in the notation."""
-    unreadable = cells.texts.parse(notation).unreadable
-    missing = cells.texts.spread(cells.texts.missing())
-    known = len(unreadable) - missing.sum()
-    if known - unreadable.sum() < MOSTLY * known:
-        return
-    row, kind = first_row(unreadable), notation.kind
-    raise ColumnError(
-        f"Column {cells.name!r} is mostly {kind}s, but has the text "
-        f"{cells.values[row - 1].as_py()!r} in row {row}; correct the cell, "
-        f"empty it if the {kind} is missing, or say in `columns` (--column) what the "
-        f"column is: {kind}, to count such cells as missing, or text.",
-        cells.name,
-        may_be_text=True,
-    )
+def check_all_readable(cells: Cells, parsed: ParsedColumn) -> None:
+    """Raises `TableError` for the first cell that could not be read."""
+    found = describe_unreadable(cells, parsed)
+    if found is not None:
+        raise TableError(f"Column {cells.name!r} {found}.")
+
+
+def count_cells(number: int) -> str:
+    """Returns `1 cell`, `2 cells` and so on."""
+    return "1 cell" if number == 1 else f"{number} cells"
 
 
 def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:
@@ -94,6 +90,37 @@ def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]
     number = int(wrong.sum())
     counted = "1 cell counts" if number == 1 else f"{number} cells count"
     return (f"{counted} as missing, such as {cell!r} in row {row}.",)
+
+
+def remark_on_large_numbers(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
+    """Returns a remark on whole numbers that a float64 rounds."""
+    if parsed.kind != "numeric" or cells.may_have_fractions or cells.kind == "date":
+        return ()
+    known = np.abs(parsed.values[~parsed.missing])
+    rounded = (known >= _LARGEST_EXACT) & (known == np.floor(known))
+    number = int(rounded.sum())
+    if not number:
+        return ()
+    return (
+        f"It has whole numbers of 2^53 or above, in {count_cells(number)}, of which "
+        "close ones are rounded to the same; text tells them apart, and ignore leaves "
+        "them out if they are identifiers.",
+    )
+
+
+def remark_on_codes(parsed: ParsedColumn) -> tuple[str, ...]:
+    """Returns a remark on texts that are whole numbers, some with a leading zero."""
+    texts = parsed.texts
+    whole = pc.match_substring_regex(texts, r"^\d*$")
+    if not pc.all(whole).as_py():
+        return ()
+    codes = texts.filter(pc.match_substring_regex(texts, r"^0\d+$"))
+    if not len(codes):
+        return ()
+    return (
+        f"Its numbers with leading zeros, such as {show_example(codes)}, are codes and "
+        "read as categories; number overrules this.",
+    )
 
 
 def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str, ...]:

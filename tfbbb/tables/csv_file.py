@@ -40,6 +40,7 @@ from tfbbb.tables.csv_types import MISSING_WORDS, find_common_types
 from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
+from tfbbb.tables.leading_zeros import find_codes, may_have_codes
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import StartOver, TableError
 from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
@@ -73,6 +74,8 @@ class CsvFile:
         self._text_columns = frozenset(text_columns)
         # Whether the file can be cut into blocks of whole rows.
         self._is_parallel = True
+        # Whether columns of codes with leading zeros have been looked for.
+        self._knows_codes = False
         self._dialect: Dialect | None = None
         # Whether all rows have shown that the decimal mark is a point.
         self._has_points = False
@@ -130,6 +133,16 @@ class CsvFile:
             self._is_parallel = False
             raise StartOver from None
 
+    def _find_codes(self) -> None:
+        """Adds columns of codes, such as 01569, to those that are text."""
+        dialect = self._parsed_dialect
+        with self._source.open() as file:
+            is_possible = may_have_codes(file, dialect.delimiter)
+        if is_possible or dialect.encoding.startswith("utf-16"):
+            texts = self._open(dict.fromkeys(self._names, pa.string()))
+            self._text_columns |= find_codes(texts)
+        self._knows_codes = True
+
     def _batches(self) -> Iterator[pa.RecordBatch]:
         self._remarks = ()
         try:
@@ -139,6 +152,8 @@ class CsvFile:
                 self._check_encoding()
                 check_quotes(self._source, self._parsed_dialect)
                 raise TableError(f"{self._source.path} is empty.")
+            if not self._knows_codes:
+                self._find_codes()
             yield from self._check_batches(self._open_with_candidates())
         except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
             failed = _CONVERSION.search(str(error))

@@ -3,15 +3,23 @@
 from dataclasses import replace
 from typing import NamedTuple, cast
 
+import numpy as np
+
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.complaints import (
     check_suits_most_texts,
-    refuse_few_wrong_cells,
+    count_cells,
     show_example,
     unreadable_as_asked,
 )
-from tfbbb.tables.notations import Notation, infer_marks, infer_notation
+from tfbbb.tables.notations import (
+    Notation,
+    infer_beside_odd_cells,
+    infer_marks,
+    infer_notation,
+)
 from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.notations.compact_date import find_compact_dates
 from tfbbb.tables.notations.date import DateNotation, Order
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.inference import Finding
@@ -19,10 +27,7 @@ from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override, OverrideKind
-
-# A column of more distinct texts than a category usually has may be one of numbers or
-# dates with a few wrong cells.
-_MAX_USUAL_CATEGORIES = 20
+from tfbbb.tables.sentinels import find_sentinels
 
 
 class Choice(NamedTuple):
@@ -47,15 +52,15 @@ def choose_notation(cells: Cells, override: Override | None = None) -> Choice:
         override: What the column is, in place of what its cells suggest.
 
     Raises:
-        ColumnError: The cells have a type that no model reads, contradict the override,
-            or most but not all of them are numbers or dates.
+        ColumnError: The cells have a type that no model reads, or contradict the
+            override.
     """
     if override is not None:
         notation, remarks = _choose_as_asked(cells, override)
     elif cells.kind == "categorical":
         notation, remarks = _choose_by_texts(cells)
     else:
-        notation, remarks = _notation_of_type(cells), ()
+        notation, remarks = _choose_by_type(cells)
     plain_texts = notation is None and cells.kind == "categorical"
     if plain_texts or isinstance(notation, TextNotation):
         return Choice("categorical", notation, remarks)
@@ -68,6 +73,45 @@ def remarks_on(found: Finding) -> tuple[str, ...]:
     return tuple(f"{text[0].upper()}{text[1:]}." for text in found.remarks)
 
 
+def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
+    found = _find_compact_dates(cells)
+    if found is not None:
+        return found[0], remarks_on(Finding(None, remarks=found[1:]))
+    return without_sentinels(cells, _notation_of_type(cells))
+
+
+def without_sentinels(
+    cells: Cells, notation: Notation | None
+) -> tuple[Notation | None, tuple[str, ...]]:
+    """Finds which numbers of a column stand for a missing value.
+
+    Args:
+        cells: The cells.
+        notation: How they are written; None for plain numbers.
+
+    Returns:
+        The notation in which these numbers are missing, and a remark on each.
+    """
+    if cells.kind == "categorical":
+        if not isinstance(notation, NumberNotation) or notation.percent:
+            return notation, ()
+        numbers = cells.texts.parse(notation).numbers
+    elif notation is None and cells.kind == "numeric":
+        numbers = cells.numbers()
+    else:
+        return notation, ()
+    found = find_sentinels(numbers[~np.isnan(numbers)])
+    if not found:
+        return notation, ()
+    bare = notation if isinstance(notation, NumberNotation) else NumberNotation()
+    remarks = tuple(
+        f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
+        "values and read as a missing value; number overrules this."
+        for value, count in found.items()
+    )
+    return replace(bare, missing_values=tuple(found)), remarks
+
+
 def _notation_of_type(cells: Cells) -> Notation | None:
     """Returns the notation of a column that is not text, by its type."""
     if cells.kind == "date":
@@ -78,13 +122,12 @@ def _notation_of_type(cells: Cells) -> Notation | None:
 
 
 def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
-    found = infer_notation(cells.texts.distinct)
-    if found.notation is None or found.share < 1.0:
-        many = len(cells.texts.distinct) > _MAX_USUAL_CATEGORIES
-        if found.notation is not None and many:
-            refuse_few_wrong_cells(cells, found.notation)
-        found = infer_marks(cells.texts)
-    return found.notation, remarks_on(found)
+    found = infer_beside_odd_cells(cells.texts)
+    if found.notation is not None:
+        notation, remarks = without_sentinels(cells, found.notation)
+        return notation, (*remarks_on(found), *remarks)
+    marks = infer_marks(cells.texts)
+    return marks.notation, (*remarks_on(found), *remarks_on(marks))
 
 
 def _choose_as_asked(
@@ -107,12 +150,33 @@ def _choose_as_asked(
         return notation, ()
     if are_texts:
         return _choose_for_texts(cells, asked, options)
-    if cells.kind == "date" or asked == "date":
-        epoch = "milliseconds" if options == ("unix-ms",) else "seconds"
-        return DateNotation(epoch=epoch), ()
+    if cells.kind == "date":
+        return DateNotation(), ()
+    if asked == "date":
+        return _choose_dates_of_numbers(cells, options)
     if asked == "duration":
         return DurationNotation(), ()
     return _notation_of_type(cells), ()
+
+
+def _choose_dates_of_numbers(
+    cells: Cells, options: tuple[str, ...]
+) -> tuple[DateNotation, tuple[str, ...]]:
+    """Returns how numbers are dates: by their digits, or by time since 1970."""
+    if not options:
+        found = _find_compact_dates(cells)
+        return (DateNotation(), ()) if found is None else (found[0], ())
+    if options[0].startswith("unix"):
+        epoch = "milliseconds" if options == ("unix-ms",) else "seconds"
+        return DateNotation(epoch=epoch), ()
+    return DateNotation(cast(Order, options[0]), epoch="digits"), ()
+
+
+def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:
+    if cells.is_boolean or cells.is_duration or cells.kind != "numeric":
+        return None
+    numbers = cells.numbers()
+    return find_compact_dates(numbers[~np.isnan(numbers)])
 
 
 def _choose_for_texts(

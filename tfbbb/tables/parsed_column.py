@@ -44,6 +44,8 @@ class ParsedColumn:
         missing: Which values `[n]` are missing.
         texts: The distinct texts in the order of their first rows, `""` for missing;
             empty for numbers and dates.
+        unreadable: Which values `[n]` are missing because their cells are not in the
+            notation, or infinite in single precision; None if no cell is.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ParsedColumn:
     values: np.ndarray
     missing: np.ndarray
     texts: pa.Array = field(default_factory=lambda: _NO_TEXTS)
+    unreadable: np.ndarray | None = None
 
     @classmethod
     def parse(
@@ -65,24 +68,32 @@ class ParsedColumn:
             notation: How the cells are written; by default plain numbers or texts.
 
         Raises:
-            TableError: A cell is not in the notation or of another kind, or a number is
-                infinite in single precision, in which models compute.
+            TableError: The cells are of another kind.
         """
         if kind == "categorical":
             places, texts, missing = _read_texts(cells, notation)
             return cls(cells.name, kind, notation, places, missing, texts)
         if kind == "date":
-            seconds = _read_numbers(cells, notation or DateNotation())
+            seconds, unreadable = _read_numbers(cells, notation or DateNotation())
             missing = np.isnan(seconds)
             whole = np.floor(np.where(missing, 0.0, seconds)).astype(np.int64)
             values = np.where(missing, MISSING_DATE, whole)
-            return cls(cells.name, kind, notation, values, missing)
-        numbers = _read_numbers(cells, notation)
-        return cls(cells.name, kind, notation, numbers, np.isnan(numbers))
+            return cls(
+                cells.name, kind, notation, values, missing, unreadable=unreadable
+            )
+        numbers, unreadable = _read_numbers(cells, notation)
+        missing = np.isnan(numbers)
+        return cls(cells.name, kind, notation, numbers, missing, unreadable=unreadable)
 
     def take(self, rows: np.ndarray) -> "ParsedColumn":
         """Returns the values of some rows; `texts` may then have more than they."""
-        return replace(self, values=self.values[rows], missing=self.missing[rows])
+        unreadable = None if self.unreadable is None else self.unreadable[rows]
+        return replace(
+            self,
+            values=self.values[rows],
+            missing=self.missing[rows],
+            unreadable=unreadable,
+        )
 
     @property
     def inputs(self) -> np.ndarray:
@@ -99,53 +110,66 @@ class ParsedColumn:
         return self.values
 
 
-def _read_numbers(cells: Cells, notation: Notation | None) -> np.ndarray:
-    """Returns numbers, dates or durations as float64 `[n]`, NaN for missing."""
+def _read_numbers(
+    cells: Cells, notation: Notation | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Returns numbers, dates or durations as float64 `[n]`, NaN for missing.
+
+    Returns:
+        The numbers, and which cells are unreadable; None if no cell is.
+    """
     if isinstance(notation, OrderedNotation) and cells.kind == "numeric":
         cells = cells.digits
     if cells.kind == "categorical":
-        return _parse_texts(cells, notation or NumberNotation())
+        numbers, unreadable = cells.texts.parse(notation or NumberNotation())
+        return _without(numbers, unreadable | _are_infinite(numbers))
     if cells.kind == "date":
         if not isinstance(notation, DateNotation):
             raise TableError(
                 f"Column {cells.name!r} holds values of type {cells.type}, but must "
                 "hold numbers."
             )
-        return cells.seconds()
+        return cells.seconds(), None
     if cells.is_duration:
-        return cells.seconds()
+        return cells.seconds(), None
     values = cells.numbers()
-    if isinstance(notation, DateNotation) and notation.epoch == "milliseconds":
-        return np.floor(values / 1000.0)
-    infinite = _are_infinite(values)
-    if infinite.any():
-        row = first_row(infinite)
-        raise TableError(
-            f"Column {cells.name!r} has the value {values[row - 1]:g} in row {row}, "
-            "which is infinite in single precision."
-        )
-    return values
+    if isinstance(notation, NumberNotation):
+        values = notation.without_missing_values(values)
+    if isinstance(notation, DateNotation):
+        seconds = notation.seconds(values)
+        return _without(seconds, np.isnan(seconds) & ~np.isnan(values))
+    return _without(values, _are_infinite(values))
 
 
-def _parse_texts(cells: Cells, notation: Notation) -> np.ndarray:
-    """Returns the numbers of texts.
-
-    Raises:
-        TableError: A text is unreadable, and the notation is not lenient.
-    """
-    numbers, unreadable = cells.texts.parse(notation)
-    unreadable = unreadable | _are_infinite(numbers)
+def _without(
+    numbers: np.ndarray, unreadable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
     if not unreadable.any():
-        return numbers
-    if not notation.lenient:
-        row = first_row(unreadable)
-        described = notation.describe()
-        raise TableError(
-            f"Column {cells.name!r} has the text {cells.values[row - 1].as_py()!r} in "
-            f"row {row}, but must hold {_PLURALS[notation.kind]}"
-            f"{f' ({described})' if described else ''}."
+        return numbers, None
+    return np.where(unreadable, np.nan, numbers), unreadable
+
+
+def describe_unreadable(cells: Cells, parsed: ParsedColumn) -> str | None:
+    """Says what is wrong with the first unreadable cell, if there is one.
+
+    Args:
+        cells: The cells.
+        parsed: What they were read as.
+    """
+    if parsed.unreadable is None:
+        return None
+    row = first_row(parsed.unreadable)
+    value = cells.values[row - 1].as_py()
+    if isinstance(value, str):
+        described = "" if parsed.notation is None else parsed.notation.describe()
+        kind = "number" if parsed.notation is None else parsed.notation.kind
+        return (
+            f"has the text {value!r} in row {row}, but must hold {_PLURALS[kind]}"
+            f"{f' ({described})' if described else ''}"
         )
-    return np.where(unreadable, np.nan, numbers)
+    return (
+        f"has the value {value:g} in row {row}, which is infinite in single precision"
+    )
 
 
 def _are_infinite(numbers: np.ndarray) -> np.ndarray:

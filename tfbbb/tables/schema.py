@@ -13,7 +13,9 @@ from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import check_column_exists, check_column_names
 from tfbbb.tables.feature_inference import infer_features, parse_overrides
 from tfbbb.tables.given_table import as_source
+from tfbbb.tables.notations import needs_text
 from tfbbb.tables.override import Override
+from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.relations import Relations
 from tfbbb.tables.row_warnings import RowWarnings
 from tfbbb.tables.table_error import TableError
@@ -189,7 +191,7 @@ class Schema:
         return tuple(
             column.name
             for column, text in zip(columns, kinds, strict=True)
-            if text or column.notation is not None
+            if text or needs_text(column.notation)
         )
 
     def inputs(self, table: TableLike) -> np.ndarray | dict[str, np.ndarray]:
@@ -204,17 +206,17 @@ class Schema:
             dictionary of arrays `[n]` by column name: float32 with NaN for missing
             numbers, text with `""` for missing, and of dates int64 seconds since 1970
             with the least int64 for missing. A missing value in a column without one
-            in training is allowed: the model takes it for the mean.
+            in training is allowed: the model takes it for the mean. A cell that cannot
+            be read counts as missing; `warnings` says which.
 
         Raises:
-            TableError: The table lacks a column, or a value is of the wrong kind or
-                infinite.
+            TableError: The table lacks columns, or they hold values of another type.
         """
         table = as_source(table)
-        columns = {c.name: c.values(table) for c in self.features}
+        columns = ReadColumns.read(self.features, table)
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
-        return columns
+        return dict(columns)
 
     def warnings(self, table: TableLike) -> list[list[str]]:
         """Says which values of rows to predict the training rows did not have.
@@ -224,14 +226,15 @@ class Schema:
 
         Returns:
             For each row a list of sentences, mostly empty: of missing values in columns
-            that had none, values outside the range of training, and unseen categories.
+            that had none, cells that cannot be read, values outside the range of
+            training, and unseen categories.
 
         Raises:
             TableError: As for `inputs`.
         """
         source = as_source(table)
-        columns = {column.name: column.values(source) for column in self.features}
-        return RowWarnings(self.features).find(columns)
+        columns = ReadColumns.read(self.features, source)
+        return columns.add_to(RowWarnings(self.features).find(columns))
 
     def targets(self, table: TableLike) -> np.ndarray:
         """Reads the target of a table, in raw units.

@@ -14,7 +14,6 @@ class ColumnError(TableError):
 
     Attributes:
         column: Name of the column.
-        may_be_text: Whether the column could be read as text instead.
         unusable: Whether no choice of the user makes the column a useful feature, so
             that a table is used without the column.
     """
@@ -24,12 +23,10 @@ class ColumnError(TableError):
         message: str,
         column: str,
         *,
-        may_be_text: bool = False,
         unusable: bool = False,
     ):
         super().__init__(message)
         self.column = column
-        self.may_be_text = may_be_text
         self.unusable = unusable
 
 

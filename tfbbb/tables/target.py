@@ -14,7 +14,11 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
-from tfbbb.tables.parsed_column import ParsedColumn, distinct_texts
+from tfbbb.tables.parsed_column import (
+    ParsedColumn,
+    describe_unreadable,
+    distinct_texts,
+)
 from tfbbb.tables.parsed_table import parse_column
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.target_choice import TargetChoice, choose_target
@@ -113,23 +117,28 @@ def rows_with_target(
     """
     cells = Cells.read(table, name)
     choice = choose_target(table, cells, task, override)
-    return ~_find_missing(cells, choice.notation)
+    return ~_find_missing(cells, choice.notation, unreadable=False)
 
 
 def missing_values(
     table: ColumnSource, name: str, notation: Notation | None = None
 ) -> np.ndarray:
-    """Returns which rows `[n]` have no target."""
-    return _find_missing(Cells.read(table, name), notation)
+    """Returns which rows `[n]` have no target, or one that cannot be read."""
+    return _find_missing(Cells.read(table, name), notation, unreadable=True)
 
 
-def _find_missing(cells: Cells, notation: Notation | None) -> np.ndarray:
+def _find_missing(
+    cells: Cells, notation: Notation | None, *, unreadable: bool
+) -> np.ndarray:
     if cells.kind != "categorical":
         # A value may be missing although others cannot be read.
         return cells.values.is_null(nan_is_null=True).to_numpy()
     texts = isinstance(notation, TextNotation | None)
     kind: Kind = "categorical" if texts else "numeric"
-    return ParsedColumn.parse(cells, kind, notation).missing
+    parsed = ParsedColumn.parse(cells, kind, notation)
+    if parsed.unreadable is None or unreadable:
+        return parsed.missing
+    return parsed.missing & ~parsed.unreadable
 
 
 def regression_targets(
@@ -187,6 +196,9 @@ def _parse(
         parsed = parse_column(
             table, name, "categorical", notation, cells=cells, parse=_parse_classes
         )
+    unreadable = describe_unreadable(cells or Cells.read(table, name), parsed)
+    if unreadable is not None:
+        raise TableError(f"The target {name!r} {unreadable}.")
     if parsed.missing.any():
         raise TableError(
             f"The target {name!r} has no value in row "

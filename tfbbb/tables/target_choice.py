@@ -7,16 +7,17 @@ import numpy as np
 from tfbbb.base.task import Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.complaints import count_cells
 from tfbbb.tables.notation_choice import choose_notation, remarks_on
-from tfbbb.tables.notations import Notation, infer_marks, infer_notation
+from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
+from tfbbb.tables.sentinels import find_sentinels
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import first_row
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -61,10 +62,14 @@ def choose_target(
         raise _of_dates(cells)
     if cells.kind == "numeric":
         if task is not None or cells.is_boolean:
-            return TargetChoice(task or "classification")
-        return _choose_of_numbers(
-            parse_column(table, cells.name, "numeric", None, cells=cells)
-        )
+            chosen = TargetChoice(task or "classification")
+        else:
+            chosen = _choose_of_numbers(
+                parse_column(table, cells.name, "numeric", None, cells=cells)
+            )
+        if chosen.task == "classification":
+            return chosen
+        return chosen._replace(remarks=(*chosen.remarks, *_remark_on_sentinels(cells)))
     texts, distinct = cells.texts, cells.texts.distinct
     marks = infer_marks(texts)
     notation = marks.notation
@@ -73,35 +78,31 @@ def choose_target(
     as_classes = TargetChoice("classification", notation, remarks_on(marks))
     if task == "classification":
         return as_classes
-    found = infer_notation(distinct)
+    found = infer_beside_odd_cells(texts)
     if isinstance(found.notation, DateNotation) and found.share == 1.0:
         raise _of_dates(cells)
     if found.notation is not None and found.notation.kind in ("number", "duration"):
-        numbers, unreadable = texts.parse(found.notation)
-        if not unreadable.any():
-            as_numbers = TargetChoice("regression", found.notation, remarks_on(found))
-            if task is not None:
-                return as_numbers
-            known = numbers[~np.isnan(numbers)]
-            whole = bool((known == np.floor(known)).all())
-            bare = found.notation == NumberNotation() and whole
-            if bare and len(distinct) <= _FEW_AS_TEXT:
-                remark = (
-                    f"Its {len(distinct)} distinct numbers, written as text, are "
-                    "classes; the task 'regression' (--task regression) predicts "
-                    "numbers."
-                )
-                return as_classes._replace(remarks=(remark,))
+        as_numbers = TargetChoice("regression", found.notation, remarks_on(found))
+        if task is not None:
             return as_numbers
-        if task is None and 2 * unreadable.sum() < len(unreadable):
-            row = first_row(unreadable)
-            raise TableError(
-                f"The target {cells.name!r} is mostly {found.notation.kind}s, but has "
-                f"the text {cells.values[row - 1].as_py()!r} in row {row}; correct the "
-                "cell, or pass task='classification'."
+        numbers = texts.parse(found.notation).numbers
+        known = numbers[~np.isnan(numbers)]
+        whole = bool((known == np.floor(known)).all())
+        bare = found.notation == NumberNotation() and whole
+        if bare and len(distinct) <= _FEW_AS_TEXT:
+            remark = (
+                f"Its {len(distinct)} distinct numbers, written as text, are classes; "
+                "the task 'regression' (--task regression) predicts numbers."
             )
+            return as_classes._replace(remarks=(remark,))
+        return as_numbers
     if task == "regression":
         return TargetChoice(task, NumberNotation())
+    if found.remarks and found.notation is None:
+        raise TableError(
+            f"The target {cells.name!r}: {found.remarks[0]}; correct the cells, or "
+            "pass task='classification' (--task classification)."
+        )
     return as_classes
 
 
@@ -146,6 +147,17 @@ def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
         )
         return TargetChoice("regression", remarks=(remark,))
     return TargetChoice("regression")
+
+
+def _remark_on_sentinels(cells: Cells) -> tuple[str, ...]:
+    """Returns remarks on numbers that may stand for a missing target."""
+    numbers = cells.numbers()
+    found = find_sentinels(numbers[~np.isnan(numbers)])
+    return tuple(
+        f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
+        "values and may stand for a missing value; leave these cells empty if it does."
+        for value, count in found.items()
+    )
 
 
 def _of_dates(cells: Cells) -> ColumnError:

@@ -156,13 +156,19 @@ def _drop_rows_without_target(
 
 
 def _check_columns(table: ColumnSource, schema: Schema) -> None:
-    """Raises `TableError` with its row for a value that does not fit the schema.
+    """Raises `TableError` with its row for values that do not fit the schema.
 
     Later checks see only a part of the table, and would count rows from its start.
     """
     schema.targets(table)
+    errors = []
     for column in schema.features:
-        column.values(table)
+        try:
+            column.check(table)
+        except TableError as error:
+            errors.append(str(error))
+    if errors:
+        raise TableError(" ".join(errors))
 
 
 def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:

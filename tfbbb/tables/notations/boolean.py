@@ -29,11 +29,13 @@ class BooleanNotation(Notation):
 
     Attributes:
         lenient: Whether an unreadable cell counts as missing.
+        missing_marks: Texts, in lower case, that mark a missing value.
     """
 
     kind: ClassVar[NotationKind] = "boolean"
 
     lenient: bool = False
+    missing_marks: tuple[str, ...] = ()
 
     def parse(self, texts: pa.Array) -> Parsed:
         lower = pc.utf8_lower(texts)

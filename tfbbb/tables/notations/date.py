@@ -23,7 +23,7 @@ _NAME = (
 )
 _DAY_NAME = r"(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
 _TIME = (
-    r"(?:(?:[T ]|, | at )(?P<hour>\d{1,2}):(?P<minute>\d{2})"
+    r"(?:(?:[T: ]|, | at )(?P<hour>\d{1,2})[:h](?P<minute>\d{2})"
     r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
     r" ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?(?:\d{2})?)?)?$"
 )
@@ -31,20 +31,45 @@ _YEAR = r"(?P<year>\d{4}|\d{2})"
 _DAY = r"(?P<day>\d{1,2})"
 _MONTH = r"(?P<month>\d{1,2})"
 _MARKS = ("/", r"\.", "-")
+_FULL_YEAR = r"(?P<year>(?:1[89]|2[01])\d{2})"
+_TWO = {name: rf"(?P<{name}>\d{{2}})" for name in ("month", "day")}
 _NUMERIC = {
     "year-first": (),
-    "month-first": tuple(rf"^{_MONTH}{m}{_DAY}{m}{_YEAR}" for m in _MARKS),
-    "day-first": tuple(rf"^{_DAY}{m} ?{_MONTH}{m} ?{_YEAR}" for m in _MARKS),
+    "month-first": (
+        *(rf"^{_MONTH}{m}{_DAY}{m}{_YEAR}" for m in _MARKS),
+        rf"^{_MONTH}{_TWO['day']}{_FULL_YEAR}",
+    ),
+    "day-first": (
+        *(rf"^{_DAY}{m} ?{_MONTH}{m} ?{_YEAR}" for m in _MARKS),
+        rf"^{_DAY}{_TWO['month']}{_FULL_YEAR}",
+    ),
 }
 # Of these, no cell can be read in two ways.
 _PLAIN = (
     *(rf"^(?P<year>\d{{4}}){m}{_MONTH}{m}{_DAY}" for m in _MARKS),
-    rf"^{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ -]{_NAME}[ -]{_YEAR}",
+    rf"^{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ /-]{_NAME}[ /-]{_YEAR}",
     rf"^{_DAY_NAME}{_NAME} {_DAY}(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
-    rf"^(?P<year>\d{{4}})-{_MONTH}",
-    rf"^{_NAME} (?P<year>\d{{4}})",
+    rf"^(?P<year>\d{{4}})[/-]{_MONTH}",
+    rf"^{_NAME}(?: |, ?|-|/)(?P<year>\d{{4}})",
+    rf"^(?P<year>\d{{4}})(?: |, ?|-|/){_NAME}(?:(?: |-|/){_DAY})?",
+    rf"^{_FULL_YEAR}{_TWO['month']}{_TWO['day']}",
+    # A quarter is its first day; a week of ISO 8601 is its Monday.
+    r"^(?P<year>\d{4})[ -]?[Qq](?P<quarter>[1-4])",
+    r"^[Qq](?P<quarter>[1-4])[ /-]?(?P<year>\d{4})",
+    r"^(?P<year>\d{4})-?W(?P<week>\d{2})(?:-?(?P<weekday>[1-7]))?",
 )
+# As in basic ISO 8601: 20220331T140509.
+_BASIC = (
+    rf"^{_FULL_YEAR}{_TWO['month']}{_TWO['day']}[T ]?"
+    r"(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})?(?P<zone>Z)?$"
+)
+_PATTERNS: dict[str, tuple[str, ...]] = {
+    order: (*(pattern + _TIME for pattern in (*_PLAIN, *patterns)), _BASIC)
+    for order, patterns in _NUMERIC.items()
+}
 _ISO = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}:\d{2})?$"
+# Of dates that are plain numbers.
+_FIRST_YEAR, _LAST_YEAR = 1800, 2199
 # As in POSIX: 69 to 99 are of the 20th century, 00 to 68 of the 21st.
 _FIRST_OF_LAST_CENTURY = 69
 
@@ -60,8 +85,10 @@ class DateNotation(Notation):
         order: Order of dates that are numbers: `"year-first"` (only `2022-03-31`),
             `"month-first"` (`03/31/2022`) or `"day-first"` (`31/03/2022`). Dates that
             begin with a year of four digits, or name the month, are read in any order.
-        epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970.
+        epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970, or
+            `"digits"` for 20220331, or 3312022 in another order.
         lenient: Whether an unreadable cell counts as missing.
+        missing_marks: Texts, in lower case, that mark a missing value.
 
     Example:
     >>> texts = pa.array(["31.03.2022", "1 Jan 1970", "1970-01-01T01:00+01:00"])
@@ -74,22 +101,35 @@ class DateNotation(Notation):
     order: Order = "year-first"
     epoch: str = "seconds"
     lenient: bool = False
+    missing_marks: tuple[str, ...] = ()
 
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = _seconds_of_iso(texts)
         left = np.flatnonzero(np.isnan(seconds))
-        for pattern in (*_PLAIN, *_NUMERIC[self.order]):
+        for pattern in _PATTERNS[self.order]:
             if not len(left):
                 break
             some = texts if len(left) == len(texts) else texts.take(pa.array(left))
-            fits = pc.fill_null(pc.match_substring_regex(some, pattern + _TIME), False)
+            fits = pc.fill_null(pc.match_substring_regex(some, pattern), False)
             fits = fits.to_numpy(zero_copy_only=False)
             if not fits.any():
                 continue
-            found = _seconds(some.filter(pa.array(fits)), pattern + _TIME)
+            found = _seconds(some.filter(pa.array(fits)), pattern)
             seconds[left[fits]] = found
             left = np.concatenate([left[~fits], left[fits][np.isnan(found)]])
         return Parsed(seconds, np.isnan(seconds))
+
+    def seconds(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the seconds `[n]` of plain numbers, NaN if a number is no date.
+
+        Example:
+        >>> DateNotation(epoch="digits").seconds(np.array([19700102.0, 19701301.0]))
+        array([86400.,    nan])
+        """
+        if self.epoch == "digits":
+            return _seconds_of_digits(numbers, self.order)
+        seconds = np.where(np.isfinite(numbers), numbers, np.nan)
+        return np.floor(seconds / 1000.0 if self.epoch == "milliseconds" else seconds)
 
     def describe(self) -> str:
         order = self.order.replace("-", " ")
@@ -120,6 +160,8 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
         return np.nan_to_num(as_float(digits), nan=otherwise)
 
     def is_half(*halves: str) -> np.ndarray:
+        if "half" not in names:
+            return np.zeros(len(texts), dtype=bool)
         found = pc.is_in(parts.field("half"), pa.array(halves, texts.type))
         return found.to_numpy(zero_copy_only=False)
 
@@ -132,24 +174,68 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
         lower = pc.utf8_lower(pc.utf8_slice_codeunits(parts.field("name"), 0, 3))
         place = pc.index_in(lower, value_set=pa.array(_MONTHS, texts.type))
         month = 1.0 + pc.fill_null(place, -1).to_numpy(zero_copy_only=False)
+    if "quarter" in names:
+        month = 3.0 * number("quarter", 1) - 2.0
     hour, minute = number("hour", 0), number("minute", 0)
     second = np.floor(number("second", 0))
     of_half, afternoon = is_half("A", "a", "P", "p"), is_half("P", "p")
     wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
     wrong |= of_half & ((hour < 1) | (hour > 12))
     hour = np.where(of_half, hour % 12 + 12 * afternoon, hour)
-    wrong |= (month < 1) | (month > 12) | (hour > 23) | (minute > 59) | (second > 59)
-    valid_month = np.where(wrong, 1, month).astype(int)
-    months = 12 * (np.where(wrong, 1970, year).astype(int) - 1970) + valid_month - 1
+    wrong |= (hour > 23) | (minute > 59) | (second > 59)
+    if "week" in names:
+        days = _days_of_week(year, number("week", 0), number("weekday", 1))
+    else:
+        days = _days(np.where(wrong, 1970, year), month, day)
+    seconds = 86400.0 * days + 3600 * hour + 60 * minute + second
+    if "zone" in names:
+        seconds = seconds - _zone_seconds(parts.field("zone"))
+    return np.where(wrong, np.nan, seconds)
+
+
+def _days(year: np.ndarray, month: np.ndarray, day: np.ndarray) -> np.ndarray:
+    """Returns the days `[n]` since 1970, NaN if the calendar has no such day."""
+    wrong = (month < 1) | (month > 12)
+    months = 12 * (year.astype(int) - 1970) + np.where(wrong, 1, month).astype(int) - 1
     first, following = (
         (months + shift).astype("datetime64[M]").astype("datetime64[D]").astype(int)
         for shift in (0, 1)
     )
     wrong |= (day < 1) | (day > following - first)
-    seconds = 86400.0 * (first + day - 1) + 3600 * hour + 60 * minute + second
-    if "zone" in names:
-        seconds = seconds - _zone_seconds(parts.field("zone"))
-    return np.where(wrong, np.nan, seconds)
+    return np.where(wrong, np.nan, first + day - 1.0)
+
+
+def _days_of_week(
+    year: np.ndarray, week: np.ndarray, weekday: np.ndarray
+) -> np.ndarray:
+    """Returns the days `[n]` since 1970 of weeks of ISO 8601, NaN for no such week."""
+    ones = np.ones(len(year))
+    # The fourth of January is in the first week; 1970 began on a Thursday.
+    fourth = _days(year, ones, 4 * ones)
+    monday = fourth - (fourth + 3) % 7 + 7 * (week - 1)
+    # The Thursday of a week is in its year.
+    thursday_in_year = monday + 3 < _days(year + 1, ones, ones)
+    wrong = (week < 1) | ~thursday_in_year
+    return np.where(wrong, np.nan, monday + weekday - 1)
+
+
+def _seconds_of_digits(numbers: np.ndarray, order: Order) -> np.ndarray:
+    """Returns the seconds `[n]` of numbers such as 20220331, NaN of others."""
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    whole &= (numbers >= 0) & (numbers < 10**8)
+    digits = np.where(whole, numbers, 0).astype(np.int64)
+    if order == "year-first":
+        year, month, day = digits // 10_000, digits // 100 % 100, digits % 100
+    else:
+        first, second, year = (
+            digits // 1_000_000,
+            digits // 10_000 % 100,
+            digits % 10_000,
+        )
+        month, day = (first, second) if order == "month-first" else (second, first)
+    known = (year >= _FIRST_YEAR) & (year <= _LAST_YEAR)
+    days = _days(np.where(known, year, 1970), month, day)
+    return np.where(known, 86400.0 * days, np.nan)
 
 
 def _zone_seconds(zones: pa.Array) -> np.ndarray:

@@ -21,6 +21,10 @@ _WORDS = (
     rf"(?:(?P<minutes>{_DECIMAL}) ?m(?:ins?|inutes?)?,?)? ?"
     rf"(?:(?P<seconds>{_DECIMAL}) ?s(?:ecs?|econds?)?)?$"
 )
+_HOURS = (
+    r"^(?P<sign>[-+])?(?:(?P<days>\d+) ?d(?:ays?)?,?)? ?(?P<hours>\d+) ?[hH] ?"
+    r"(?P<minutes>[0-5]\d)(?: ?m(?:in)?)?(?P<seconds>)$"
+)
 _ISO = (
     rf"^(?P<sign>[-+])?P(?:(?P<days>{_DECIMAL})D)?(?:T(?:(?P<hours>{_DECIMAL})H)?"
     rf"(?:(?P<minutes>{_DECIMAL})M)?(?:(?P<seconds>{_DECIMAL})S)?)?$"
@@ -35,6 +39,7 @@ class DurationNotation(Notation):
         leading: What stands first in `1:30`: `"hours"` or `"minutes"`. Three numbers
             are always hours, minutes and seconds.
         lenient: Whether an unreadable cell counts as missing.
+        missing_marks: Texts, in lower case, that mark a missing value.
 
     Example:
     >>> texts = ["1:30", "0:00:10", "1 day 00:00:00", "PT2M", "1 h 5 min", "1:00 PM"]
@@ -46,10 +51,11 @@ class DurationNotation(Notation):
 
     leading: str = "hours"
     lenient: bool = False
+    missing_marks: tuple[str, ...] = ()
 
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = self._clock(texts)
-        for pattern in (_WORDS, _ISO):
+        for pattern in (_WORDS, _HOURS, _ISO):
             if np.isnan(seconds).any():
                 seconds = np.where(np.isnan(seconds), _worded(texts, pattern), seconds)
         return Parsed(seconds, np.isnan(seconds))

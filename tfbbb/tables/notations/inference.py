@@ -1,5 +1,6 @@
 """Finds the notation of a column of texts."""
 
+import calendar
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -9,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfbbb.tables.notations.annotations import may_have_flags, strip_annotations
 from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.notations.compact_date import find_compact_dates
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.missing_marks import DASHES
-from tfbbb.tables.notations.notation import Notation, Texts
+from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
     CURRENCY,
     MULTIPLES,
@@ -38,6 +41,8 @@ _SPLIT = (
     rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
+# No units, as in a column of 1935 October.
+_MONTHS = {name for month in calendar.month_name for name in (month, month[:3])}
 # Decimal and thousands marks, in the order in which they are preferred.
 _MARKS = (
     *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
@@ -102,7 +107,8 @@ def infer_notation(texts: pa.Array, kind: str | None = None) -> Finding:
     Example:
     >>> infer_notation(pa.array(["$1,200", "$7"])).notation
     NumberNotation(decimal='.', thousands=',', currency=True, unit='', percent='', \
-multiples=False, lenient=False)
+multiples=False, lenient=False, missing_marks=(), missing_values=(), bounds=False, \
+footnotes=False)
     """
     if not len(texts):
         return Finding(None)
@@ -168,6 +174,22 @@ def _find_boolean(texts: pa.Array) -> Finding:
 
 
 def _find_number(texts: pa.Array) -> Finding:
+    """Finds the notation of numbers, with bounds and footnotes if they need these."""
+    best = _find_bare_number(texts)
+    for bounds, footnotes in ((True, False), (False, True), (True, True)):
+        if best.share == 1.0:
+            break
+        bare = strip_annotations(texts, bounds=bounds, footnotes=footnotes)
+        if bare.equals(texts) or (footnotes and not may_have_flags(texts)):
+            continue
+        found = _find_bare_number(bare)
+        if found.share > best.share and isinstance(found.notation, NumberNotation):
+            notation = replace(found.notation, bounds=bounds, footnotes=footnotes)
+            best = replace(found, notation=notation)
+    return best
+
+
+def _find_bare_number(texts: pa.Array) -> Finding:
     """Finds the notation in the first texts, and in all if it does not fit them."""
     found = _find_number_in(texts.slice(0, _SAMPLE), texts)
     if found.share < 1.0 and len(texts) > _SAMPLE:
@@ -223,7 +245,7 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
             if shares < _MULTIPLES_SHARE or ("B" in after and len(after) == 1):
                 return Finding(None, 0.0)
             notation = replace(notation, multiples=True)
-        elif len(after) == 1 and shares >= _USUAL:
+        elif len(after) == 1 and shares >= _USUAL and not after.keys() & _MONTHS:
             notation = replace(notation, unit=next(iter(after)))
         else:
             return Finding(None, 0.0)
@@ -275,6 +297,13 @@ def _count(texts: pa.Array) -> list[tuple[str, int]]:
     return [(x["values"], x["counts"]) for x in pc.value_counts(texts).to_pylist()]
 
 
+def _find_compact_date(texts: pa.Array) -> Finding:
+    if not pc.all(pc.match_substring_regex(texts, r"^\d{7,8}$")).as_py():
+        return Finding(None, 0.0)
+    found = find_compact_dates(as_float(texts))
+    return Finding(None, 0.0) if found is None else Finding(found[0], 1.0, found[1:])
+
+
 def _find_date(texts: pa.Array) -> Finding:
     plain = _share(DateNotation(), texts)
     if plain == 1.0:
@@ -316,6 +345,7 @@ def _find_duration(texts: pa.Array) -> Finding:
 
 _FINDERS = {
     "boolean": _find_boolean,
+    "compact date": _find_compact_date,
     "number": _find_number,
     "date": _find_date,
     "duration": _find_duration,

@@ -1,6 +1,7 @@
 """The marks that people write in place of a missing value."""
 
 import functools
+import re
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +13,30 @@ _IN_TEXT = (
 )
 DASHES = ("-", "--", "---", "–", "—")
 _IN_NUMBERS = (*_IN_TEXT, *DASHES, ".", "none", "nil", "n.a.")
+# Words that stand for a missing value among numbers, dates and durations. The training
+# table decides whether they do.
+_WORDS = (
+    *("unknown", "unk", "unkn", "not known", "unspecified", "not specified"),
+    *("missing", "miss", "mv", "empty", "blank", "undefined", "undef"),
+    *("indef", "indeterminate", "invalid", "error", "err", "no data", "nodata"),
+    *("no value", "not available", "not applicable", "not reported", "not recorded"),
+    *("not stated", "not provided", "not given", "not disclosed", "undisclosed"),
+    *("suppressed", "withheld", "confidential", "redacted", "refused"),
+    *("declined", "no answer", "no response", "don't know", "dont know", "dk", "nk"),
+    *("na/na", "n.d", "nd", "n/d", "n/k", "n/s", "n.s", "n/r", "s/d", "s.d", "k.a"),
+    *("k. a", "keine angabe", "unbekannt", "ohne angabe", "inconnu", "non connu"),
+    *("non disponible", "desconocido", "sin dato", "sin datos", "desconhecido"),
+    *("sem dados", "sconosciuto", "onbekend", "okänd", "ukjent", "ukendt"),
+    *("nieznany", "brak", "brak danych", "tbd", "tba", "tbc"),
+    *("#ref!", "#value!", "#div/0!", "#num!", "#name?", "#null!", "#error!"),
+    *("none given", "n. a", "n.a", "not avail", "nav", "np", "not found", "absent"),
+)
+_ANY_WORD = "|".join(map(re.escape, _WORDS))
+_FAMILIAR = (
+    rf"^[\[(<]?(?:{_ANY_WORD})"
+    # Marks without letters and digits, and dates that no calendar has.
+    r"[\])>.]*$|^[^\pL\d]+$|^0{2,4}[-/.]0{1,2}[-/.]0{2,4}(?: 0[0:]*)?$"
+)
 
 
 def are_missing(texts: pa.Array, *, in_text: bool = False) -> pa.Array:
@@ -27,6 +52,16 @@ def are_missing(texts: pa.Array, *, in_text: bool = False) -> pa.Array:
     """
     marks = _marks(texts.type, in_text)
     return pc.or_(pc.is_null(texts), pc.is_in(pc.utf8_lower(texts), marks))
+
+
+def are_familiar(texts: pa.Array) -> pa.Array:
+    """Returns which odd cells of a column of numbers usually mark a missing value.
+
+    Example:
+    >>> are_familiar(pa.array(["Unknown", "****", "n.d.", "#REF!", "low"])).to_pylist()
+    [True, True, True, True, False]
+    """
+    return pc.match_substring_regex(pc.utf8_lower(texts), _FAMILIAR)
 
 
 @functools.cache

@@ -42,6 +42,8 @@ class Notation:
     Attributes:
         kind: What the cells are.
         lenient: Whether an unreadable cell counts as missing.
+        missing_marks: Texts, in lower case, that mark a missing value in this column,
+            beside the usual ones.
     """
 
     kind: ClassVar[NotationKind]
@@ -49,6 +51,15 @@ class Notation:
     @property
     @abstractmethod
     def lenient(self) -> bool: ...
+
+    @property
+    def missing_marks(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def reads_plain_numbers(self) -> bool:
+        """Whether a number in a file is the same, read as a number or as its text."""
+        return False
 
     @abstractmethod
     def parse(self, texts: pa.Array) -> Parsed:
@@ -124,6 +135,13 @@ class Texts:
             missing = pc.or_kleene(missing, pc.equal(self.trimmed, dash))
         return missing.to_numpy(zero_copy_only=False)
 
+    def count(self, chosen: np.ndarray) -> dict[str, int]:
+        """Counts the rows of each trimmed text among the chosen rows `[n]`."""
+        rows = np.flatnonzero(chosen)
+        places = rows if self.places is None else self.places[rows]
+        counts = pc.value_counts(self.trimmed.take(pa.array(places)))
+        return {count["values"]: count["counts"] for count in counts.to_pylist()}
+
     def text(self, row: int) -> str | None:
         """Returns the trimmed text of a row, counted from 1."""
         place = row - 1 if self.places is None else int(self.places[row - 1])
@@ -134,8 +152,16 @@ class Texts:
         return values if self.places is None else values[self.places]
 
 
+def needs_text(notation: Notation | None) -> bool:
+    """Whether the cells of a file must be read as text, even if all are numbers."""
+    return notation is not None and not notation.reads_plain_numbers
+
+
 def _parse_known(texts: pa.Array, notation: Notation) -> Parsed:
     missing = are_missing(texts)
+    if notation.missing_marks:
+        marks = pa.array(notation.missing_marks, texts.type)
+        missing = pc.or_(missing, pc.is_in(pc.utf8_lower(texts), marks))
     if pc.any(missing).as_py():
         known = pc.if_else(missing, pa.scalar(None, texts.type), texts)
         numbers, unreadable = notation.parse(known)

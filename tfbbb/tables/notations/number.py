@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfbbb.tables.notations.annotations import strip_annotations
 from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
 
 # The codes of ISO 4217 that tables show most, and signs made of letters.
@@ -62,6 +63,10 @@ class NumberNotation(Notation):
             spreadsheets.
         multiples: Whether `k`, `M` and `bn` after a number multiply it.
         lenient: Whether an unreadable cell counts as missing.
+        missing_marks: Texts, in lower case, that mark a missing value.
+        missing_values: Numbers that stand for a missing value, such as -999.
+        bounds: Whether `<5`, `>1000` and `5+` are read as their bound.
+        footnotes: Whether marks of a footnote, as in `2.5*`, may follow a number.
 
     Example:
     >>> notation = NumberNotation(thousands=",", currency=True)
@@ -78,6 +83,15 @@ class NumberNotation(Notation):
     percent: str = ""
     multiples: bool = False
     lenient: bool = False
+    missing_marks: tuple[str, ...] = ()
+    missing_values: tuple[float, ...] = ()
+    bounds: bool = False
+    footnotes: bool = False
+
+    @property
+    def reads_plain_numbers(self) -> bool:
+        marks = (self.decimal, self.thousands, self.unit, self.percent)
+        return marks == (".", "", "", "") and not (self.currency or self.multiples)
 
     @property
     def pattern(self) -> str:
@@ -109,7 +123,14 @@ class NumberNotation(Notation):
         """Returns which texts have the form of a number in the notation."""
         return _matches(texts, self.pattern)
 
+    def without_missing_values(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns numbers with NaN for those that stand for a missing value."""
+        if not self.missing_values:
+            return numbers
+        return np.where(np.isin(numbers, self.missing_values), np.nan, numbers)
+
     def parse(self, texts: pa.Array) -> Parsed:
+        texts = strip_annotations(texts, bounds=self.bounds, footnotes=self.footnotes)
         readable = self.matches(texts)
         readable &= _matches(texts, r"^\(") == _matches(texts, r"\)-?$")
         if self._is_simple(texts):
@@ -127,6 +148,7 @@ class NumberNotation(Notation):
         if self.percent:
             share = self.percent == "all" or _matches(texts, "%")
             numbers = np.where(share, numbers / 100.0, numbers)
+        numbers = self.without_missing_values(numbers)
         return Parsed(np.where(readable, numbers, np.nan), ~readable)
 
     def _is_simple(self, texts: pa.Array) -> bool:
@@ -184,6 +206,7 @@ class NumberNotation(Notation):
             "multiples k, M, bn" if self.multiples else "",
             "decimal comma" if self.decimal == "," else "",
             f"thousands with {named[self.thousands]}" if self.thousands else "",
+            "bounds as numbers" if self.bounds else "",
         ]
         return ", ".join(part for part in parts if part)
 

@@ -19,6 +19,7 @@ class OrderedNotation(Notation):
     Attributes:
         levels: The texts, from the least to the greatest.
         lenient: Whether an unreadable cell counts as missing.
+        missing_marks: Texts, in lower case, that mark a missing value.
 
     Example:
     >>> notation = OrderedNotation(("S", "M", "L"))
@@ -30,6 +31,7 @@ class OrderedNotation(Notation):
 
     levels: tuple[str, ...]
     lenient: bool = False
+    missing_marks: tuple[str, ...] = ()
 
     def parse(self, texts: pa.Array) -> Parsed:
         levels = pa.array([level.lower() for level in self.levels], texts.type)

@@ -1,0 +1,166 @@
+"""Finds the notation of a column in which a few cells are odd."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.annotations import have_bound, have_footnote
+from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.notations.inference import MOSTLY, Finding, infer_notation
+from tfbbb.tables.notations.missing_marks import are_familiar
+from tfbbb.tables.notations.notation import Notation, Texts
+from tfbbb.tables.notations.number import NumberNotation
+from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.ranges import find_levels
+
+# Words that no one knows as marks of a missing value are such marks at any share
+# beside so many distinct numbers, if they are as few as this.
+_FEWEST_NUMBERS, _MOST_WORDS = 20, 3
+# Other odd cells must be so rare, in so many distinct texts at most.
+_RARE, _FEWEST_BESIDE_RARE, _DISTINCT_SHARE = 0.05, 5, 0.02
+_MOST_SHOWN = 3
+
+
+def infer_beside_odd_cells(texts: Texts) -> Finding:
+    """Finds the notation of a column, and which of its cells are missing values.
+
+    Among numbers, dates and durations, an odd cell marks a missing value if it is a
+    usual mark (`unknown`, `****`, `n.d.`), one of at most three words beside 20
+    distinct numbers, or rare. Ranges are ordered texts.
+
+    Returns:
+        The notation, whose `missing_marks` are the odd cells; None for categories.
+
+    Example:
+    >>> cells = Texts.of(pa.array(["3", "Unknown", "4.5", "Unknown", "<2"]))
+    >>> found = infer_beside_odd_cells(cells)
+    >>> found.notation.missing_marks
+    ('unknown',)
+    >>> found.remarks[0]
+    "its 'Unknown', in 2 cells, is read as a missing value; text overrules this"
+    """
+    distinct = texts.distinct
+    found = infer_notation(distinct)
+    if found.notation is not None and found.share == 1.0:
+        return _with_remarks(found, texts)
+    if (ranges := _infer_ranges(texts)).notation is not None:
+        return ranges
+    has_digit = pc.match_substring_regex(distinct, r"\d")
+    written = distinct.filter(pc.and_not(has_digit, are_familiar(distinct)))
+    if len(written) < len(distinct):
+        found = infer_notation(written)
+    notation = found.notation
+    if notation is None or isinstance(notation, BooleanNotation):
+        return Finding(None, 0.0)
+    unreadable = texts.parse(notation).unreadable
+    odd = texts.count(unreadable)
+    missing = int(texts.spread(texts.missing()).sum())
+    readable = len(unreadable) - missing - sum(odd.values())
+    if _mark_missing(odd, len(distinct) - len(odd), readable):
+        marks = tuple(sorted({text.lower() for text in odd}))
+        found = replace(found, notation=_with_marks(notation, marks), share=1.0)
+        return _with_remarks(found, texts, odd)
+    if readable < MOSTLY * (readable + sum(odd.values())):
+        return Finding(None, 0.0)
+    remark = (
+        f"it is mostly {notation.kind}s, but {_count_cells(odd)} not, such as "
+        f"{next(iter(odd))!r}, so that its texts are categories; {notation.kind} "
+        "overrules this and counts such cells as missing"
+    )
+    return Finding(None, 0.0, (remark,))
+
+
+def _infer_ranges(texts: Texts) -> Finding:
+    distinct = texts.distinct
+    # Each range stands in several rows.
+    if 2 * len(distinct) > len(
+        texts.places if texts.places is not None else texts.cells
+    ):
+        return Finding(None, 0.0)
+    familiar = are_familiar(distinct)
+    levels = find_levels(distinct.filter(pc.invert(familiar)))
+    if not levels:
+        return Finding(None, 0.0)
+    marks = tuple(text.lower() for text in distinct.filter(familiar).to_pylist())
+    found = Finding(
+        OrderedNotation(levels, missing_marks=marks),
+        remarks=(
+            f"its {len(levels)} ranges, from {levels[0]!r} to {levels[-1]!r}, are "
+            "ordered by their lower ends; text overrules this",
+        ),
+    )
+    is_mark = pc.is_in(pc.utf8_lower(texts.trimmed), pa.array(marks, distinct.type))
+    odd = texts.count(texts.spread(is_mark.to_numpy(zero_copy_only=False)))
+    return _with_remarks(found, texts, odd)
+
+
+def _mark_missing(odd: Mapping[str, int], num_distinct: int, readable: int) -> bool:
+    """Whether odd cells beside so many distinct numbers mark missing values."""
+    if num_distinct < 2 or not readable:
+        return False
+    texts = pa.array(list(odd), pa.large_string())
+    unfamiliar = texts.filter(pc.invert(are_familiar(texts))).to_pylist()
+    if not unfamiliar:
+        return True
+    are_words = not any(map(str.isdecimal, "".join(unfamiliar)))
+    if are_words and len(unfamiliar) <= _MOST_WORDS and num_distinct >= _FEWEST_NUMBERS:
+        return True
+    number = sum(odd[text] for text in unfamiliar)
+    return (
+        num_distinct >= _FEWEST_BESIDE_RARE
+        and number <= max(1, _RARE * (readable + sum(odd.values())))
+        and len(unfamiliar) <= max(_MOST_WORDS, _DISTINCT_SHARE * num_distinct)
+    )
+
+
+def _with_marks(notation: Notation, marks: tuple[str, ...]) -> Notation:
+    return replace(notation, missing_marks=marks)  # type: ignore[type-var]
+
+
+def _with_remarks(
+    found: Finding, texts: Texts, odd: Mapping[str, int] | None = None
+) -> Finding:
+    """Adds remarks on missing marks, bounds and footnotes, with their counts."""
+    remarks = []
+    if odd:
+        shown = ", ".join(repr(text) for text in list(odd)[:_MOST_SHOWN])
+        more = len(odd) - _MOST_SHOWN
+        others = f" and {more} more" if more > 0 else ""
+        number = sum(odd.values())
+        cells = "1 cell" if number == 1 else f"{number} cells"
+        verb = "are" if len(odd) > 1 else "is"
+        value = "missing values" if len(odd) > 1 else "a missing value"
+        remarks.append(
+            f"its {shown}{others}, in {cells}, {verb} read as {value}; text overrules "
+            "this"
+        )
+    notation = found.notation
+    if isinstance(notation, NumberNotation):
+        if notation.bounds:
+            counted = _count(texts, have_bound(texts.trimmed))
+            remarks.append(
+                f"{counted[0]} only a bound, such as {counted[1]!r}, which is read as "
+                "the number; text overrules this"
+            )
+        if notation.footnotes:
+            marked = _count(texts, have_footnote(texts.trimmed))
+            remarks.append(
+                f"{marked[0]} the mark of a footnote, such as {marked[1]!r}, which is "
+                "left out; text overrules this"
+            )
+    return replace(found, remarks=(*remarks, *found.remarks))
+
+
+def _count(texts: Texts, chosen: pa.Array) -> tuple[str, str]:
+    """Returns how many cells are chosen, and the first of them."""
+    mask = pc.fill_null(chosen, False).to_numpy(zero_copy_only=False)
+    found = texts.count(texts.spread(mask))
+    number = sum(found.values())
+    return "1 cell has" if number == 1 else f"{number} cells have", next(iter(found))
+
+
+def _count_cells(odd: Mapping[str, int]) -> str:
+    number = sum(odd.values())
+    return "1 cell is" if number == 1 else f"{number} cells are"

@@ -1,0 +1,105 @@
+"""Ranges of numbers as ordered texts: `18-24`, `25-34`, `65+`."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.tables.notations.annotations import BOUND_AFTER, BOUND_BEFORE
+from tfbbb.tables.notations.notation import as_float
+
+MOST_RANGES = 50
+_CURRENCY = r"(?:\p{Sc}|[A-Z]{3} )?\s*"
+_MULTIPLE = r"(?:\s*[kKmM]\b)?"
+_NUMBER = rf"{_CURRENCY}-?\d[\d.,]*{_MULTIPLE}"
+_UNIT = r"(?:%|\s*\p{L}{1,12}\.?|\s*[°/]\p{L}+)?"
+_BETWEEN = r"\s*(?:-|–|—|−|\.\.|(?i: to | till | until | bis | through | and | - ))\s*"
+_RANGE = (
+    rf"^(?:between )?(?P<low>{_NUMBER}){_UNIT}{_BETWEEN}(?:<\s*)?"
+    rf"(?P<high>{_NUMBER}){_UNIT}$"
+)
+# As pandas.cut writes it.
+_INTERVAL = (
+    rf"^[\[(]\s*(?P<low>{_NUMBER}|-inf|-∞)\s*(?:,\s|-|;)\s*"
+    rf"(?P<high>{_NUMBER}|inf|∞)\s*[\])]$"
+)
+_LOWER = r"^(?:[<≤]=?|=<|(?i:less than|fewer than|at most|up to|under|below|until))"
+_ABOVE = (
+    rf"\d\+|(?:{BOUND_AFTER})$|"
+    r"^(?:[>≥]|=>|(?i:more|greater|higher|at least|over|above))"
+)
+_BOUNDED = rf"^(?:{BOUND_BEFORE}\s*)?(?P<low>{_NUMBER})\+?{_UNIT}(?:\s*{BOUND_AFTER})?$"
+_NEGATED = r"(?i:(?:or|and|&) (?:less|under|fewer|below|younger|lower))$"
+
+
+def find_levels(texts: pa.Array) -> tuple[str, ...]:
+    """Returns ranges, bounds and single numbers in their order.
+
+    Args:
+        texts: The distinct texts of a column.
+
+    Returns:
+        The texts by their lower end; nothing if a text is no number, most have neither
+        two ends nor a bound, or ranges overlap.
+
+    Example:
+    >>> find_levels(pa.array(["65+", "25-34", "<18", "18-24", "35 to 64"]))
+    ('<18', '18-24', '25-34', '35 to 64', '65+')
+    >>> find_levels(pa.array(["3-1", "0-2"]))
+    ()
+    """
+    if not 2 <= len(texts) <= MOST_RANGES:
+        return ()
+    low, high = np.full(len(texts), np.nan), np.full(len(texts), np.nan)
+    for pattern in (_RANGE, _INTERVAL):
+        parts = pc.extract_regex(texts, pattern)
+        found = parts.is_valid().to_numpy(zero_copy_only=False)
+        low = np.where(found, _numbers(parts.field("low")), low)
+        high = np.where(found, _numbers(parts.field("high")), high)
+    ranges = ~np.isnan(low)
+    single = _numbers(pc.extract_regex(texts, _BOUNDED).field("low"))
+    less, more = (
+        pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+        for pattern in (rf"{_LOWER}|{_NEGATED}", _ABOVE)
+    )
+    more &= ~less
+    low = np.where(ranges, low, np.where(less, -np.inf, single))
+    high = np.where(ranges, high, np.where(more, np.inf, single))
+    bounds = ~ranges & (less | more)
+    # Bounds on both sides divide the numbers; bounds on one side are numbers.
+    both = (less & bounds).any() and (more & bounds).any()
+    if not (ranges.any() or (both and bounds.all())):
+        return ()
+    if 2 * (ranges | bounds).sum() < len(texts):
+        return ()
+    if (
+        np.isnan(low).any()
+        or np.isnan(high).any()
+        or (low[ranges] >= high[ranges]).any()
+    ):
+        return ()
+    order = np.lexsort((high, low))
+    low, high = low[order], high[order]
+    if (high[1:] < high[:-1]).any() or (low[1:] < high[:-1]).any():
+        return ()
+    return tuple(texts.take(pa.array(order)).to_pylist())
+
+
+def _numbers(texts: pa.Array) -> np.ndarray:
+    """Returns the numbers of texts with currencies, thousands and multiples."""
+    texts = pc.replace_substring_regex(texts, r"^(-?)∞$", r"\1inf")
+    thousand = pc.match_substring_regex(texts, r"[kK]$")
+    million = pc.match_substring_regex(texts, r"[mM]$")
+    infinite = pc.match_substring(texts, "inf")
+    digits = pc.replace_substring_regex(texts, r"[^\d.,-]", "")
+    digits = pc.replace_substring_regex(digits, r"[.,](\d{3})", r"\1")
+    digits = pc.replace_substring(digits, ",", ".")
+    valid = pc.match_substring_regex(digits, r"^-?\d+(?:\.\d*)?$")
+    known = pc.if_else(pc.fill_null(valid, False), digits, pa.scalar(None, digits.type))
+    numbers = as_float(known)
+    for found, factor in ((thousand, 1e3), (million, 1e6)):
+        scaled = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+        numbers = np.where(scaled, factor * numbers, numbers)
+    unlimited = pc.fill_null(infinite, False).to_numpy(zero_copy_only=False)
+    minus = pc.fill_null(pc.starts_with(texts, "-"), False)
+    sign = np.where(minus.to_numpy(zero_copy_only=False), -np.inf, np.inf)
+    return np.where(unlimited, sign, numbers)

@@ -1,0 +1,87 @@
+"""The columns of a table as a model reads them, with the cells that it cannot read."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.column import Column
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.table_error import TableError
+
+
+class ReadColumns(dict[str, np.ndarray]):
+    """The values of columns by name, as `Column.values` returns them.
+
+    Attributes:
+        unreadable: For each column the rows, counted from 0, with a cell that counts as
+            missing because it cannot be read, and a sentence on it.
+    """
+
+    def __init__(
+        self,
+        values: dict[str, np.ndarray],
+        unreadable: dict[str, list[tuple[int, str]]] | None = None,
+    ):
+        super().__init__(values)
+        self.unreadable = unreadable or {}
+
+    @classmethod
+    def read(cls, columns: Iterable[Column], table: ColumnSource) -> "ReadColumns":
+        """Reads columns of a table.
+
+        A cell that is not in the notation of its column counts as missing.
+
+        Raises:
+            TableError: The table lacks columns, or they hold values of another type;
+                the message has a sentence on each of them.
+
+        Example:
+        >>> import pyarrow as pa
+        >>> size = Column("size", "numeric")
+        >>> read = ReadColumns.read([size], pa.table({"size": ["1.5", "big"]}))
+        >>> read["size"]
+        array([1.5, nan], dtype=float32)
+        >>> read.unreadable["size"]
+        [(1, "Column 'size' has 'big', which is no number and counts as missing.")]
+        """
+        values: dict[str, np.ndarray] = {}
+        unreadable, errors = {}, []
+        for column in columns:
+            try:
+                parsed = column.parse(table)
+            except TableError as error:
+                errors.append(str(error))
+                continue
+            values[column.name] = parsed.inputs
+            if parsed.unreadable is not None:
+                cells = Cells.read(table, column.name)
+                unreadable[column.name] = [
+                    (int(row), _describe(column, cells.values[int(row)].as_py()))
+                    for row in np.flatnonzero(parsed.unreadable)
+                ]
+        if errors:
+            raise TableError(" ".join(errors))
+        return cls(values, unreadable)
+
+    def add_to(self, warnings: list[list[str]]) -> list[list[str]]:
+        """Returns the warnings of each row with those on unreadable cells."""
+        found = [list(sentences) for sentences in warnings]
+        for name, rows in self.unreadable.items():
+            for row, sentence in rows:
+                others = (
+                    other
+                    for other in found[row]
+                    if not other.startswith(f"Column {name!r} has no value")
+                )
+                found[row] = [*others, sentence]
+        return found
+
+
+def _describe(column: Column, value: object) -> str:
+    what = f"no {column.meaning}"
+    if column.meaning == "ordered":
+        what = "none of its ordered texts"
+    return (
+        f"Column {column.name!r} has {value!r}, which is {what} and counts as missing."
+    )

@@ -1,0 +1,59 @@
+"""Finds numbers that stand for a missing value, such as -999 and 99999999."""
+
+import numpy as np
+
+# All digits are 9, of which the last may be decimals, as in 999.9.
+_WHOLE = [10.0**digits - 1 for digits in range(2, 16)]
+_NINES = np.array(
+    [*_WHOLE, *(w / 10 for w in _WHOLE[1:]), *(w / 100 for w in _WHOLE[2:])]
+)
+_SENTINELS = np.sort(np.concatenate([-_NINES, _NINES]))
+# How many ranges of the other values lie between them and the number. -99 and so on
+# need none if no other value is negative.
+_RANGES, _RANGES_OF_TWO_DIGITS = 5.0, 20.0
+_FEWEST, _FEWEST_OTHERS = 2, 5
+# One alone must be so far away.
+_RANGES_OF_ONE = 1000.0
+
+
+def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
+    """Finds numbers of nines far outside of all others of a column.
+
+    Args:
+        numbers: The numbers `[n]`, without missing ones.
+
+    Returns:
+        How often each stands in the column.
+
+    Example:
+    >>> find_sentinels(np.array([21.5, 19.0, -999.0, 23.5, 20.0, -999.0, 18.5]))
+    {-999.0: 2}
+    >>> find_sentinels(np.array([21.0, 99.0, 45.0, 99.0, 8.0, 65.0, 80.0]))
+    {}
+    """
+    if not len(numbers):
+        return {}
+    ends = np.array([numbers.min(), numbers.max()])
+    if not np.isin(ends, _SENTINELS).any():
+        return {}
+    candidates = np.isin(numbers, _SENTINELS)
+    others = numbers[~candidates]
+    if len(others) < _FEWEST_OTHERS:
+        return {}
+    low, high = float(others.min()), float(others.max())
+    width = high - low
+    values, counts = np.unique(numbers[candidates], return_counts=True)
+    return {
+        float(value): int(count)
+        for value, count in zip(values, counts, strict=True)
+        if width > 0 and _is_sentinel(float(value), int(count), low, high)
+    }
+
+
+def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:
+    distance = max(low - value, value - high) / (high - low)
+    if count < _FEWEST:
+        return distance > _RANGES_OF_ONE
+    if value < 0 <= low:
+        return True
+    return distance > (_RANGES if abs(value) > 99 else _RANGES_OF_TWO_DIGITS)

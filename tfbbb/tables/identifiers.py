@@ -31,7 +31,8 @@ _NAMES_OF_IDENTIFIERS = frozenset(
         *("id", "ids", "idx", "uid", "uuid", "guid", "identifier", "pid", "sid", "gid"),
         *("fid", "rowid", "rownames", "rowname", "rownum", "rownumber", "userid"),
         *("caseid", "subjectid", "patientid", "recordid", "customerid", "personid"),
-        *("studentid", "memberid", "objectid", "respid", "sno", "seqn"),
+        *("studentid", "memberid", "objectid", "respid", "sno", "seqn", "subjid"),
+        *("idno", "idnr", "idnum", "docno", "caseno", "regno", "respno"),
     )
 )
 _WHOLE_NAMES_OF_IDENTIFIERS = frozenset(
@@ -153,8 +154,8 @@ def examine_numbers(column: ParsedColumn) -> Finding:
     gradually = "grow" if values[-1] > values[0] else "fall"
     if _YEARS[0] <= begins <= ordered[-1] <= _YEARS[1]:
         return Finding()
-    if named == "numbering" and grows:
-        return Finding(f"Its whole numbers {gradually} from row to row, {useless}")
+    if named == "numbering" and grows and gradually == "grow":
+        return Finding(f"Its whole numbers grow from row to row, {useless}")
     if named == "numbering" and counts:
         return Finding(f"{differ} and count with gaps, {useless}")
     from_start = begins <= 1 + max(_GAPS * number, _MOST_SKIPPED / density)

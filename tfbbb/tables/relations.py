@@ -114,8 +114,8 @@ class Relations:
         first = target.numbers[:_KEPT_ROWS]
         terms = find_sum(numbers, first)
         if terms:
-            warning = _say_sum(target.name, terms, len(first) < len(target.values))
-            found.setdefault(terms[0][1], []).append(warning)
+            said = _say_sum(target.name, terms, len(first) < len(target.values))
+            found.setdefault(terms[0][1], []).append(said)
         return found
 
     def _compare_with_target(self, column: ParsedColumn) -> Examination:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfbbb.base.texts import shown_number
 from tfbbb.tables.cells import Kind
-from tfbbb.tables.identifiers import words
+from tfbbb.tables.identifiers import naming, words
 
 _FEWEST_ROWS = 20
 _YEARS = (1500, 2200)
@@ -31,7 +31,7 @@ _NAMES_OF_PARTS = frozenset(
 )
 _NAMES_OF_GROUPS = frozenset(
     (
-        *("id", "ids", "subject", "subjid", "subjectid", "patient", "patientid"),
+        *("subject", "subjid", "subjectid", "patient", "patientid"),
         *("person", "personid", "participant", "respondent", "user", "userid"),
         *("customer", "client", "member", "employee", "worker", "student", "pupil"),
         *("child", "teacher", "school", "hospital", "doctor", "physician", "station"),
@@ -41,6 +41,7 @@ _NAMES_OF_GROUPS = frozenset(
         *("batch", "speaker", "author", "individual", "proband"),
     )
 )
+_LABELS = frozenset(("name", "no", "nr", "nbr", "num", "number", "code", "key"))
 _FEWEST_NAMED_GROUPS, _FEWEST_GROUPS = 5, 20
 _LEAST_ROWS_PER_GROUP = 2
 _SHARE_IN_GROUPS = 0.8
@@ -84,7 +85,7 @@ def find_time(columns: Mapping[str, FirstRows]) -> tuple[str, str] | None:
     # Such as `year_sold` and `month_sold`, beside `year_built`.
     parts = {
         frozenset(words(name)) - _NAMES_OF_PARTS: name
-        for name, column in reversed(columns.items())
+        for name, column in reversed(list(columns.items()))
         if column.kind != "date" and _NAMES_OF_PARTS.intersection(words(name))
     }
     for name, column in columns.items():
@@ -170,8 +171,11 @@ def find_groups(columns: Mapping[str, FirstRows]) -> tuple[str, str] | None:
 
 
 def _names_a_group(name: str) -> bool:
+    """Whether a name is that of an identifier, or of persons or places and no more."""
     found = words(name)
-    return bool(found) and bool({found[0], found[-1]} & _NAMES_OF_GROUPS)
+    if not found or naming(name) == "identifier":
+        return bool(found)
+    return found[0] in _NAMES_OF_GROUPS and _LABELS.issuperset(found[1:])
 
 
 def _group_codes(column: FirstRows) -> np.ndarray | None:

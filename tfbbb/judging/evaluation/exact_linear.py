@@ -93,7 +93,7 @@ def describe_exact_linear_columns(names: Sequence[str]) -> str:
     columns, them = ("columns", "them") if len(names) > 1 else ("column", "it")
     options = " ".join(f"--ignore {shlex.quote(name)}" for name in names[:_MOST_NAMED])
     return (
-        f"The target is a linear function of the {columns} {shown} in all rows left "
+        f"The target is a linear function of the {columns} {shown} in rows left "
         f"out, so it was probably computed from {them}; leave out those that are not "
         f"known before the target is ({options})."
     )

@@ -71,10 +71,8 @@ class ColumnStatistics:
         self.numbers_in_text = 0
         self.first_other: str | None = None
         self._sample: dict[str, None] = {}
-        self.increases = pa.types.is_integer(type_)
         self._mean = 0.0
         self._squares = 0.0
-        self._previous = -math.inf
         # None if there are too many distinct values to count.
         self._counts: dict[Any, int] | None = {}
         # Of numbers and dates, from the value on that is too much to count.
@@ -154,10 +152,6 @@ class ColumnStatistics:
         self.infinite += len(known) - len(finite)
         if len(finite):
             self._merge(finite)
-        if self.increases:
-            rising = np.diff(numbers, prepend=self._previous) > 0
-            self.increases = bool(rising.all())
-            self._previous = numbers[-1] if len(numbers) else self._previous
         return pa.array(known)
 
     def _merge(self, values: np.ndarray) -> None:

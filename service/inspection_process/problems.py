@@ -7,7 +7,6 @@ from tfbbb.base.task import MAX_CATEGORIES, MIN_ROWS
 
 _MOSTLY = 0.9
 _MOST_LEVELS = 20
-_FEWEST_IDENTIFIERS = 20
 _CONSTANT = "It has the same value in every row, so a model learns nothing from it."
 
 
@@ -72,11 +71,6 @@ def _number_problems(column: ColumnStatistics) -> Iterator[str]:
         )
     if column.known > column.infinite and column.minimum == column.maximum:
         yield _CONSTANT
-    elif column.increases and column.num_rows >= _FEWEST_IDENTIFIERS:
-        yield (
-            "Its values increase from row to row, like identifiers; leave the column "
-            "out if it is one."
-        )
 
 
 def _text_problems(column: ColumnStatistics) -> Iterator[str]:
@@ -96,7 +90,5 @@ def _text_problems(column: ColumnStatistics) -> Iterator[str]:
             "model sees only the bucket that the hash of a text falls into. Free text, "
             "and texts that all differ, are left out."
         )
-    elif column.distinct == column.known and column.known >= _FEWEST_IDENTIFIERS:
-        yield "Every value is distinct, like identifiers; it is left out."
     elif column.distinct == 1 and not column.missing:
         yield _CONSTANT

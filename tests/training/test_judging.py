@@ -6,6 +6,9 @@ from sklearn.linear_model import RidgeCV
 
 from tests.training import trainings
 from tfbbb.judging.evaluation import Baselines, PredictedRows
+from tfbbb.tables import Schema
+from tfbbb.tables.given_table import as_source
+from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.row_layout import RowLayout
 from tfbbb.training.judging import _sample, judge_training
 
@@ -71,3 +74,34 @@ def test_a_sample_of_stored_rows_is_bounded(tmp_path, monkeypatch):
     rows = RowLayout(trainings.SCHEMA).encode(trainings.table())
     assert set(targets[:, 0]) <= set(rows[:, -1])
     assert set(inputs["word"]) <= {"a", "b", ""}
+
+
+@pytest.mark.parametrize("folds", [np.arange(ROWS)[np.newaxis] % 4, None])
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_target_that_was_computed_from_columns_is_said(folds, noise):
+    generator = np.random.default_rng(0)
+    table = {name: generator.normal(size=ROWS) for name in "abc"}
+    table["y"] = 2 * table["a"] - 0.5 * table["c"] + noise * generator.normal(size=ROWS)
+    schema = Schema.infer(table, "y")
+    layout = RowLayout(schema)
+    rows = MemoryRows(layout, layout.encode(as_source(table)))
+    inputs, targets = schema.inputs(table), schema.targets(table)
+    judged, _ = judge_training(
+        schema,
+        rows,
+        folds,
+        inputs,
+        targets,
+        PredictedRows(np.zeros(ROWS), targets, 0.9),
+        discrete=False,
+    )
+    said = [text for text in judged["warnings"] if "linear function" in text]
+    assert said == [text for text in judged["sentences"] if "linear function" in text]
+    if noise:
+        assert said == []
+    else:
+        assert said == [
+            "The target is a linear function of the columns 'a' and 'c' in rows "
+            "left out, so it was probably computed from them; leave out those that are "
+            "not known before the target is (--ignore a --ignore c)."
+        ]

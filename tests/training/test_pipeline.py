@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from tfbbb.tables import TableError
+from tfbbb.tables import Schema, TableError
 from tfbbb.tables.given_table import as_source
 from tfbbb.training.devices import training_strategy
 from tfbbb.training.pipeline import (
@@ -16,6 +16,8 @@ from tfbbb.training.pipeline import (
     prepare_rows,
     train_networks,
 )
+from tfbbb.training.pipeline import _plan as plan_of
+from tfbbb.training.recipe import remarks_on_columns
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.table import STEPS
 from tfbbb.training.time_limit import TimeLimit
@@ -116,3 +118,37 @@ def test_the_last_run_is_the_result(runs):
     assert trained.metrics == runs[4].calibrated.metrics
     assert trained.spec.training.learning_rate == runs[2].plan.learning_rate
     assert trained.judgement["learned"]
+
+
+@pytest.mark.parametrize("with_target", [4999, 5000, 5001])
+@pytest.mark.parametrize("without_target", [0, 7])
+@pytest.mark.parametrize("validation", [{}, {"fraction": 0.3}])
+def test_the_recipe_follows_from_the_rows_with_a_target(
+    with_target, without_target, validation
+):
+    x = GENERATOR.normal(size=with_target + without_target)
+    y = np.where(np.arange(len(x)) < without_target, np.nan, x)
+    spec = {"target": "y", "training": {"validation": validation}}
+    spec["model"] = {"likelihood": "normal"}
+    run = start(**spec)
+    run = prepare_rows(replace(run, source=as_source({"x": x, "y": y})))
+    plan = plan_of(run, None)
+    few = with_target < 5000
+    assert run.prepared.num_rows == with_target
+    assert run.prepared.rows_without_target == without_target
+    assert (len(run.prepared.held_out_rows) == 0) is (few and not validation)
+    assert (plan.repeats > 0) is (few and not validation)
+    assert plan.group_size == (8 if few else 4)
+    assert plan.learning_rate.initial == (0.02 if few else 0.01)
+    units = (64, 64) if few else (128, 128)
+    assert {tuple(net.hidden_units) for net in plan.networks.values()} == {units}
+    encodings = {"piecewise_linear"} if few else {"piecewise_linear", "standardized"}
+    assert set(plan.networks) == encodings
+
+
+def test_warnings_of_columns_are_remarks_of_the_recipe(runs):
+    assert runs[-1].recipe["remarks"] == remarks_on_columns(runs[-1].prepared.schema)
+    schema = Schema.infer({"x": X, "z": X + X**2, "w": X**2, "y": X}, "y")
+    assert remarks_on_columns(schema)[-1].startswith(
+        "Column 'z': The target 'y' is 'z' - 'w' in each row"
+    )

@@ -115,6 +115,7 @@ def report_of_table(
         "judgement": judgement,
         "remarks": [
             *(f"In training: {text}" for text in (trained or {}).get("warnings", ())),
+            *(f"In training: {text}" for text in (recipe or {}).get("remarks", ())),
             *([outside] if outside else ()),
         ],
         "calibration": calibration(prediction, targets, generator),

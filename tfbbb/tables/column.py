@@ -35,6 +35,7 @@ _FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
 _ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 _DAY = 86400
+_LISTS = ("categories", "edges", "cycles", "remarks", "warnings")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ class Column:
             can be listed; 0 for none.
         cycles: Of a date, the parts of the calendar that differ between its values:
             `"month"`, `"weekday"` and `"hour"`.
-        remarks: Sentences on how the column was understood.
+        remarks: Sentences on how the column was understood, and the warnings.
+        warnings: The remarks on why the figures of a model that reads the column may
+            be too good: it may give the target away, or tell of an order or of groups
+            of the rows.
         num_missing: Number of missing values in the table.
     """
 
@@ -83,6 +87,7 @@ class Column:
     cycles: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     num_missing: int = 0
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def infer(
@@ -174,9 +179,19 @@ class Column:
             table: Table with a column of this name.
             rows: Indices of the rows, or None for all.
         """
-        return Column.describe(
+        column = Column.describe(
             self.parse(table), rows, buckets=self.buckets, remarks=self.remarks
         )
+        return replace(column, warnings=self.warnings)
+
+    def with_remarks(self, *remarks: str) -> "Column":
+        """Returns the column with further remarks."""
+        return replace(self, remarks=(*self.remarks, *remarks))
+
+    def with_warnings(self, *warnings: str) -> "Column":
+        """Returns the column with further warnings, which are remarks as well."""
+        column = self.with_remarks(*warnings)
+        return replace(column, warnings=(*self.warnings, *warnings))
 
     @property
     def meaning(self) -> str:
@@ -230,16 +245,14 @@ class Column:
 
     def to_dict(self) -> Config:
         """Returns the column as plain JSON values."""
-        names = ("categories", "edges", "cycles", "remarks")
-        lists = {name: list(getattr(self, name)) for name in names}
+        lists = {name: list(getattr(self, name)) for name in _LISTS}
         notation = None if self.notation is None else self.notation.to_dict()
         return {**asdict(self), **lists, "notation": notation}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Column":
         """Creates a column from the result of `to_dict`, also of earlier versions."""
-        names = ("categories", "edges", "cycles", "remarks")
-        tuples = {name: tuple(values.get(name, ())) for name in names}
+        tuples = {name: tuple(values.get(name, ())) for name in _LISTS}
         notation = notation_from_dict(values.get("notation"))
         return cls(**{**values, **tuples, "notation": notation})
 

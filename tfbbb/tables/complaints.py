@@ -1,5 +1,7 @@
 """Complaints about columns: errors that refuse one, and remarks that keep it."""
 
+import shlex
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,9 +14,9 @@ from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.values import first_row
 
 # Of more categories than this, in more than half of the rows, a column may be an
-# identifier; of texts that all differ in so many rows it is one.
+# identifier; of texts nearly all of which differ in so many rows it is one.
 _MAX_OF_NO_IDENTIFIER = 50
-_FEWEST_IDENTIFIERS = 20
+_FEWEST_IDENTIFIERS, _MOSTLY_DISTINCT = 20, 0.95
 # Not all whole numbers above are float64 numbers.
 _LARGEST_EXACT = 2.0**53
 # Texts of so many words and characters on average are sentences.
@@ -145,10 +147,15 @@ def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str
                 name,
                 unusable=True,
             )
-        if many == number and not required:
+        if many >= _MOSTLY_DISTINCT * number and not required:
+            has = "a different text in each row"
+            if many < number:
+                has = f"{many} different texts in {number} rows"
+            option = shlex.quote(f"{name}=text")
             raise ColumnError(
-                f"Column {name!r} has a different text in each row, like an "
-                "identifier, so a model learns nothing from it.",
+                f"Column {name!r} has {has}, like an identifier, so a model learns "
+                "nothing from it. Name it in `features` (or say --column "
+                f"{option}) to keep it.",
                 name,
                 unusable=True,
             )

@@ -1,7 +1,6 @@
 """Infers the features of a table, and which columns are left out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -41,6 +40,7 @@ def infer_features(
     *,
     required: bool = False,
     refuses: bool = True,
+    held_out_at_random: bool = True,
 ) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
     """Infers the features of a table, and which columns are left out and why.
 
@@ -52,6 +52,8 @@ def infer_features(
         relations: Compares the columns.
         required: Whether the user named the columns, so that none is left out.
         refuses: Whether to raise the error of a column; else it is left out.
+        held_out_at_random: Whether rows that measure a model are held out at random,
+            so that warnings tell of an order of the rows and of groups.
 
     Raises:
         ColumnError: A column cannot be a feature, or no column is left.
@@ -75,18 +77,24 @@ def infer_features(
             first_error = first_error or error
             left_out[name] = str(error)
             continue
-        reason, remarks = relations.examine(parsed)
-        if reason is not None and not keep:
-            left_out[name] = reason
-            spare.append(replace(column, remarks=(*column.remarks, reason)))
-            continue
-        remarks = remarks if reason is None else (*remarks, reason)
-        features.append(replace(column, remarks=(*column.remarks, *remarks)))
+        found = relations.examine(parsed)
+        if found.reason is not None:
+            column = column.with_remarks(found.reason)
+            if not keep:
+                left_out[name] = f"{found.reason} {found.advice}".rstrip()
+                spare.append(column)
+                continue
+        column = column.with_remarks(*found.remarks)
+        features.append(column.with_warnings(*found.warnings))
     if not features:
         # Better a poor feature than none.
         features, spare = spare, []
         for column in features:
             del left_out[column.name]
+    warnings = relations.find_warnings(held_out_at_random=held_out_at_random)
+    features = [
+        column.with_warnings(*warnings.get(column.name, ())) for column in features
+    ]
     if not features and refuses:
         if first_error is not None:
             raise first_error

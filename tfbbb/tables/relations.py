@@ -1,10 +1,15 @@
 """Finds columns from which a model learns nothing, or which give the target away."""
 
 import hashlib
+import shlex
+from typing import NamedTuple
 
 import numpy as np
 
+from tfbbb.tables.identifiers import examine_numbers
 from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.row_order import FirstRows, find_groups, find_time
+from tfbbb.tables.sums import find_sum
 
 # Fewer rows may agree by chance.
 _FEWEST_ROWS = 20
@@ -15,18 +20,34 @@ _FIRST_ROWS = 5000
 _ROUNDING = 1e-6
 _TOO_GOOD = 0.999
 _ROWS_PER_VALUE = 5
-# The share of rows that may be missing between row numbers.
-_GAPS = 0.1
-_YEARS = (1500, 2200)
+# What is kept of the features, which are compared with each other.
+_KEPT_ROWS, _KEPT_COLUMNS = 20_000, 300
 
 _CONSTANT = "It has the same value in every row, so a model learns nothing from it."
 
 
-class Relations:
-    """Compares each feature with the row numbers, the target and earlier features.
+class Examination(NamedTuple):
+    """What is said about a feature.
 
-    Call `examine` for one column after the other; the object remembers a digest of
-    each.
+    Attributes:
+        reason: Why the column is certainly useless or a copy of the target, if it is.
+        remarks: What it may be.
+        warnings: Why figures may flatter a model that reads it.
+        advice: How to keep a column although there is a reason against it, if a user
+            may want to.
+    """
+
+    reason: str | None = None
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    advice: str = ""
+
+
+class Relations:
+    """Compares each feature with the row numbers, the target and other features.
+
+    Call `examine` for one column after the other, then `find_warnings`; the object
+    remembers a digest and the first rows of each.
 
     Args:
         target: The values of the target; None to compare with no target.
@@ -35,48 +56,96 @@ class Relations:
     def __init__(self, target: ParsedColumn | None = None):
         self._target = target
         self._seen: dict[bytes, str] = {}
+        self._first_rows: dict[str, FirstRows] = {}
 
-    def examine(self, column: ParsedColumn) -> tuple[str | None, tuple[str, ...]]:
-        """Examines a feature.
-
-        Returns:
-            Why the column is certainly useless or a copy of the target, if it is, and
-            remarks on what it may be.
-        """
+    def examine(self, column: ParsedColumn) -> Examination:
+        """Examines a feature."""
         values = column.numbers
         if not column.missing.any() and values.min() == values.max():
-            return _CONSTANT, ()
+            return Examination(_CONSTANT)
         if len(values) < _FEWEST_ROWS:
-            return None, ()
+            return Examination()
         digest = hashlib.blake2b((values + 0.0).tobytes(), digest_size=16).digest()
         # The codes of texts and numbers differ in meaning.
         digest += column.kind.encode()
         earlier = self._seen.setdefault(digest, column.name)
         if earlier != column.name:
-            return f"It tells the same of each row as column {earlier!r}.", ()
-        if column.kind == "numeric" and _are_row_numbers(values):
-            first = values[0]
-            if first <= 1 + _GAPS * len(values):
-                return "It numbers the rows.", ()
-            if not _YEARS[0] <= first <= values[-1] <= _YEARS[1]:
-                return None, ("It grows by one from row to row, like an identifier.",)
+            return Examination(f"It tells the same of each row as column {earlier!r}.")
+        identifier = examine_numbers(column)
+        if identifier.reason is not None:
+            option = shlex.quote(f"{column.name}=number")
+            return Examination(
+                identifier.reason,
+                advice=f"Name it in `features` (or say --column {option}) to keep it.",
+            )
+        found = self._compare_with_target(column)
+        if identifier.remark is not None and found.reason is None:
+            found = found._replace(remarks=(identifier.remark, *found.remarks))
+        if found.reason is None and len(self._first_rows) < _KEPT_COLUMNS:
+            # A copy: a slice would hold the memory of the whole column.
+            first = values[:_KEPT_ROWS].astype(np.float64)
+            self._first_rows[column.name] = FirstRows(column.kind, first)
+        return found
+
+    def find_warnings(self, *, held_out_at_random: bool) -> dict[str, list[str]]:
+        """Returns sentences on the examined features together, by column.
+
+        They tell of an order in time, of groups of rows, and of columns that add up to
+        the target: one of each kind at most.
+
+        Args:
+            held_out_at_random: Whether rows that measure a model are held out at
+                random, so that an order or groups matter.
+        """
+        found: dict[str, list[str]] = {}
+        if held_out_at_random:
+            for find in (find_time, find_groups):
+                warning = find(self._first_rows)
+                if warning is not None:
+                    found.setdefault(warning[0], []).append(warning[1])
+        target = self._target
+        if target is None or target.kind == "categorical":
+            return found
+        numbers = {
+            name: column.values
+            for name, column in self._first_rows.items()
+            if column.kind == "numeric"
+        }
+        first = target.numbers[:_KEPT_ROWS]
+        terms = find_sum(numbers, first)
+        if terms:
+            said = _say_sum(target.name, terms, len(first) < len(target.values))
+            found.setdefault(terms[0][1], []).append(said)
+        return found
+
+    def _compare_with_target(self, column: ParsedColumn) -> Examination:
         if self._target is None:
-            return None, ()
+            return Examination()
         if self._target.kind == "categorical":
             return _compare_classes(column, self._target)
         if column.kind != "categorical":
             return _compare_numbers(column, self._target)
-        return None, ()
+        return Examination()
 
 
-def _compare_numbers(
-    column: ParsedColumn, target: ParsedColumn
-) -> tuple[str | None, tuple[str, ...]]:
+def _say_sum(target: str, terms: tuple[tuple[int, str], ...], in_part: bool) -> str:
+    shown = ""
+    for sign, name in sorted(terms, key=lambda term: -term[0]):
+        shown += f" {'+' if sign > 0 else '-'} {name!r}"
+    options = " ".join(f"--ignore {shlex.quote(name)}" for _, name in terms)
+    where = f"the first {_KEPT_ROWS} rows" if in_part else "each row"
+    return (
+        f"The target {target!r} is{shown.removeprefix(' +')} in {where}; if they are "
+        f"not known before the target is, leave them out ({options})."
+    )
+
+
+def _compare_numbers(column: ParsedColumn, target: ParsedColumn) -> Examination:
     known = ~np.isnan(column.numbers)
     x, y = column.numbers[known], target.values[known]
     first = slice(0, _FIRST_ROWS)
     if len(np.unique(x[first])) < _FEWEST_ROWS or y.min() == y.max():
-        return None, ()
+        return Examination()
     correlation = _correlation(x, y)
     if _is_affine(x, y) and column.kind == "numeric":
         remark = (
@@ -84,49 +153,51 @@ def _compare_numbers(
             "each row, so it gives the target away."
         )
         if len(x) >= _FEWEST_CERTAIN_ROWS and known.all():
-            return remark, ()
-        return None, (remark,)
+            return Examination(remark)
+        return Examination(warnings=(f"{remark} {_leave_out(column)}",))
     if _is_monotone(x[first], y[first]) and _is_monotone(x, y):
-        return None, (
-            f"It is a monotone function of the target {target.name!r}; if it is "
-            "not known before the target is, leave it out.",
+        return Examination(
+            warnings=(
+                f"It is a monotone function of the target {target.name!r}. "
+                f"{_leave_out(column)}",
+            )
         )
     if correlation**2 > _TOO_GOOD:
-        return None, (
-            f"It alone explains {100 * correlation**2:.2f} % of the variance of "
-            f"the target {target.name!r}; if it is not known before the target "
-            "is, leave it out.",
+        return Examination(
+            warnings=(
+                f"It alone explains {100 * correlation**2:.2f} % of the variance of "
+                f"the target {target.name!r}. {_leave_out(column)}",
+            )
         )
-    return None, ()
+    return Examination()
 
 
-def _compare_classes(
-    column: ParsedColumn, target: ParsedColumn
-) -> tuple[str | None, tuple[str, ...]]:
+def _compare_classes(column: ParsedColumn, target: ParsedColumn) -> Examination:
     known = ~np.isnan(column.numbers)
     _, codes = np.unique(column.numbers[known], return_inverse=True)
     classes = target.values[known]
     if not len(codes) or _ROWS_PER_VALUE * (codes.max() + 1) > len(codes):
-        return None, ()
+        return Examination()
     number = int(classes.max()) + 1
     pairs = np.unique(codes * number + classes)
     if len(pairs) > codes.max() + 1:
-        return None, ()
+        return Examination()
     one_to_one = len(np.unique(pairs % number)) == len(pairs)
     if one_to_one and len(codes) >= _FEWEST_CERTAIN_ROWS and known.all():
-        return f"It is a copy of the target {target.name!r}.", ()
-    return None, (
-        f"It determines the target {target.name!r} in each row; if it is not "
-        "known before the target is, leave it out.",
+        return Examination(f"It is a copy of the target {target.name!r}.")
+    return Examination(
+        warnings=(
+            f"It determines the target {target.name!r} in each row. "
+            f"{_leave_out(column)}",
+        )
     )
 
 
-def _are_row_numbers(values: np.ndarray) -> bool:
-    """Whether whole numbers from 0 on grow by one, but for a few rows left out."""
-    if not (values[0] >= 0 and (values == np.floor(values)).all()):
-        return False
-    span = values[-1] - values[0] + 1
-    return bool((np.diff(values) >= 1).all() and span <= (1 + _GAPS) * len(values))
+def _leave_out(column: ParsedColumn) -> str:
+    return (
+        "If it is not known before the target is, leave it out "
+        f"(--ignore {shlex.quote(column.name)})."
+    )
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:

@@ -71,6 +71,7 @@ class Schema:
         text_columns: Iterable[str] = (),
         columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
+        held_out_at_random: bool = True,
     ) -> "Schema":
         """Infers the schema of a table.
 
@@ -98,6 +99,8 @@ class Schema:
                 `"ignore"` and so on: see `tfbbb.tables.override.Override`.
             training_rows: Indices of the training rows, or a mask `[n]`; all rows by
                 default.
+            held_out_at_random: Whether rows that measure a model are held out at
+                random. Then columns have warnings of an order in time and of groups.
 
         Returns:
             The schema.
@@ -143,6 +146,7 @@ class Schema:
             rows,
             Relations(found.parsed),
             required=required,
+            held_out_at_random=held_out_at_random,
         )
         return cls(
             features=columns_to_read,

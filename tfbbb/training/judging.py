@@ -7,7 +7,13 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.types import Config
+from tfbbb.judging.evaluation.baseline import LINEAR_MODEL
 from tfbbb.judging.evaluation.baselines import MOST_ROWS, Baselines
+from tfbbb.judging.evaluation.exact_linear import (
+    describe_exact_linear_columns,
+    find_exact_linear_columns,
+    is_nearly_exact,
+)
 from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.judging.evaluation.judgement import (
     MODEL,
@@ -71,7 +77,38 @@ def judge_training(
         others = _cross_fitted(inputs, targets, folds[0], options)
     if parent is not None:
         others[PARENT] = parent
-    return judge({MODEL: model, **others}, targets, places), baselines
+    judgement = judge({MODEL: model, **others}, targets, places)
+    if not schema.classes:
+        said = _exact_linear_sentence(rows, folds, inputs, targets, baselines, others)
+        judgement["sentences"] += said
+        judgement["warnings"] += said
+    return judgement, baselines
+
+
+def _exact_linear_sentence(
+    rows: BatchSource,
+    folds: np.ndarray | None,
+    inputs: Inputs,
+    targets: np.ndarray,
+    baselines: Baselines,
+    others: dict[str, PredictedRows],
+) -> list[str]:
+    """Returns a sentence if the targets are a linear function of the inputs."""
+    linear = others.get(LINEAR_MODEL)
+    if linear is None or not is_nearly_exact(linear, targets):
+        return []
+    if folds is None:
+        fitted = _sample(rows, len(baselines.encoding.columns))
+        measured = inputs, targets
+    else:
+        columns = named_columns(inputs, baselines.encoding.names)
+        left_out = folds[0] == 0
+        fitted, measured = (
+            ({name: values[part] for name, values in columns.items()}, targets[part])
+            for part in (~left_out, left_out)
+        )
+    names = find_exact_linear_columns(baselines.encoding, *fitted, *measured)
+    return [describe_exact_linear_columns(names)] if names else []
 
 
 def _cross_fitted(

@@ -392,9 +392,14 @@ def _plan(run: Run, likelihoods: LikelihoodChoice | None) -> TrainingPlan:
     targets = prepared.rows.targets()
     repeats = 0
     if not len(prepared.held_out_rows):
-        repeats = cross_fitting_repeats(run.spec, len(targets))
+        repeats = cross_fitting_repeats(run.spec, prepared.num_rows)
     return TrainingPlan.from_spec(
-        run.spec, prepared.schema, targets, repeats, likelihoods
+        run.spec,
+        prepared.schema,
+        targets,
+        repeats,
+        likelihoods,
+        num_rows=prepared.num_rows,
     )
 
 

@@ -102,6 +102,8 @@ class TrainingPlan:
         targets: np.ndarray,
         repeats: int,
         likelihood: LikelihoodChoice | None = None,
+        *,
+        num_rows: int | None = None,
     ) -> "TrainingPlan":
         """Completes a spec for a table.
 
@@ -112,17 +114,20 @@ class TrainingPlan:
             repeats: The result of `cross_fitting_repeats` for the whole table.
             likelihood: The likelihood of a spec that names none; by default that of
                 the task.
+            num_rows: Number of rows of the table that have a target, by which
+                `suits_few_rows` decides; by default these are the training rows.
 
         Raises:
             SpecError: The training ends before its warm-up.
         """
-        training, num_rows = spec.training, len(targets)
+        training, num_training_rows = spec.training, len(targets)
+        num_rows = num_training_rows if num_rows is None else num_rows
         defaults = _defaults(num_rows)
         temperatures: tuple[float, ...] = (1.0,)
         if training.kl_schedule is None and _may_temper(spec):
             temperatures = defaults.temperatures
         # Each partition takes the steps of a training on one machine.
-        rows_at_once = max(1, num_rows // (training.partitions or 1))
+        rows_at_once = max(1, num_training_rows // (training.partitions or 1))
         batch_size = training.batch_size or _batch_size(rows_at_once)
         steps_per_epoch = ceil(rows_at_once / batch_size)
         fewest = max(_FEWEST_EPOCHS, ceil(2 * training.warmup_epochs))
@@ -139,7 +144,7 @@ class TrainingPlan:
         if rate.initial is None:
             rate = rate.model_copy(update={"initial": defaults.learning_rate})
         return cls(
-            networks=_networks(spec, schema, targets, repeats, likelihood),
+            networks=_networks(spec, schema, targets, repeats, num_rows, likelihood),
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -193,7 +198,7 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
 
     Args:
         spec: The spec.
-        num_rows: Number of rows of the table.
+        num_rows: Number of rows of the table that have a target.
     """
     training = spec.training
     validation = training.validation
@@ -203,7 +208,8 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
         or validation.fraction is not None
         or validation.column is not None
         or validation.time is not None
-        or not FEWEST_ROWS_TO_CROSS_FIT <= num_rows < FEWEST_ROWS_TO_HOLD_OUT
+        or num_rows < FEWEST_ROWS_TO_CROSS_FIT
+        or not suits_few_rows(num_rows)
     ):
         return 0
     size = group_size(spec, num_rows)
@@ -219,7 +225,12 @@ def cross_fitting_folds(spec: JobSpec, num_rows: int) -> int:
 
 
 def group_size(spec: JobSpec, num_rows: int) -> int:
-    """Returns the number of members with the same temperature."""
+    """Returns the number of members with the same temperature.
+
+    Args:
+        spec: The spec.
+        num_rows: Number of rows of the table that have a target.
+    """
     if spec.model.members is not None:
         return spec.model.members
     if not _may_temper(spec):
@@ -232,6 +243,7 @@ def _networks(
     schema: Schema,
     targets: np.ndarray,
     repeats: int,
+    num_rows: int,
     choice: LikelihoodChoice | None,
 ) -> dict[str, ModelSpec]:
     """Returns the networks to try, with all choices made, apart from their members.
@@ -240,7 +252,7 @@ def _networks(
     functions. Few rows, which leave less time, get the encoding that suited small
     tables. Beside a network of many inputs and few rows, a linear one is tried.
     """
-    model, num_rows = spec.model, len(targets)
+    model, num_training_rows = spec.model, len(targets)
     update: Config = {}
     chooses_layers = model.hidden_units is None and model.layers is None
     if chooses_layers:
@@ -251,9 +263,8 @@ def _networks(
             likelihood = default_likelihood(targets)
         update["likelihood"] = likelihood if choice is None else choice.likelihood
     model = model.model_copy(update=update)
-    compares = _may_temper(spec) and (
-        repeats > 0 or num_rows >= FEWEST_ROWS_TO_HOLD_OUT
-    )
+    few = suits_few_rows(num_rows)
+    compares = _may_temper(spec) and (repeats > 0 or not few)
     columns = sum(column.kind == "numeric" for column in schema.features)
     inputs = columns + sum(
         len(column.categories) + column.buckets for column in schema.features
@@ -261,17 +272,18 @@ def _networks(
     encodings: list[NumericEncoding] = ["standardized"]
     if model.numeric_encoding is not None:
         encodings = [model.numeric_encoding]
-    elif columns * _ROWS_PER_ENCODED_COLUMN <= num_rows and (
+    elif columns * _ROWS_PER_ENCODED_COLUMN <= num_training_rows and (
         columns <= _MOST_ENCODED_COLUMNS
     ):
         encodings.append("piecewise_linear")
-        if not (compares and columns and num_rows >= FEWEST_ROWS_TO_HOLD_OUT):
+        if few or not (compares and columns):
             encodings.remove("standardized")
     networks: dict[str, ModelSpec] = {
         encoding: model.model_copy(update={"numeric_encoding": encoding})
         for encoding in encodings
     }
-    if compares and chooses_layers and inputs * _ROWS_PER_ENCODED_COLUMN > num_rows:
+    many_inputs = inputs * _ROWS_PER_ENCODED_COLUMN > num_training_rows
+    if compares and chooses_layers and many_inputs:
         linear = {"hidden_units": (), "prior": _LINEAR_PRIOR}
         networks[_LINEAR] = networks[encodings[0]].model_copy(update=linear)
     return networks
@@ -301,8 +313,18 @@ def _may_temper(spec: JobSpec) -> bool:
     )
 
 
+def suits_few_rows(num_rows: int) -> bool:
+    """Returns whether a table gets the recipe of few rows.
+
+    Args:
+        num_rows: Number of rows of the table that have a target, whether they train or
+            are held out.
+    """
+    return num_rows < FEWEST_ROWS_TO_HOLD_OUT
+
+
 def _defaults(num_rows: int) -> _Defaults:
-    return _FEW_ROWS if num_rows < FEWEST_ROWS_TO_HOLD_OUT else _MANY_ROWS
+    return _FEW_ROWS if suits_few_rows(num_rows) else _MANY_ROWS
 
 
 def _batch_size(num_rows: int) -> int:

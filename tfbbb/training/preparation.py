@@ -40,6 +40,8 @@ class Prepared:
         groups: The group of each training row, `[n]`, of which folds leave out all rows
             or none; None for a group per row, and if rows are held out.
         split: What decided which rows are held out: see `Split.description`.
+        num_rows: Number of rows of the table that have a target: the training rows,
+            the held-out rows, and those held out beyond the 50 000 that measure.
         rows_without_target: Number of rows of the table without a target, which are
             left out.
         weights: The weight of each training row, float32 [rows]; None for 1.
@@ -53,6 +55,7 @@ class Prepared:
     training_rows: np.ndarray
     groups: np.ndarray | None = None
     split: Config = field(default_factory=dict)
+    num_rows: int = 0
     rows_without_target: int = 0
     weights: np.ndarray | None = None
     held_out_weights: np.ndarray | None = None
@@ -122,6 +125,7 @@ def prepare(
         training_rows=kept[np.sort(rows.training)],
         groups=rows.groups if num_folds else None,
         split=rows.description,
+        num_rows=table.num_rows,
         rows_without_target=whole_table.num_rows - table.num_rows,
         weights=None if row_weights is None else row_weights[np.sort(rows.training)],
         held_out_weights=None if row_weights is None else row_weights[rows.held_out],

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from tfbbb.base.types import Config
+from tfbbb.tables import Schema
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import TrainingPlan
@@ -44,7 +45,8 @@ def describe_recipe(
         which the kept factor changes for the mixture of all members; `split`, what
         decided which rows are held out or left out together, see
         `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
-        on rows that are too few for their figures; `epochs` and `steps`;
+        on columns that may make the figures too good, and on rows that are too few for
+        their figures; `epochs` and `steps`;
         `out_of_time`, whether `max_seconds` ended it; and `xla`, if XLA was tried:
         whether it was `used`, and the `seconds` of a step without and `xla_seconds`
         with it.
@@ -108,12 +110,24 @@ def describe_recipe(
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),
         "metrics_from": _metrics_from(members, num_measured, prepared.split),
-        "remarks": remarks_on_scarce_rows(prepared, members),
+        "remarks": [
+            *remarks_on_columns(prepared.schema),
+            *remarks_on_scarce_rows(prepared, members),
+        ],
         "epochs": outcome.epoch,
         "steps": outcome.step,
         "out_of_time": any(each.outcome.out_of_time for each in candidates),
         **({} if outcome.xla is None else {"xla": outcome.xla.to_state()}),
     }
+
+
+def remarks_on_columns(schema: Schema) -> list[str]:
+    """Returns the warnings of the features, with their names."""
+    return [
+        f"Column {column.name!r}: {warning}"
+        for column in schema.features
+        for warning in column.warnings
+    ]
 
 
 def _metrics_from(members: MemberRows, num_rows: int, split: Config) -> str:

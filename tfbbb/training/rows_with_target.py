@@ -21,7 +21,8 @@ def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
         TableError: The table does not fit the spec.
     """
     columns = dict(spec.columns)
-    decided_by = spec.training.validation.decided_by
+    validation = spec.training.validation
+    decided_by = validation.decided_by
     if decided_by is not None and spec.features is None:
         columns[decided_by] = "ignore"
     schema = Schema.infer(
@@ -31,6 +32,7 @@ def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
         features=spec.features,
         text_columns=spec.text_columns,
         columns=columns,
+        held_out_at_random=decided_by is None,
     )
     reasons = dict(schema.left_out)
     if decided_by in reasons:

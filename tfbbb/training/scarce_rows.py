@@ -17,7 +17,7 @@ def remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str]
         members: The rows of each member.
     """
     found = []
-    num_rows = prepared.rows.num_rows + len(prepared.held_out_rows)
+    num_rows = prepared.num_rows
     if num_rows < FEWEST_ROWS_TO_CROSS_FIT:
         found.append(
             f"The table has {num_rows} rows; below {FEWEST_ROWS_TO_CROSS_FIT}, members "

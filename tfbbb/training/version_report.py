@@ -108,6 +108,7 @@ class VersionReport:
             "metrics": dict(calibrated.metrics),
             "metrics_from": recipe["metrics_from"],
             "judgement": dict(judgement),
+            "remarks": list(recipe["remarks"]),
             "calibration": calibration(prediction, targets, generator),
             "held_out": held_out(prediction, targets, places, classes, generator),
             "tried": {

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
 
+LINEAR_MODEL = "linear model"
 _ALPHAS = np.logspace(-2, 4, 7)
 _LEAST_LOG_PROB = -1e4
 # Of the optimiser of the logistic model.
@@ -80,7 +81,7 @@ class Baseline:
         chosen = int(np.argmin(np.abs(_ALPHAS - model.alpha_)))
         errors = model.cv_results_.reshape(len(values), -1)[:, chosen]
         return cls(
-            "linear model",
+            LINEAR_MODEL,
             np.array([model.intercept_]),
             model.coef_.reshape(-1, 1),
             _positive(float(np.sqrt(errors.mean())), values),

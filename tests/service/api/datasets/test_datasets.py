@@ -66,7 +66,10 @@ def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:
         "rooms": ("feature", "number"),
         "constant": ("left out", None),
     }
-    assert columns["id"]["remarks"] == ["It numbers the rows."]
+    assert columns["id"]["remarks"] == [
+        "It numbers the rows. Name it in `features` (or say --column id=number) to "
+        "keep it."
+    ]
     rooms = columns["rooms"]["histogram"]
     assert rooms == {"edges": [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5], "counts": [6] * 5}
     assert columns["constant"]["histogram"] is None
@@ -185,8 +188,10 @@ def test_problems_of_columns_are_found(datasets: httpx.Client) -> None:
     assert "same value in every row" in found["constant"]
     assert "no values" in found["empty"]
     assert "95%" in found["rare"]
-    assert "identifiers" in found["id"]
-    assert "identifiers" in found["code"]
+    remarks = {column["name"]: column["remarks"] for column in made["columns"]}
+    assert "like an identifier" in remarks["id"][0]
+    assert "like an identifier" in remarks["code"][0]
+    assert "--validation-time day" in remarks["day"][0]
     assert "the text 'twelve'" in found["slip"]
     assert "infinite in single precision" in found["huge"]
     assert "day" not in found

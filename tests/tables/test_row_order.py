@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from tfbbb.tables.row_order import FirstRows, find_groups, find_time
+from tfbbb.tables.schema import Schema
+
+N = 240
+GENERATOR = np.random.default_rng(0)
+NOISE = GENERATOR.normal(size=N)
+DAYS = np.datetime64("2020-01-01") + np.arange(N)
+GROUP = np.repeat(np.arange(40), 6)
+
+
+def of_group(low, high):
+    return np.repeat(GENERATOR.integers(low, high, 40), 6)
+
+
+def warnings_of(columns, **options):
+    schema = Schema.infer({**columns, "y": NOISE}, "y", **options)
+    return {c.name: c.warnings for c in schema.features if c.warnings}
+
+
+def test_a_column_of_dates_suggests_a_validation_by_time():
+    ((name, (warning,)),) = warnings_of({"z": NOISE[::-1], "sold on": DAYS}).items()
+    assert name == "sold on"
+    assert warning == (
+        "It holds dates, and the rows are in its order. Rows that are held out at "
+        "random lie between training rows in time, so the figures may be better than "
+        "those of later rows; hold the last rows out instead with a validation by "
+        "time (--validation-time 'sold on')."
+    )
+
+
+def test_of_several_dates_the_one_in_order_is_named():
+    shuffled = GENERATOR.permutation(DAYS)
+    found = warnings_of({"posted": shuffled, "sold": DAYS, "birth_date": DAYS[::-1]})
+    assert list(found) == ["sold"]
+    (warning,) = warnings_of({"posted": shuffled, "z": NOISE[::-1]})["posted"]
+    assert warning.startswith("It holds dates. Rows")
+    assert not warnings_of({"birth_date": DAYS, "z": NOISE[::-1]})
+
+
+@pytest.mark.parametrize(
+    ("year", "part", "found"),
+    [
+        ("year", "month", True),
+        ("Yr Sold", "Mo Sold", True),
+        ("arrival_date_year", "arrival_date_month", True),
+        ("Year Built", "Mo Sold", False),
+        ("year", "monthly_rent", False),
+    ],
+)
+def test_a_year_with_a_month_suggests_a_validation_by_time(year, part, found):
+    columns = {
+        year: FirstRows("numeric", 2010.0 + np.arange(N) // 60),
+        part: FirstRows("numeric", np.arange(N) % 12.0),
+    }
+    name, said = find_time(columns) or (None, "")
+    assert name == (year if found else None)
+    assert (f"With {part!r} it tells a time, and the rows are in its" in said) is found
+
+
+def test_a_named_group_of_rows_suggests_a_validation_by_group():
+    found = warnings_of({"subject": GROUP, "z": NOISE[::-1]})
+    assert found == {
+        "subject": (
+            "Each of its 40 values has 6 rows on average, like a person or a station "
+            "that was measured several times. If rows to predict have other values "
+            "than these, the figures are too good; hold whole groups out with a "
+            "validation by group (--validation-group subject).",
+        )
+    }
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_values_for_which_other_columns_are_constant_are_groups(kind):
+    order = GENERATOR.permutation(N)
+    columns = {
+        "k": FirstRows(kind, GROUP[order].astype(float)),
+        "age": FirstRows("numeric", of_group(20, 80)[order].astype(float)),
+        "height": FirstRows("numeric", of_group(150, 200)[order].astype(float)),
+        "z": FirstRows("numeric", NOISE),
+    }
+    name, said = find_groups(columns) or (None, "")
+    assert name == "k"
+    assert "in which 2 others are constant" in said
+    del columns["height"]
+    assert find_groups(columns) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("rooms", GENERATOR.integers(0, 40, N)),
+        ("years_at_company", GENERATOR.integers(0, 40, N)),
+        ("subject", np.arange(N) % 4),
+        ("id", GENERATOR.permutation(N)),
+        ("id", NOISE),
+    ],
+)
+def test_ordinary_columns_are_no_groups(name, values):
+    columns = {
+        name: FirstRows("numeric", values.astype(float)),
+        "rare": FirstRows("numeric", (np.arange(N) == 7).astype(float)),
+        "rarer": FirstRows("numeric", (np.arange(N) == 9).astype(float)),
+    }
+    assert find_groups(columns) is None
+
+
+def test_a_validation_that_names_a_column_silences_both():
+    columns = {"subject": GROUP, "sold": DAYS}
+    assert set(warnings_of(columns)) == {"subject", "sold"}
+    assert not warnings_of(columns, held_out_at_random=False)

@@ -1,5 +1,6 @@
 """Chooses how the cells of a column are read: by an override, or by the cells."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -68,6 +69,11 @@ def remarks_on(found: Finding) -> tuple[str, ...]:
     return tuple(f"{text[0].upper()}{text[1:]}." for text in found.remarks)
 
 
+def have_order(levels: Sequence[str]) -> bool:
+    """Whether texts can be those of an ordered column: several that differ by case."""
+    return 1 < len(levels) == len({level.lower() for level in levels})
+
+
 def _notation_of_type(cells: Cells) -> Notation | None:
     """Returns the notation of a column that is not text, by its type."""
     if cells.kind == "date":
@@ -78,7 +84,14 @@ def _notation_of_type(cells: Cells) -> Notation | None:
 
 
 def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
+    if have_order(cells.levels):
+        return OrderedNotation(cells.levels), ()
     found = infer_notation(cells.texts.distinct)
+    if cells.is_category and isinstance(
+        found.notation, NumberNotation | BooleanNotation
+    ):
+        marks = infer_marks(cells.texts).notation or TextNotation()
+        return replace(cast(TextNotation, marks), numbers=True), ()
     if found.notation is None or found.share < 1.0:
         many = len(cells.texts.distinct) > _MAX_USUAL_CATEGORIES
         if found.notation is not None and many:

@@ -47,8 +47,18 @@ def test_log_prob_is_that_of_the_label(fitted):
     places = np.searchsorted(fitted.classes_, labels)
     expected = fitted.predict_log_proba(x)[np.arange(30), places]
     np.testing.assert_allclose(fitted.log_prob(x, labels), expected, rtol=1e-4)
-    with pytest.raises(ValueError, match="Received: 'fir' in row 1"):
-        fitted.log_prob(x[:2], ["oak", "fir"])
+
+
+def test_log_prob_of_an_unseen_class_is_nan(fitted):
+    x, _ = blobs(3, seed=2)
+    message = (
+        "2 rows have a class that the fit did not have, such as 'fir' in row 1; the "
+        "log probability of such a row is NaN."
+    )
+    with pytest.warns(UserWarning, match=f"^{message}$"):
+        found = fitted.log_prob(x, ["oak", "fir", "fir"])
+    assert np.isnan(found).tolist() == [False, True, True]
+    assert fitted.score(x, ["fir"] * 3) == 0.0
 
 
 def test_exported_onnx_file_has_the_same_answers(fitted, tmp_path):

@@ -1,9 +1,13 @@
+import datetime
+import decimal
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from tfbbb.tables import Schema, TableError
+from tfbbb.tables.cells import Cells
 from tfbbb.tables.given_table import as_source
 
 COLUMNS = {"x": [1.5, None, 3.0], "word": ["a", "b", None]}
@@ -58,7 +62,6 @@ def test_a_value_that_is_not_a_table_is_refused(given, received):
 @pytest.mark.parametrize(
     "given",
     [
-        {"x": [1.0, "a"]},
         {"x": [1.0], "y": [1.0, 2.0]},
         {"x": 1.0},
         pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]),
@@ -76,3 +79,118 @@ def test_schemas_are_inferred_from_and_read_pandas_frames():
     np.testing.assert_array_equal(schema.targets(frame[:2]), [[0.0], [2.0]])
     with pytest.raises(TableError, match="Received: ndarray"):
         Schema.infer(frame.to_numpy(), "y")
+
+
+ROWS = 12
+NUMBERS = np.arange(ROWS) % 3
+SIZES = pd.Categorical(
+    np.array(["S", "L", "M"])[NUMBERS], categories=["S", "M", "L"], ordered=True
+)
+PERIODS = pd.period_range("2020", periods=ROWS, freq="M")
+
+
+def described(values):
+    """Returns what a column of a frame is taken for, and its distinct inputs."""
+    frame = pd.DataFrame({"y": np.sqrt(np.arange(ROWS))})
+    frame["x"] = values
+    (column,) = Schema.infer(frame, "y", features=["x"]).features
+    return column.meaning, list(dict.fromkeys(column.values(as_source(frame)).tolist()))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pd.Categorical(NUMBERS), ("text", ["0", "1", "2"])),
+        (pd.Categorical(NUMBERS / 2), ("text", ["0", "0.5", "1"])),
+        (pd.Categorical(NUMBERS > 0), ("text", ["false", "true"])),
+        (pd.Categorical(["7", "8", None] * 4), ("text", ["7", "8", ""])),
+        (pd.Categorical([1, "a", 2.0] * 4), ("text", ["1", "a", "2"])),
+        (pd.Categorical(NUMBERS, ordered=True), ("ordered", [0, 1, 2])),
+        (SIZES, ("ordered", [0, 2, 1])),
+        (pd.cut(NUMBERS, [-1, 0, 1, 5]), ("ordered", [0, 1, 2])),
+        (
+            pd.arrays.IntervalArray.from_tuples([(3, 4), (1, 2)] * 6),
+            ("ordered", [1, 0]),
+        ),
+        ([1, "a"] * 6, ("text", ["1", "a"])),
+        ([True, "a"] * 6, ("text", ["true", "a"])),
+        ([1.5, decimal.Decimal(2), 2**70] * 4, ("number", [1.5, 2.0, 2.0**70])),
+        ([decimal.Decimal("1.5"), decimal.Decimal(2)] * 6, ("number", [1.5, 2.0])),
+        (pd.arrays.SparseArray(NUMBERS), ("number", [0, 1, 2])),
+        ([datetime.time(0, 1), datetime.time(1)] * 6, ("duration", [60, 3600])),
+        (PERIODS, ("date", [int(p.start_time.timestamp()) for p in PERIODS])),
+        ([datetime.date(1970, 1, 2), "1971-01-01"] * 6, ("date", [86400, 31536000])),
+        (pd.Series([1, pd.NA] * 6, dtype="Int64").fillna(3), ("number", [1, 3])),
+        (pd.Series(["a", "b"] * 6, dtype="string[pyarrow]"), ("text", ["a", "b"])),
+    ],
+)
+def test_columns_of_pandas_keep_their_meaning(values, expected):
+    assert described(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            np.arange(ROWS) * 1j,
+            "Column 'x' holds complex numbers, which a model cannot read; turn them "
+            "into columns of real numbers, or leave the column out.",
+        ),
+        (
+            [[1], "a"] * 6,
+            "Column 'x' has a value of type list in row 1, but must hold numbers, "
+            "booleans, dates or texts; convert the values, or leave the column out.",
+        ),
+        (
+            [b"a", b"b"] * 6,
+            "Column 'x' holds values of type binary, which a model cannot read; "
+            "convert them to numbers or text, or leave the column out.",
+        ),
+    ],
+)
+def test_other_objects_are_refused_in_a_sentence(values, message):
+    with pytest.raises(TableError) as error:
+        described(values)
+    assert str(error.value) == message
+
+
+def test_categories_of_the_fit_read_plain_columns():
+    frame = pd.DataFrame({"y": np.sqrt(np.arange(ROWS)), "x": pd.Categorical(NUMBERS)})
+    schema = Schema.infer(frame, "y")
+    expected = schema.inputs(frame)["x"]
+    for other in (NUMBERS, NUMBERS.astype(float), NUMBERS.astype(str)):
+        found = schema.inputs(frame.assign(x=other))["x"]
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([2, 1, 2]), ["2", "1", "2"]),
+        (pa.array([True, None, False]), ["true", None, "false"]),
+        (pa.array(["7", "8", None]), ["7", "8", None]),
+        (pa.chunked_array([["a"], [], ["b", "a"]]), ["a", "b", "a"]),
+    ],
+)
+def test_dictionaries_are_categories_of_texts(values, expected):
+    table = as_source(pa.table({"x": values.dictionary_encode()}))
+    assert as_source(table).column("x").to_pylist() == expected
+    assert pa.types.is_dictionary(table.column("x").type)
+    assert Cells.read(table, "x").is_category
+
+
+def test_a_category_is_a_target_of_classes():
+    frame = pd.DataFrame({"x": np.sqrt(np.arange(ROWS)), "y": pd.Categorical(NUMBERS)})
+    schema = Schema.infer(frame, "y")
+    assert (schema.task, schema.classes) == ("classification", ("0", "1", "2"))
+    assert Schema.infer(frame, "y", task="regression").task == "regression"
+
+
+def test_columns_without_values_in_the_training_rows_are_left_out():
+    frame = pd.DataFrame({"x": np.sqrt(np.arange(ROWS)), "y": np.arange(ROWS)})
+    frame["rare"] = np.where(np.arange(ROWS) < 2, NUMBERS * 1.5, np.nan)
+    schema = Schema.infer(frame, "y").refitted(frame, np.arange(4, ROWS))
+    assert [column.name for column in schema.features] == ["x"]
+    assert dict(schema.left_out) == {
+        "rare": "Column 'rare' has no values in the training rows; leave it out."
+    }

@@ -1,5 +1,6 @@
 """A classifier with predictive distributions."""
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -11,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator, documented
+from tfbbb.sklearn.given_rows import one_target
 from tfbbb.sklearn.output import Columns
 
 if TYPE_CHECKING:
@@ -91,6 +93,19 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         probabilities = self.predict_dist(X).probabilities
         return self.classes_[np.argmax(probabilities, axis=1)]
 
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Returns the accuracy of the labels.
+
+        Args:
+            X: Rows as for `fit`.
+            y: Targets, [rows], as for `fit`.
+            sample_weight: Weight of each row, [rows].
+        """
+        values = one_target(self, y, len(np.asarray(y)))
+        return float(super().score(X, values, sample_weight))
+
     def predict_proba(self, X: ArrayLike) -> Columns:
         """Returns probabilities in the order of `classes_`, [rows, classes].
 
@@ -133,9 +148,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
                     "A classifier needs rows of at least two classes. Received: one "
                     f"class, {self.classes_.tolist()[0]!r}"
                 )
-        codes = np.searchsorted(self.classes_, values)
-        codes = np.minimum(codes, len(self.classes_) - 1)
-        other = self.classes_[codes] != values
+        codes, other = self._codes(values)
         if np.any(other):
             row = int(np.argmax(other))
             raise ValueError(
@@ -144,6 +157,25 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
                 f"{row}"
             )
         return pa.array(codes)
+
+    def _codes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns indices of labels, and which labels [rows] the fit did not have."""
+        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        codes = np.array([places.get(label, -1) for label in values.tolist()])
+        return np.maximum(codes, 0), codes < 0
+
+    def _known_targets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        codes, unseen = self._codes(values)
+        if unseen.any():
+            row, number = int(np.argmax(unseen)), int(unseen.sum())
+            have = "1 row has a class" if number == 1 else f"{number} rows have a class"
+            warnings.warn(
+                f"{have} that the fit did not have, such as "
+                f"{values.tolist()[row]!r} in row {row}; the log probability of such a "
+                "row is NaN.",
+                stacklevel=3,
+            )
+        return codes, unseen
 
     def _as_targets(self, drawn: np.ndarray) -> np.ndarray:
         return self.classes_[drawn]

@@ -21,9 +21,17 @@ from tfbbb.base.numbers import int32
 from tfbbb.base.task import MIN_ROWS, Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.fitted import Fitted
-from tfbbb.sklearn.given_rows import one_target, one_weight, to_table
+from tfbbb.sklearn.given_rows import (
+    columns_without_values,
+    numbers_as_texts,
+    one_target,
+    one_weight,
+    to_table,
+)
 from tfbbb.sklearn.job_fields import PARAMETERS, job_spec
 from tfbbb.sklearn.output import Columns, check_container, in_container
+from tfbbb.tables.column_names import list_names
+from tfbbb.tables.table_error import TableError
 
 if TYPE_CHECKING:
     from tfbbb.model.bayesian_model import BayesianModel
@@ -125,18 +133,24 @@ class BayesianEstimator(BaseEstimator):
         ignored = {name for name, kind in spec.columns.items() if kind == "ignore"}
         without = spec.not_features | ignored
         features = [name for name in self.column_names_ if name not in without]
+        features, remarks = _with_values(table, features)
         spec = job_spec(self, target=target, task=self._task, features=features)
         column = self._target_column(values)
         self._train(table.append_column(target, column), spec, weights, None)
+        remarks += [reason for _, reason in self._fitted.trained.schema.left_out]
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=2)
+        self.recipe_["remarks"] = [*self.recipe_["remarks"], *remarks]
         return self
 
     def _partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Self:
+        parent = self._fitted.trained
         table = to_table(self, X, reset=False, fewest=2)
+        table = numbers_as_texts(table, parent.schema.features)
         values = one_target(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
-        parent = self._fitted.trained
         if self.judgement_.get("convergence", {}).get("loss_falls"):
             warnings.warn(
                 "The loss of the first fit still fell at its end, so as a prior its "
@@ -199,8 +213,9 @@ class BayesianEstimator(BaseEstimator):
             A `tfbbb.Predictive`, of the indices of `classes_` for classes.
         """
         check_is_fitted(self)
-        table = to_table(self, X, reset=False, fewest=1)
         trained = self._fitted.trained
+        table = to_table(self, X, reset=False, fewest=1)
+        table = numbers_as_texts(table, trained.schema.features)
         # The answer for a row depends on no other row.
         return trained.model.predictive(
             trained.schema.inputs(table),
@@ -213,13 +228,15 @@ class BayesianEstimator(BaseEstimator):
 
         Args:
             X: Rows as for `fit`.
-            y: Targets, [rows].
+            y: Targets, [rows]. A row whose class the fit did not have gets NaN, with
+                a warning that counts such rows.
         """
         prediction = self.predict_dist(X)
         values = one_target(self, y, len(prediction))
-        return np.asarray(
-            prediction.log_prob(np.asarray(self._target_column(values, known=True)))
-        )
+        targets, unseen = self._known_targets(values)
+        found = np.array(prediction.log_prob(targets))
+        found[unseen] = np.nan
+        return found
 
     def sample(self, X: ArrayLike, n: int = 1, seed: int | None = None) -> np.ndarray:
         """Draws n targets of each row from the predictive distribution.
@@ -314,6 +331,10 @@ class BayesianEstimator(BaseEstimator):
         """
 
     @abstractmethod
+    def _known_targets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns targets as the model has them, and which [rows] the fit lacked."""
+
+    @abstractmethod
     def _as_targets(self, drawn: np.ndarray) -> np.ndarray:
         """Returns draws of the model in the type of `y`."""
 
@@ -337,6 +358,33 @@ def _weighty(
         return table, values, weights
     kept = weights > 0
     return table.filter(kept), values[kept], weights[kept]
+
+
+def _with_values(
+    table: pa.Table, features: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Returns the features that have a value, and remarks on those that have none.
+
+    Raises:
+        TableError: No feature has a value.
+    """
+    empty = [name for name in columns_without_values(table) if name in features]
+    kept = [name for name in features if name not in empty]
+    if not empty:
+        return kept, []
+    if not kept:
+        raise TableError(
+            "No column of the rows has a value, so there is nothing to learn from."
+        )
+    names = list_names(empty)
+    remark = (
+        f"Column {names} has no value in the rows of the fit, so it is left out, and "
+        "ignored in the rows to predict."
+        if len(empty) == 1
+        else f"The columns {names} have no value in the rows of the fit, so they are "
+        "left out, and ignored in the rows to predict."
+    )
+    return kept, [remark]
 
 
 def _target_name(y: ArrayLike, names: Sequence[str]) -> str:

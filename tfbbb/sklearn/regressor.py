@@ -10,7 +10,9 @@ from sklearn.base import RegressorMixin
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.estimator import BayesianEstimator, documented
+from tfbbb.sklearn.given_rows import one_target
 from tfbbb.sklearn.output import Columns
+from tfbbb.tables.table_error import TableError
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
@@ -79,6 +81,19 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
             return mean
         return mean, np.asarray(prediction.stddev[:, 0], np.float64)
 
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Returns R² of the means.
+
+        Args:
+            X: Rows as for `fit`.
+            y: Targets, [rows], as for `fit`.
+            sample_weight: Weight of each row, [rows].
+        """
+        values = one_target(self, y, len(np.asarray(y)))
+        return float(super().score(X, values, sample_weight))
+
     def predict_quantiles(
         self, X: ArrayLike, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)
     ) -> Columns:
@@ -106,7 +121,17 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         return self._with_columns(bounds, ["lower", "upper"], X)
 
     def _target_column(self, values: np.ndarray, *, known: bool = False) -> pa.Array:
-        return pa.array(np.ascontiguousarray(values, dtype=np.float64))
+        try:
+            return pa.array(np.ascontiguousarray(values, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise TableError(
+                "The targets of a regressor must be numbers. "
+                f"Received: {values[0]!r} in row 0"
+            ) from None
+
+    def _known_targets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        targets = np.asarray(self._target_column(values))
+        return targets, np.zeros(len(values), dtype=bool)
 
     def _as_targets(self, drawn: np.ndarray) -> np.ndarray:
         return drawn

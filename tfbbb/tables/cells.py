@@ -24,18 +24,26 @@ class Cells:
     Attributes:
         name: Name of the column.
         values: The values as Arrow holds them, without a dictionary.
+        is_category: Whether the program that gave the table says that the values are
+            categories, whatever their texts look like.
+        levels: The categories from the least to the greatest, if they have an order.
     """
 
     name: str
     values: pa.ChunkedArray
+    is_category: bool = False
+    levels: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, table: ColumnSource, name: str) -> "Cells":
         """Reads the cells of a column that the table has."""
         values = table.column(name)
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
-        return cls(name, values)
+        if not pa.types.is_dictionary(values.type):
+            return cls(name, values)
+        levels: tuple[str, ...] = ()
+        if values.type.ordered and values.num_chunks:
+            levels = tuple(values.chunk(0).dictionary.to_pylist())
+        return cls(name, values.cast(values.type.value_type), True, levels)
 
     @property
     def type(self) -> pa.DataType:

@@ -1,13 +1,14 @@
 """Conversion of a program's tables to Arrow tables."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
 
-from tfbbb.base.types import ArrayLike, TableLike
+from tfbbb.base.types import TableLike
+from tfbbb.tables.column_names import check_column_names
 from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.given_column import convert_column, convert_dictionary
 from tfbbb.tables.table_error import TableError
 
 
@@ -24,15 +25,20 @@ def as_source(given: TableLike) -> ColumnSource:
             column names to values. The index of a pandas frame is dropped. A
             `ColumnSource` is returned unchanged.
 
+    Returns:
+        The table, in which categories are dictionaries of texts.
+
     Raises:
         TableError: `given` is none of these, or pyarrow cannot hold the values.
     """
     if isinstance(given, pa.Table):
-        return _decode_dictionaries(given)
+        return _convert_dictionaries(given)
     if not isinstance(given, pa.RecordBatch) and hasattr(given, "column_names"):
         return cast(ColumnSource, given)
     try:
         table = _convert(given)
+    except TableError:
+        raise
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(f"The table cannot be read: {error}") from None
     if table is None:
@@ -42,7 +48,7 @@ def as_source(given: TableLike) -> ColumnSource:
             "names, and `tfbbb.tables.read_table` reads a file. "
             f"Received: {type(given).__name__}"
         )
-    return _decode_dictionaries(table)
+    return _convert_dictionaries(table)
 
 
 def is_table(value: object) -> bool:
@@ -52,14 +58,14 @@ def is_table(value: object) -> bool:
 
 def as_arrow(table: TableLike) -> pa.Table:
     """Converts a table to pyarrow; the index of a pandas frame is dropped."""
-    if _is_pandas(table):
-        return pa.Table.from_pandas(table, preserve_index=False)
-    return pa.table(table)
+    return _from_pandas(table) if _is_pandas(table) else pa.table(table)
 
 
 def _convert(given: TableLike) -> pa.Table | None:
     if isinstance(given, Mapping):
-        return pa.table({str(name): _convert_column(given[name]) for name in given})
+        return pa.table(
+            {str(name): convert_column(str(name), given[name]) for name in given}
+        )
     if isinstance(given, list | tuple):
         if not (given and all(isinstance(row, Mapping) for row in given)):
             return None
@@ -71,22 +77,21 @@ def _convert(given: TableLike) -> pa.Table | None:
     return as_arrow(given) if is_table(given) and has_columns else None
 
 
-def _convert_column(values: ArrayLike) -> pa.Array | pa.ChunkedArray:
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    # An array [n, 1] is a column of n values.
-    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    return pa.array(values, from_pandas=True)
+def _from_pandas(frame: Any) -> pa.Table:
+    names = [str(name) for name in frame.columns]
+    check_column_names(names, where="The table cannot be read: ")
+    columns = [
+        convert_column(name, frame.iloc[:, place]) for place, name in enumerate(names)
+    ]
+    return pa.table(columns, names=names)
 
 
-def _decode_dictionaries(table: pa.Table) -> pa.Table:
-    """Replaces dictionary-encoded columns, as of pandas categories, by their values."""
-    schema = table.schema
-    for place, field in enumerate(schema):
+def _convert_dictionaries(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            schema = schema.set(place, field.with_type(field.type.value_type))
-    return table if schema is table.schema else table.cast(schema)
+            column = convert_dictionary(field.name, table.column(place))
+            table = table.set_column(place, field.name, column)
+    return table
 
 
 def _is_pandas(value: object) -> bool:

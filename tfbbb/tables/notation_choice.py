@@ -1,5 +1,6 @@
 """Chooses how the cells of a column are read: by an override, or by the cells."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -73,6 +74,11 @@ def remarks_on(found: Finding) -> tuple[str, ...]:
     return tuple(f"{text[0].upper()}{text[1:]}." for text in found.remarks)
 
 
+def have_order(levels: Sequence[str]) -> bool:
+    """Whether texts can be those of an ordered column: several that differ by case."""
+    return 1 < len(levels) == len({level.lower() for level in levels})
+
+
 def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
     found = _find_compact_dates(cells)
     if found is not None:
@@ -122,6 +128,13 @@ def _notation_of_type(cells: Cells) -> Notation | None:
 
 
 def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
+    if have_order(cells.levels):
+        return OrderedNotation(cells.levels), ()
+    if cells.is_category:
+        usual = infer_notation(cells.texts.distinct).notation
+        if isinstance(usual, NumberNotation | BooleanNotation):
+            marks = infer_marks(cells.texts).notation or TextNotation()
+            return replace(cast(TextNotation, marks), numbers=True), ()
     found = infer_beside_odd_cells(cells.texts)
     if found.notation is not None:
         notation, remarks = without_sentinels(cells, found.notation)

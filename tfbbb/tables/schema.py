@@ -18,7 +18,7 @@ from tfbbb.tables.override import Override
 from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.relations import Relations
 from tfbbb.tables.row_warnings import RowWarnings
-from tfbbb.tables.table_error import TableError
+from tfbbb.tables.table_error import ColumnError, TableError
 from tfbbb.tables.target import (
     class_targets,
     infer_target,
@@ -159,18 +159,33 @@ class Schema:
     def refitted(self, table: TableLike, training_rows: npt.ArrayLike) -> "Schema":
         """Returns the schema with the statistics and categories of some rows.
 
+        Columns that have no value in these rows are left out.
+
         Args:
             table: The table that the schema was inferred from.
             training_rows: Indices of the rows, or a mask `[n]`.
 
         Raises:
-            TableError: A column has no value in these rows, or the target is constant.
+            TableError: No column has a value in these rows, or the target is constant.
         """
         source, rows = as_source(table), np.asarray(training_rows)
+        features: list[Column] = []
+        left_out = dict(self.left_out)
+        for column in self.features:
+            try:
+                features.append(column.refitted(source, rows))
+            except ColumnError as error:
+                left_out[column.name] = str(error)
+        if not features:
+            raise TableError(
+                "No column has a value in the training rows, so there is nothing to "
+                "learn from."
+            )
         return replace(
             self,
-            features=tuple(column.refitted(source, rows) for column in self.features),
+            features=tuple(features),
             target=refit_target(source, self.target, self.task, rows),
+            left_out=tuple(left_out.items()),
         )
 
     @property

@@ -44,7 +44,8 @@ def choose_target(
 ) -> TargetChoice:
     """Chooses the task and the notation of a target.
 
-    By default text, booleans, and numbers that are all 0 or 1 are classes.
+    By default text, booleans, categories of a frame, and numbers that are all 0 or 1
+    are classes.
 
     Args:
         table: The table.
@@ -76,7 +77,7 @@ def choose_target(
     if notation is None and texts.missing().any():
         notation = TextNotation(marks=True)
     as_classes = TargetChoice("classification", notation, remarks_on(marks))
-    if task == "classification":
+    if task == "classification" or (task is None and cells.is_category):
         return as_classes
     found = infer_beside_odd_cells(texts)
     if isinstance(found.notation, DateNotation) and found.share == 1.0:

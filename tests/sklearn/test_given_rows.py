@@ -1,0 +1,182 @@
+"""What estimators make of the rows and targets of frames."""
+
+import datetime
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.sklearn.estimators import SHORTEST, line, regressor
+from tfbbb.sklearn import BayesianClassifier, BayesianRegressor
+from tfbbb.sklearn.given_rows import columns_without_values, one_target, to_table
+
+ROWS = 12
+NUMBERS = np.arange(ROWS)
+
+
+def targets(values, estimator=BayesianRegressor):
+    return one_target(estimator(), values, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pd.Series(NUMBERS, index=NUMBERS[::-1]), NUMBERS),
+        (pd.Series(NUMBERS, dtype="Int64"), NUMBERS),
+        (pd.Series(NUMBERS > 3, dtype="boolean"), NUMBERS > 3),
+        (pd.Categorical(NUMBERS), NUMBERS),
+        (pd.Series(list("ab") * 6, dtype="string[pyarrow]"), list("ab") * 6),
+        (pa.chunked_array([NUMBERS * 0.5]), NUMBERS * 0.5),
+    ],
+)
+def test_targets_keep_their_values(values, expected):
+    np.testing.assert_array_equal(targets(values), expected)
+    assert targets(values).dtype.kind == np.array(
+        expected, dtype=object
+    ).dtype.kind or (targets(values).dtype.kind == np.asarray(expected).dtype.kind)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.to_timedelta(NUMBERS, unit="h"),
+        pd.Series(pd.to_timedelta(NUMBERS, unit="h")),
+        [datetime.timedelta(hours=int(hours)) for hours in NUMBERS],
+    ],
+)
+def test_targets_of_durations_are_seconds(values):
+    with pytest.warns(UserWarning, match="^The targets are durations, so all predict"):
+        np.testing.assert_array_equal(targets(values), 3600.0 * NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            pd.Series(NUMBERS > 3, dtype="boolean").where(NUMBERS > 1),
+            "Input y contains NaN or None; drop the rows without a target. Received: "
+            "<NA> in row 0",
+        ),
+        (
+            pd.date_range("2020-03-01", periods=ROWS),
+            "The targets are dates, which no model predicts; turn them into numbers, "
+            "such as days since a date: `(y - y.min()) / pd.Timedelta(days=1)`. "
+            "Received: 2020-03-01T00:00:00.000000 in row 0",
+        ),
+        (
+            [datetime.date(2020, 3, 1)] * ROWS,
+            "The targets are dates, which no model predicts; turn them into numbers, "
+            "such as days since a date: `(y - y.min()) / pd.Timedelta(days=1)`. "
+            "Received: 2020-03-01 in row 0",
+        ),
+        (
+            pd.cut(NUMBERS, 3),
+            "y must hold numbers, texts or booleans, one type of them. Received: "
+            "values of type Interval",
+        ),
+        (
+            pd.period_range("2020", periods=ROWS, freq="M"),
+            "y must hold numbers, texts or booleans, one type of them. Received: "
+            "values of type Period",
+        ),
+        (
+            [{"a": 1}, {"a": 2}] * 6,
+            "y must hold numbers, texts or booleans. Received: values of type dict",
+        ),
+    ],
+)
+def test_other_targets_are_refused_in_a_sentence(values, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        targets(values)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            ["a", "a"],
+            "X cannot be read: the column name 'a' appears 2 times; column names must "
+            "be unique.",
+        ),
+        (
+            ["a", ""],
+            "X cannot be read: column 2 of 2 has no name; name it or remove it.",
+        ),
+        (
+            ["a", 1],
+            "The names of columns must be all texts, or none: convert them by "
+            "`X.columns = X.columns.astype(str)`. Received: a name of type int, 1",
+        ),
+    ],
+)
+def test_names_that_are_not_names_are_refused(names, message):
+    frame = pd.DataFrame(np.ones((ROWS, 2)), columns=names)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        to_table(BayesianRegressor(), frame, reset=True, fewest=2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ([3, 5], ["3", "5"]),
+        (pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]), ["('a', 1)", "('a', 2)"]),
+    ],
+)
+def test_names_may_be_numbers_or_tuples(columns, names):
+    frame = pd.DataFrame(np.ones((ROWS, 2)), columns=columns)
+    table = to_table(BayesianRegressor(), frame, reset=True, fewest=2)
+    assert table.column_names == names
+
+
+def test_columns_without_values_are_found():
+    table = pa.table(
+        {
+            "none": pa.nulls(2),
+            "nan": [float("nan")] * 2,
+            "marks": ["", "NA"],
+            "number": [float("nan"), 1.0],
+            "text": [None, "a"],
+        }
+    )
+    assert columns_without_values(table) == ["none", "nan", "marks"]
+
+
+def test_a_column_without_values_is_left_out_and_then_ignored():
+    x, y = line()
+    frame = pd.DataFrame({"a": x[:, 0], "b": np.nan})
+    remark = (
+        "Column 'b' has no value in the rows of the fit, so it is left out, and "
+        "ignored in the rows to predict."
+    )
+    with pytest.warns(UserWarning, match=f"^{remark}$"):
+        model = regressor(**SHORTEST).fit(frame, y)
+    assert model.recipe_["remarks"][-1] == remark
+    expected = model.predict(frame[:3])
+    np.testing.assert_array_equal(model.predict(frame[:3].assign(b=2.0)), expected)
+    with pytest.raises(ValueError, match=r"^No column of the rows has a value"):
+        regressor(**SHORTEST).fit(frame[["b"]], y)
+
+
+def test_a_part_of_a_mixed_column_is_read_as_in_the_fit():
+    x, y = line()
+    frame = pd.DataFrame({"a": x[:, 0], "b": [1, "a"] * 60})
+    model = regressor(**SHORTEST).fit(frame, y)
+    expected = model.predict(frame)
+    np.testing.assert_allclose(model.predict(frame[::2]), expected[::2], rtol=1e-6)
+
+
+def test_whole_numbers_as_categories_are_texts():
+    x, y = line()
+    number = np.random.default_rng(0).integers(1, 13, 120)
+    frame = pd.DataFrame({"a": x[:, 0], "b": pd.Categorical(number)})
+    text = frame.assign(b=["k" + str(one) for one in number])
+    found = regressor(**SHORTEST).fit(frame, y).metrics_
+    assert found == regressor(**SHORTEST).fit(text, y).metrics_
+
+
+def test_classes_that_are_no_labels_are_refused():
+    frame = pd.DataFrame({"a": np.arange(ROWS)})
+    with pytest.raises(ValueError, match="Received: values of type Interval"):
+        BayesianClassifier(**SHORTEST).fit(frame, pd.cut(NUMBERS, 3))

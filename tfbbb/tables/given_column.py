@@ -1,0 +1,160 @@
+"""Conversion of one column of a program's table to Arrow."""
+
+import datetime
+import decimal
+import numbers
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb.base.types import ArrayLike
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.table_error import TableError
+
+_TIMES = (datetime.date, datetime.time)
+
+
+def convert_column(name: str, values: ArrayLike) -> pa.Array | pa.ChunkedArray:
+    """Converts a list, an array, or a column of pandas.
+
+    Values of several types, such as numbers beside texts, become texts. Intervals, as
+    `pd.cut` returns them, become an ordered category, periods become dates, and sparse
+    columns dense ones.
+
+    Example:
+    >>> convert_column("size", [1, 2.5, "large", None]).to_pylist()
+    ['1', '2.5', 'large', None]
+
+    Raises:
+        TableError: The values are complex, or neither numbers, booleans, dates nor
+            texts.
+    """
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    # An array [n, 1] is a column of n values.
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise TableError(
+            f"Column {name!r} holds complex numbers, which a model cannot read; turn "
+            "them into columns of real numbers, or leave the column out."
+        )
+    values = _plain(values)
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        if not _may_be_mixed(values):
+            raise
+    return _as_texts(name, values)
+
+
+def convert_dictionary(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Converts a dictionary-encoded column to a category of texts.
+
+    Returns:
+        A dictionary of texts, ordered if the column is; of dates the values.
+    """
+    type_ = column.type
+    texts = _are_texts(type_.value_type)
+    known = column.unify_dictionaries()
+    if not known.num_chunks or not (texts or _are_digits(type_.value_type)):
+        return column.cast(type_.value_type)
+    levels = known.chunk(0).dictionary
+    if not texts:
+        levels = Cells(name, pa.chunked_array([levels])).digits.values
+    levels = levels.cast(pa.string())
+    if isinstance(levels, pa.ChunkedArray):
+        levels = levels.combine_chunks()
+    return pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(
+                chunk.indices, levels, ordered=bool(type_.ordered)
+            )
+            for chunk in known.chunks
+        ]
+    )
+
+
+def _plain(values: Any) -> Any:
+    """Returns a column of pandas whose type Arrow lacks as one that Arrow has."""
+    dtype = getattr(values, "dtype", None)
+    kind = type(dtype).__name__
+    if kind == "SparseDtype":
+        return np.asarray(values)
+    if kind == "PeriodDtype":
+        return getattr(values, "dt", values).to_timestamp()
+    if kind == "IntervalDtype":
+        # The categories of what is not ordered are sorted.
+        values, kind = values.astype("category"), "CategoricalDtype"
+        values = getattr(values, "cat", values).as_ordered()
+    if kind == "CategoricalDtype":
+        categorical = getattr(values, "cat", values)
+        categories = categorical.categories
+        if type(categories.dtype).__name__ in ("IntervalDtype", "PeriodDtype") or (
+            categories.dtype == object
+            and not all(isinstance(x, str) for x in categories)
+        ):
+            return categorical.rename_categories([_text(x) for x in categories])
+    return values
+
+
+def _may_be_mixed(values: Any) -> bool:
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    return isinstance(values, list | tuple) or kind == "O"
+
+
+def _as_texts(name: str, values: Any) -> pa.Array:
+    """Returns values of several types as texts, numbers as their digits.
+
+    Raises:
+        TableError: A value is none of these.
+    """
+    texts = []
+    for row, value in enumerate(values, start=1):
+        if is_missing(value):
+            texts.append(None)
+        elif isinstance(value, (str, numbers.Real, decimal.Decimal, np.bool, *_TIMES)):
+            texts.append(_text(value))
+        else:
+            raise TableError(
+                f"Column {name!r} has a value of type {type(value).__name__} in row "
+                f"{row}, but must hold numbers, booleans, dates or texts; convert the "
+                "values, or leave the column out."
+            )
+    return pa.array(texts, pa.string())
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, or a missing value of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating | decimal.Decimal) and value != value
+
+
+def _text(value: object) -> str:
+    """Writes a value as a cell: a whole number without a fraction, `true`, `false`."""
+    if isinstance(value, bool | np.bool):
+        return str(bool(value)).lower()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _are_texts(type_: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_string_view(type_)
+    )
+
+
+def _are_digits(type_: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(type_)
+        or types.is_boolean(type_)
+        or types.is_floating(type_)
+        or types.is_decimal(type_)
+    )

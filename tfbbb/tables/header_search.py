@@ -14,6 +14,9 @@ MOSTLY = 0.9
 # Fewest rows of texts that show a first row to be no header.
 _FEWEST_TEXTS = 10
 _FIRST_YEAR = 1000
+_YEAR = re.compile(r"(1[6-9]|20)\d\d")
+# What tables of plain text have below the names.
+_RULE = re.compile(r":?[-=_]{2,}:?")
 _UNIT = re.compile(r"[^\W\d]{1,2}[\w/²³°]{0,4}|[%°$€£]\w?")
 
 
@@ -45,7 +48,8 @@ class Reading:
         ]
         names = [cells[0].strip() for cells in longer]
         return (
-            len(longer) > MOSTLY * (len(self.rows) - 1)
+            len(self.header) > 1
+            and len(longer) > MOSTLY * (len(self.rows) - 1)
             and any(cells[-1].strip() for cells in longer)
             and len({*names, ""}) == len(names) + 1
             and all(name.strip() for name in self.header)
@@ -123,7 +127,12 @@ def lacks_header(reading: Reading) -> bool:
             and len(texts) == len(columns) > 1
             and all(cell in cells for cell, cells in texts)
         )
-    return any(alike) or not _are_names(numbers)
+    if any(alike):
+        return True
+    years = [place for place in numeric if _are_years([first[place]])]
+    if len({*numbers}) == len(numbers) == len(years):
+        return all(_are_years(columns[place]) for place in years)
+    return not _are_names(numbers)
 
 
 def _looks_like(cell: str, others: Sequence[str]) -> bool:
@@ -133,6 +142,10 @@ def _looks_like(cell: str, others: Sequence[str]) -> bool:
     shape = re.sub(r"\d", "0", cell)
     shapes = [re.sub(r"\d", "0", other) for other in others]
     return "0" in shape and 2 * shapes.count(shape) > len(shapes)
+
+
+def _are_years(cells: Sequence[str]) -> bool:
+    return all(_YEAR.fullmatch(cell.strip()) for cell in cells if not _is_mark(cell))
 
 
 def _are_names(numbers: Sequence[str]) -> bool:
@@ -167,6 +180,9 @@ def find_units_line(reading: Reading) -> int | None:
     row = reading.rows[1]
     if row.cells == reading.header:
         return None
+    filled = [cell.strip() for cell in row.cells if cell.strip()]
+    if filled and all(map(_RULE.fullmatch, filled)):
+        return row.line
     columns = [cells[1:] for cells in reading.columns]
     above = [
         cell

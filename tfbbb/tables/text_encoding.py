@@ -16,6 +16,8 @@ Encoding: TypeAlias = str
 _UNMARKED = {
     "cp1252": "Windows-1252 (Western European)",
     "cp1250": "Windows-1250 (Central European)",
+    "iso8859-15": "ISO 8859-15 (Western European)",
+    "iso8859-2": "ISO 8859-2 (Central European)",
     "cp1251": "Windows-1251 (Cyrillic)",
     "cp1253": "Windows-1253 (Greek)",
     "cp1254": "Windows-1254 (Turkish)",
@@ -175,18 +177,19 @@ def find_other_encoding(source: CsvSource) -> FoundEncoding:
         )
         return FoundEncoding("utf-8", True, (doubt,))
     may_be_damaged = num_undefined <= _MOST_UNDEFINED * others
-    best, *rest = _rank(b"\n".join(sample), may_be_damaged) or [None]
-    if best is None:
+    ranked = _rank(b"\n".join(sample), may_be_damaged)
+    if not ranked:
         raise _not_utf8(source)
-    is_damaged = best[0] == "cp1252" and num_undefined > 0
-    doubts = [_describe_choice(best[0], rest, best[1], [*sample], is_damaged)]
+    best = ranked[0][0]
+    is_damaged = best == "cp1252" and num_undefined > 0
+    doubts = [_describe_choice(ranked, [*sample], is_damaged)]
     if is_damaged:
-        number = "1 byte" if num_undefined == 1 else f"{num_undefined} bytes"
+        count = "1 byte" if num_undefined == 1 else f"{num_undefined} bytes"
         doubts.append(
-            f"{_count_lines(undefined)} not wholly {_NAMES['cp1252']}: {number}, which "
-            "it leaves undefined, count as control characters."
+            f"{_count_lines(undefined)} not wholly {_NAMES['cp1252']}: {count}, which "
+            "it leaves undefined, are read as control characters."
         )
-    return FoundEncoding(best[0], is_damaged, tuple(doubts))
+    return FoundEncoding(best, is_damaged, tuple(doubts))
 
 
 def _lines_beyond_ascii(source: CsvSource) -> Iterator[tuple[int, bytes]]:
@@ -261,6 +264,12 @@ def _is_unsuitable(before: str, character: str, after: str) -> bool:
     if category in ("Cc", "Cn", "Co"):
         return True
     if category[0] in "LM":
+        if (
+            _is_lower(before)
+            and _is_lower(after)
+            and ord(character) >= _FIRST_IDEOGRAPH
+        ):
+            return True
         is_near_latin = any(one.isascii() and one.isalpha() for one in before + after)
         if is_near_latin and _FIRST_GREEK <= ord(character) < _FIRST_IDEOGRAPH:
             return True
@@ -273,13 +282,14 @@ def _is_unsuitable(before: str, character: str, after: str) -> bool:
     return ord(character) < _FIRST_IDEOGRAPH and character not in _SIGNS
 
 
+def _is_lower(letter: str) -> bool:
+    return letter.isascii() and letter.islower()
+
+
 def _describe_choice(
-    best: Encoding,
-    rest: list[tuple[Encoding, float]],
-    score: float,
-    cells: list[bytes],
-    is_damaged: bool,
+    ranked: list[tuple[Encoding, float]], cells: list[bytes], is_damaged: bool
 ) -> str:
+    (best, score), *rest = ranked
     errors = AS_WINDOWS_1252 if is_damaged else "strict"
     read = [cell.decode(best, errors).strip() for cell in cells]
     text = (

@@ -156,6 +156,8 @@ def test_spaces_separate_cells_of_numbers(tmp_path, content, columns, suffix):
     [
         ("a,b\n'x, y',1\n'z',2\n", {"a": ["x, y", "z"], "b": [1, 2]}),
         ("'a','b'\n'x','1'\n'it''s','2'\n", {"a": ["x", "it's"], "b": [1, 2]}),
+        ("'a'\t'b'\n1\t2\n3\t4\n", {"a": [1, 3], "b": [2, 4]}),
+        ("'a' 'b'\n1 2\n3 4\n", {"a": [1, 3], "b": [2, 4]}),
         ("a,b\nit's,1\n'tis,2\n", {"a": ["it's", "'tis"], "b": [1, 2]}),
         ('a,b\n"x \\"y\\", z",1\n', {"a": ['x "y", z'], "b": [1]}),
         ("a,b\nx\\, y,1\nz,2\n", {"a": ["x, y", "z"], "b": [1, 2]}),

@@ -68,15 +68,9 @@ def find_dialect(
     delimiters += [other for other in _MARKS if other != preferred]
     if declared:
         delimiters = [each for each in _MARKS if each == declared[1]]
-    readings = []
-    for delimiter in delimiters:
-        tried = [
-            reading
-            for quotes in _quotes(text, delimiter)
-            if (reading := _read(text, quotes, is_whole, bool(declared))) is not None
-        ]
-        readings += tried[:1] if not tried else [max(tried, key=_rank_quotes)]
-    spaces = _read(text, Dialect(delimiter=" "), is_whole, False)
+    tried = [_try_quotes(text, each, is_whole, bool(declared)) for each in delimiters]
+    readings = [reading for reading in tried if reading is not None]
+    spaces = _try_quotes(text, " ", is_whole, False)
     if spaces and not declared and _has_spaces(spaces, readings):
         readings = [spaces]
     if not readings:
@@ -135,6 +129,18 @@ def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:
         yield last
 
 
+def _try_quotes(
+    text: str, delimiter: Delimiter, is_whole: bool, is_declared: bool
+) -> Reading | None:
+    """Returns the best reading with any quotes, or None if there is none."""
+    tried = [
+        _read(text, dialect, is_whole, is_declared)
+        for dialect in _quotes(text, delimiter)
+    ]
+    found = [reading for reading in tried if reading is not None]
+    return max(found, key=_rank_quotes, default=None)
+
+
 def _quotes(text: str, delimiter: Delimiter) -> Iterator[Dialect]:
     """Yields the dialects of cells in double or single quotes, with escaped quotes."""
     escaped = Dialect(delimiter=delimiter, escape="\\")
@@ -171,12 +177,12 @@ def _is_strict(text: str, dialect: Dialect) -> bool:
 def _rank_quotes(reading: Reading) -> tuple[float, bool]:
     """Ranks readings of equal delimiters: by rows that fit, then without quotes left.
 
-    A column is in single quotes if all of its cells are.
+    A column, or the names of the columns, are in single quotes if all of the cells are.
     """
     are_left = reading.dialect.quote == '"' and any(
-        all(_SINGLE.fullmatch(cell) for cell in column if not is_missing(cell))
-        for column in reading.columns
-        if not all(map(is_missing, column))
+        all(_SINGLE.fullmatch(cell) for cell in cells if not is_missing(cell))
+        for cells in (reading.header, *reading.columns)
+        if not all(map(is_missing, cells))
     )
     return reading.share, not are_left
 

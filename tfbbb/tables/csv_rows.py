@@ -118,6 +118,11 @@ def is_missing(cell: str) -> bool:
     return cell.strip() in MISSING_WORDS
 
 
+def is_comment(cell: str) -> bool:
+    """Whether a line that begins with a cell is a comment, unless it is a row."""
+    return _COMMENT.match(cell) is not None
+
+
 def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
     """Whether the last of some rows may be no row of the table but a footer or a sum.
 
@@ -253,7 +258,7 @@ class RegularRows:
             if follows_gap:
                 row = row._replace(follows_gap=True)
                 follows_gap = False
-            if _COMMENT.match(cells[0]):
+            if is_comment(cells[0]):
                 self._count("comment", row)
             elif len(cells) > self._width and not any(
                 cell.strip() for cell in cells[self._width :]

@@ -156,6 +156,8 @@ class CsvFile:
                 self._find_codes()
             yield from self._check_batches(self._open_with_candidates())
         except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
+            if "CSV parse error" in str(error):
+                self._regularise()
             failed = _CONVERSION.search(str(error))
             # The following checks name the line of any other fault.
             with suppress(pa.ArrowInvalid):

@@ -5,8 +5,8 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 from tfbbb.tables.csv_source import CsvSource
 from tfbbb.tables.csv_types import MISSING_WORDS
@@ -37,8 +37,7 @@ _COMMENT = re.compile(r"\s*(#|//|%+ *[^\W\d])")
 _SENTENCE_LENGTH = 25
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """The cells of a row that is not blank.
 
     Attributes:
@@ -117,6 +116,11 @@ def is_number(cell: str) -> bool:
 def is_missing(cell: str) -> bool:
     """Whether a cell is missing in columns of every type."""
     return cell.strip() in MISSING_WORDS
+
+
+def is_comment(cell: str) -> bool:
+    """Whether a line that begins with a cell is a comment, unless it is a row."""
+    return _COMMENT.match(cell) is not None
 
 
 def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
@@ -220,7 +224,7 @@ class RegularRows:
         for row in self._rows():
             if self._may_be_below(row, held):
                 gap = bool(held) and (held[-1].follows_gap or not held[-1].filled)
-                held.append(replace(row, follows_gap=row.follows_gap or gap))
+                held.append(row._replace(follows_gap=row.follows_gap or gap))
                 if len(held) > _MOST_BELOW:
                     yield from self._fill(held.popleft())
                 continue
@@ -252,16 +256,16 @@ class RegularRows:
                 follows_gap = True
                 continue
             if follows_gap:
-                row = replace(row, follows_gap=True)
+                row = row._replace(follows_gap=True)
                 follows_gap = False
-            if _COMMENT.match(cells[0]):
+            if is_comment(cells[0]):
                 self._count("comment", row)
             elif len(cells) > self._width and not any(
                 cell.strip() for cell in cells[self._width :]
             ):
                 if not (self._dialect.has_row_names or self._dialect.delimiter == " "):
                     self._count("trailing", row)
-                yield replace(row, cells=cells[: self._width])
+                yield row._replace(cells=cells[: self._width])
             elif self._dialect.has_row_names and self._repeats_header(["", *cells]):
                 self._count("repeated", row)
             else:
@@ -378,7 +382,7 @@ class RegularRows:
             if len(row.cells) < self._least:
                 self._count("short", row)
                 self._num_single += len(row.cells) == 1
-            row = replace(row, cells=[*row.cells, *[""] * missing])
+            row = row._replace(cells=[*row.cells, *[""] * missing])
         self._recent.append(row.cells)
         yield row
 

@@ -18,7 +18,6 @@ from tfbbb.tables.dialect import (
     Dialect,
 )
 from tfbbb.tables.header_search import (
-    MOSTLY,
     Reading,
     describe_header,
     describe_structure,
@@ -31,6 +30,8 @@ from tfbbb.tables.text_encoding import FoundEncoding, find_encoding
 
 # Most lines above the header that are not blank.
 _MOST_TITLES = 20
+# The least share of rows that spaces must cut into as many cells as the header.
+_LEAST_SHARE_OF_SPACES = 0.8
 # The delimiters that are not blank.
 _MARKS = [delimiter for delimiter in DELIMITERS if delimiter != " "]
 _SINGLE = re.compile(r" *'.*' *", re.DOTALL)
@@ -68,10 +69,13 @@ def find_dialect(
     delimiters += [other for other in _MARKS if other != preferred]
     if declared:
         delimiters = [each for each in _MARKS if each == declared[1]]
-    tried = [_try_quotes(text, each, is_whole, bool(declared)) for each in delimiters]
-    readings = [reading for reading in tried if reading is not None]
-    spaces = _try_quotes(text, " ", is_whole, False)
-    if spaces and not declared and _has_spaces(spaces, readings):
+    readings = [
+        reading
+        for delimiter in delimiters
+        if (reading := _read_best(text, delimiter, is_whole, bool(declared)))
+    ]
+    spaces = None if declared else _read_best(text, " ", is_whole, False)
+    if spaces is not None and _has_spaces(spaces, readings):
         readings = [spaces]
     if not readings:
         rows = list(_rows(text, Dialect(delimiter=delimiters[0]), is_whole))
@@ -129,18 +133,6 @@ def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:
         yield last
 
 
-def _try_quotes(
-    text: str, delimiter: Delimiter, is_whole: bool, is_declared: bool
-) -> Reading | None:
-    """Returns the best reading with any quotes, or None if there is none."""
-    tried = [
-        _read(text, dialect, is_whole, is_declared)
-        for dialect in _quotes(text, delimiter)
-    ]
-    found = [reading for reading in tried if reading is not None]
-    return max(found, key=_rank_quotes, default=None)
-
-
 def _quotes(text: str, delimiter: Delimiter) -> Iterator[Dialect]:
     """Yields the dialects of cells in double or single quotes, with escaped quotes."""
     escaped = Dialect(delimiter=delimiter, escape="\\")
@@ -187,6 +179,18 @@ def _rank_quotes(reading: Reading) -> tuple[float, bool]:
     return reading.share, not are_left
 
 
+def _read_best(
+    text: str, delimiter: Delimiter, is_whole: bool, is_declared: bool
+) -> Reading | None:
+    """Returns the reading with the best quotes, or None."""
+    readings = [
+        reading
+        for quotes in _quotes(text, delimiter)
+        if (reading := _read(text, quotes, is_whole, is_declared)) is not None
+    ]
+    return max(readings, key=_rank_quotes, default=None)
+
+
 def _read(
     text: str, dialect: Dialect, is_whole: bool, is_declared: bool
 ) -> Reading | None:
@@ -195,6 +199,11 @@ def _read(
     best: Reading | None = None
     for start, row in enumerate(rows[: _MOST_TITLES + 1]):
         reading = Reading(dialect, rows[start:])
+        # A title of several words is a row of several cells between spaces.
+        if dialect.delimiter == " " and any(
+            below.follows_gap for below in rows[start + 1 : start + 2]
+        ):
+            continue
         if start and _may_follow_titles(reading):
             best = max(best or reading, reading, key=_share)
         elif not start and len(row.cells) > 1 and not _is_unnamed(row.cells):
@@ -239,7 +248,7 @@ def _may_follow_titles(reading: Reading) -> bool:
 
 def _has_spaces(spaces: Reading, readings: Sequence[Reading]) -> bool:
     """Whether spaces separate the cells, of which some are numbers."""
-    if spaces.width < 2 or spaces.share < MOSTLY:
+    if spaces.width < 2 or spaces.share < _LEAST_SHARE_OF_SPACES:
         return False
     if len(spaces.rows) < 2 or not any(is_numeric(each) for each in spaces.columns):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfbbb.tables.csv_rows import Row, is_missing, is_number
+from tfbbb.tables.csv_rows import Row, is_comment, is_missing, is_number
 from tfbbb.tables.dialect import Dialect
 
 # The share that is most.
@@ -49,7 +49,7 @@ class Reading:
         names = [cells[0].strip() for cells in longer]
         return (
             len(self.header) > 1
-            and len(longer) > MOSTLY * (len(self.rows) - 1)
+            and len(longer) > MOSTLY * sum(len(row.cells) > 1 for row in self.rows[1:])
             and any(cells[-1].strip() for cells in longer)
             and len({*names, ""}) == len(names) + 1
             and all(name.strip() for name in self.header)
@@ -62,8 +62,13 @@ class Reading:
 
     @cached_property
     def share(self) -> float:
-        """The share of the rows with as many cells as the header."""
-        return sum(map(self._fits, self.rows)) / len(self.rows)
+        """The share of the rows with as many cells as the header, without comments."""
+        fits = [
+            self._fits(row)
+            for row in self.rows
+            if row is self.rows[0] or not is_comment(row.cells[0])
+        ]
+        return sum(fits) / len(fits)
 
     def _fits(self, row: Row) -> bool:
         if row is self.rows[0]:
@@ -74,8 +79,13 @@ class Reading:
 
     @cached_property
     def columns(self) -> list[list[str]]:
-        """The cells below the header, of the rows as long as the header."""
+        """The cells below the header, of the rows as long as the header.
+
+        A header may be repeated, but not by many rows.
+        """
         rows = [row.cells for row in self.rows[1:] if self._fits(row)]
+        others = [cells for cells in rows if cells != self.header]
+        rows = rows if 2 * len(others) < len(rows) else others
         columns = [[row[place] for row in rows] for place in range(self.width)]
         return columns[1:] if self.has_row_names else columns
 
@@ -102,11 +112,9 @@ def lacks_header(reading: Reading) -> bool:
     counts; or it has a text that its column has below, too.
     """
     first = reading.header
-    # A header may be repeated.
-    below = [row for row in zip(*reading.columns, strict=True) if [*row] != first]
-    if reading.has_row_names or not below:
+    columns = reading.columns
+    if reading.has_row_names or not columns[0]:
         return False
-    columns = [*zip(*below, strict=True)]
     numeric = {
         place for place, cells in enumerate(columns) if _is_mostly_numeric(cells)
     }
@@ -121,7 +129,7 @@ def lacks_header(reading: Reading) -> bool:
         if place not in numeric and first[place].strip()
     ]
     alike = [_looks_like(cell, cells) for cell, cells in texts]
-    if not numbers:
+    if not numbers and not (numeric and any(alike)):
         return (
             len(columns[0]) >= _FEWEST_TEXTS
             and len(texts) == len(columns) > 1
@@ -129,9 +137,8 @@ def lacks_header(reading: Reading) -> bool:
         )
     if any(alike):
         return True
-    years = [place for place in numeric if _are_years([first[place]])]
-    if len({*numbers}) == len(numbers) == len(years):
-        return all(_are_years(columns[place]) for place in years)
+    if len({*numbers}) == len(numbers) and _are_years(numbers):
+        return all(_are_years(columns[place]) for place in numeric)
     return not _are_names(numbers)
 
 

@@ -186,6 +186,7 @@ def test_marks_of_the_training_table_are_marks_in_requests(exported):
             "y": np.arange(24.0) * 5 % 7,
         }
     )
+    as_text = table.cast(pa.schema([(n, pa.string()) for n in table.column_names]))
     features = [described(column) for column in Schema.infer(table, "y").features]
     kept = replace(exported[-1].manifest, inputs="columns", features=tuple(features))
     manifest = Manifest.from_json(kept.to_json())
@@ -198,9 +199,8 @@ def test_marks_of_the_training_table_are_marks_in_requests(exported):
         from_columns(table, manifest),
         {name: table[name].to_numpy() for name in table.column_names},
         table.to_pandas(),
-        table.cast(pa.schema([(name, pa.string()) for name in table.column_names])),
+        from_columns(as_text, manifest),
     ):
-        given = from_columns(given, manifest) if isinstance(given, pa.Table) else given
         assert_same(to_tensors(given, manifest), expected)
 
 

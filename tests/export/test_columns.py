@@ -194,14 +194,14 @@ def test_marks_of_the_training_table_are_marks_in_requests(exported):
     assert [
         int(np.isnan(expected[name]).sum()) for name in ("income", "size", "age")
     ] == [2, 2, 6]
-    for given in (
+    for asked in (
         from_rows(table.drop_columns("y").to_pylist(), manifest, "instances"),
         from_columns(table, manifest),
         {name: table[name].to_numpy() for name in table.column_names},
         table.to_pandas(),
         from_columns(as_text, manifest),
     ):
-        assert_same(to_tensors(given, manifest), expected)
+        assert_same(to_tensors(asked, manifest), expected)
 
 
 def test_numbers_and_dates_are_taken_for_texts(exported):

@@ -175,6 +175,35 @@ def test_requests_are_read_as_any_training_table_is(exported, columns):
     assert_same(alone, {name: found[5:6] for name, found in expected.items()})
 
 
+def test_marks_of_the_training_table_are_marks_in_requests(exported):
+    days = [20220100 + day for day in range(1, 22)]
+    table = pa.table(
+        {
+            "income": [*range(100, 121), -999, -999, 160],
+            "when": [*days, 20220215, 20220216, 20230101],
+            "size": [*(f"{i}.5" for i in range(20)), "<5", "7*", *["void"] * 2],
+            "age": ["18-24", "25-34", "65+", "unknown"] * 6,
+            "y": np.arange(24.0) * 5 % 7,
+        }
+    )
+    as_text = table.cast(pa.schema([(n, pa.string()) for n in table.column_names]))
+    features = [described(column) for column in Schema.infer(table, "y").features]
+    kept = replace(exported[-1].manifest, inputs="columns", features=tuple(features))
+    manifest = Manifest.from_json(kept.to_json())
+    expected = {f.tensor: f.column.values(table) for f in features}
+    assert [
+        int(np.isnan(expected[name]).sum()) for name in ("income", "size", "age")
+    ] == [2, 2, 6]
+    for asked in (
+        from_rows(table.drop_columns("y").to_pylist(), manifest, "instances"),
+        from_columns(table, manifest),
+        {name: table[name].to_numpy() for name in table.column_names},
+        table.to_pandas(),
+        from_columns(as_text, manifest),
+    ):
+        assert_same(to_tensors(asked, manifest), expected)
+
+
 def test_numbers_and_dates_are_taken_for_texts(exported):
     _, schema, table, loaded = exported
     texts = {name: table[name].to_pylist()[:3] for name in table.column_names}

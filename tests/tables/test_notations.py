@@ -7,11 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfbbb.tables.notations import infer_notation, notation_from_dict
+from tfbbb.tables.notations import (
+    infer_beside_odd_cells,
+    infer_notation,
+    notation_from_dict,
+)
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.notations.number import NumberNotation
+from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.ranges import find_levels
 
 
 def understood(cells):
@@ -219,3 +225,189 @@ def test_the_same_cell_is_the_same_number_alone_and_among_many():
     found, read = understood(cells)
     alone = Texts.of(pa.array(cells[:5])).parse(found.notation).numbers
     np.testing.assert_array_equal(read[:5], alone)
+
+
+def read_beside_odd_cells(cells):
+    """The finding of a column with odd cells, and the numbers of its cells."""
+    texts = Texts.of(pa.array(cells, pa.string()))
+    found = infer_beside_odd_cells(texts)
+    if found.notation is None:
+        return found, None
+    stored = notation_from_dict(json.loads(json.dumps(found.notation.to_dict())))
+    assert stored == found.notation
+    return found, texts.parse(stored).numbers
+
+
+WHOLE = [str(i) for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "odd"),
+    [
+        (["1.5", "2.5"], ["unknown", "Unknown"]),
+        (["1", "2", "3"], ["****"]),
+        (["1", "2", "3"], ["Indef.", "..", ":", "#DIV/0!", "n.d.", "(missing)"]),
+        # Any word beside many numbers, at any share.
+        (WHOLE, ["void"] * 40),
+        (["$1.5", "$2", "$3", "$4", "$5"], ["call"] * 3),
+        # A rare slip.
+        (WHOLE, ["12a"]),
+        (["2020-01-02", "2020-01-31"], ["0000-00-00", "unknown"]),
+        (["1:30", "2:45"], ["n.a.", "missing"]),
+    ],
+)
+def test_odd_cells_among_numbers_are_missing_and_counted(numbers, odd):
+    found, read = read_beside_odd_cells([*numbers, *odd])
+    expected = infer_notation(pa.array(numbers)).notation.parse(pa.array(numbers))
+    np.testing.assert_array_equal(read[: len(numbers)], expected.numbers)
+    assert np.isnan(read[len(numbers) :]).all()
+    known = {"n.a."}
+    marks = sorted({text.lower() for text in odd} - known)
+    assert list(found.notation.missing_marks) == marks
+    number = len([text for text in odd if text not in known])
+    assert f"in {number} cell" in found.remarks[0]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["low", "high", "1", "2"],
+        ["A", *map(str, range(2, 11)), "J", "Q", "K"],
+        [*map(str, range(40)), "V57", "V22", "E88", "E89"],
+        ["red", "blue", "unknown"],
+        ["yes", "no", "unknown"],
+        ["3-1", "2-2", "0-1"] * 3,
+    ],
+)
+def test_codes_beside_numbers_are_categories(cells):
+    assert read_beside_odd_cells(cells)[0].notation is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["<5", "872", ">1000", "≥ 7"], [5, 872, 1000, 7]),
+        (["0", "1", "2", "5+"], [0, 1, 2, 5]),
+        (["less than 2", "3.5", "10 or more", "~4"], [2, 3.5, 10, 4]),
+        (["<1%", "5%", ">99 %"], [0.01, 0.05, 0.99]),
+        (["1,000+", "10,000+", "500+"], [1000, 10000, 500]),
+        (["0.5*", "1.5", "2.5†"], [0.5, 1.5, 2.5]),
+        (["1,234[1]", "2,000", "3,100 [note 2]"], [1234, 2000, 3100]),
+        (["12.5 p", "3.4", "7"], [12.5, 3.4, 7]),
+    ],
+)
+def test_bounds_and_footnotes_leave_the_number_with_a_remark(cells, numbers):
+    found, read = read_beside_odd_cells(cells)
+    np.testing.assert_array_equal(read, numbers)
+    assert "overrules this" in found.remarks[0]
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ("<18", "18-24", "25-34", "35 to 64", "65+"),
+        ("[0-10)", "[10-20)", "[20-30)"),
+        ("(0, 10]", "(10, 20]", "(20, inf]"),
+        ("Less than $40K", "$40K - $60K", "$60K - $80K", "$120K +"),
+        ("0", "1-4", "5-9", "10 or more"),
+        ("0-10 km", "10-20 km"),
+        ("1,5-2,5", "2,5-3"),
+    ],
+)
+def test_ranges_are_ordered_by_their_lower_ends(levels):
+    assert find_levels(pa.array(levels[::-1])) == levels
+    found, read = read_beside_odd_cells([*levels[::-1], "unknown"] * 3)
+    assert found.notation == OrderedNotation(levels, missing_marks=("unknown",))
+    assert read[: len(levels)].tolist() == [*range(len(levels))][::-1]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["3-1", "0-2"],
+        ["555-0100", "555-0101"],
+        ["(40.7, -73.7)", "(40.8, -73.8)"],
+        ["1-5", "3-8"],
+    ],
+)
+def test_texts_that_do_not_divide_the_numbers_are_no_ranges(cells):
+    assert find_levels(pa.array(cells)) == ()
+
+
+def _seconds(*date):
+    return datetime.datetime(*date, tzinfo=datetime.UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("cell", "date"),
+    [
+        ("20120701 01:00", (2012, 7, 1, 1)),
+        ("20120701T010203Z", (2012, 7, 1, 1, 2, 3)),
+        ("2010Q2", (2010, 4, 1)),
+        ("2010-Q2", (2010, 4, 1)),
+        ("Q4 2010", (2010, 10, 1)),
+        ("1Q2010", (2010, 1, 1)),
+        # Weeks of ISO 8601: the first of 2019 begins in 2018.
+        ("2019-W01", (2018, 12, 31)),
+        ("2019W05", (2019, 1, 28)),
+        ("2020-W53", (2020, 12, 28)),
+        ("2020-W53-7", (2021, 1, 3)),
+        ("Jan-2010", (2010, 1, 1)),
+        ("Feb 2010", (2010, 2, 1)),
+        ("03/2019", (2019, 3, 1)),
+        ("1935, October", (1935, 10, 1)),
+        ("1935 October", (1935, 10, 1)),
+        ("2019M12", (2019, 12, 1)),
+        ("01/Mar/2019:13:00:11 +0100", (2019, 3, 1, 12, 0, 11)),
+        ("[01/Mar/2019:13:00:11 +0000]", (2019, 3, 1, 13, 0, 11)),
+        ("Fri Mar  1 10:00:01 2019", (2019, 3, 1, 10, 0, 1)),
+        ("2019-03-01 10:00:00,123", (2019, 3, 1, 10)),
+        ("2019-03-01 10h05", (2019, 3, 1, 10, 5)),
+    ],
+)
+def test_dates_of_logs_quarters_weeks_and_months(cell, date):
+    assert DateNotation().parse(pa.array([cell])).numbers.tolist() == [_seconds(*date)]
+
+
+@pytest.mark.parametrize("cell", ["2019-W53", "2019-W00", "2010Q5", "20121301 01:00"])
+def test_periods_that_no_calendar_has_are_unreadable(cell):
+    assert DateNotation().parse(pa.array([cell])).unreadable.tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("cells", "order"),
+    [
+        (["20120131", "20120229", "20130405"], "year-first"),
+        (["01312018", "02282018", "12312019"], "month-first"),
+        (["31012018", "28022018", "31122019"], "day-first"),
+    ],
+)
+def test_dates_in_digits_are_the_same_as_texts_and_as_numbers(cells, order):
+    found, read = understood(cells)
+    assert found.notation == DateNotation(order, epoch="digits")
+    assert "number overrules this" in found.remarks[0]
+    as_numbers = found.notation.seconds(np.array([float(cell) for cell in cells]))
+    np.testing.assert_array_equal(as_numbers, read)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["20120131", "20120132", "20130405"],
+        # One day of the year is a number of years.
+        ["20120101", "20130101", "20140101"],
+        ["20120131", "20120201"],
+    ],
+)
+def test_other_numbers_of_eight_digits_stay_numbers(cells):
+    assert understood(cells)[0].notation == NumberNotation()
+
+
+def test_hours_and_minutes_with_an_h_are_times_of_day():
+    assert_read("duration", ["13h05", "0h00", "9 h 30 min"], [47100, 0, 34200])
+
+
+def test_notations_of_earlier_versions_are_read():
+    stored = {"kind": "number", "decimal": ",", "thousands": ".", "lenient": True}
+    notation = notation_from_dict(stored)
+    assert notation == NumberNotation(",", ".", lenient=True)

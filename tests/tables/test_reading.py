@@ -181,3 +181,35 @@ def test_damaged_files_are_refused(tmp_path):
     for path in tmp_path.iterdir():
         with pytest.raises(TableError, match=f"{path.name} cannot be read as"):
             read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("cells", "type_"),
+    [
+        (["01569", "10001", ""], pa.string()),
+        (["0000001", "0000002"], pa.string()),
+        (['"007"', '"12"'], pa.string()),
+        # Numbers, dates and times.
+        (["0", "0.5", "-01"], pa.float64()),
+        (["0", "10", "-5"], pa.int64()),
+        (["2020-01-02", "2020-03-04"], pa.date32()),
+        (["01:30:00", "02:30:00"], pa.time32("s")),
+    ],
+)
+def test_codes_with_leading_zeros_stay_text(tmp_path, cells, type_):
+    path = tmp_path / "codes.csv"
+    path.write_text("code,size\n" + "".join(f"{cell},1\n" for cell in cells))
+    table = read_table(path)
+    assert table.schema.types == [type_, pa.int64()]
+    if pa.types.is_string(type_):
+        texts = [cell.strip('"') or None for cell in cells]
+        assert table["code"].to_pylist() == texts
+
+
+def test_a_code_far_down_a_file_makes_its_column_text(tmp_path):
+    path = tmp_path / "codes.csv"
+    cells = [f"{place % 90_000 + 10_000}" for place in range(1_000_000)]
+    path.write_text("code\n" + "\n".join([*cells, "01569"]) + "\n")
+    codes = read_table(path)["code"]
+    assert codes.type == pa.string()
+    assert [codes[0].as_py(), codes[-1].as_py()] == ["10000", "01569"]

@@ -408,3 +408,78 @@ def test_an_unknown_class_is_refused_with_its_row():
     schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
     with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
         schema.targets(table_of(y=["a", "c"] * 6))
+
+
+def numbers_with(*values):
+    """A table of 40 rows with the whole numbers from 100 on, the last ones others."""
+    numbers = [*range(100, 140 - len(values)), *values]
+    return pa.table({"x": numbers, "y": np.arange(40.0) * 3 % 7})
+
+
+@pytest.mark.parametrize(
+    ("values", "missing"),
+    [
+        ([-999, -999], 2),
+        ([-99, -99], 2),
+        ([99999999] * 3, 3),
+        ([-999, -999, 9999, 9999], 4),
+        # So far away, one is enough.
+        ([99999999], 1),
+        # Within reach of the others, alone, or of other digits.
+        ([999, 1500, 999], 0),
+        ([-999], 0),
+        ([-1, -1], 0),
+        ([8888, 8888], 0),
+        ([99, 99], 0),
+    ],
+)
+def test_nines_far_outside_are_missing_values(values, missing):
+    table = numbers_with(*values)
+    (x,) = Schema.infer(table, "y", features=["x"]).features
+    assert x.num_missing == missing
+    assert len(x.remarks) == len(set(values)) if missing else not x.remarks
+    assert np.isnan(x.values(table)).sum() == missing
+    as_text = pa.table({"x": table["x"].cast(pa.string()), "y": table["y"]})
+    np.testing.assert_array_equal(x.values(as_text), x.values(table))
+    asked = Schema.infer(table, "y", features=["x"], columns={"x": "number"})
+    assert asked.features[0].num_missing == 0
+
+
+def test_whole_numbers_that_single_numbers_round_are_said():
+    (x,) = Schema.infer(numbers_with(2**53, 2**53 + 1), "y", features=["x"]).features
+    assert x.remarks[0].startswith("It has whole numbers of 2^53 or above, in 2 cells")
+
+
+def test_dates_in_digits_are_dates_unless_asked_for_numbers():
+    days = [20120100 + day for day in range(1, 21)] + [
+        20130700 + d for d in range(1, 21)
+    ]
+    table = pa.table({"x": days, "y": np.arange(40.0)})
+    schema = Schema.infer(table, "y")
+    (x,) = schema.features
+    assert (x.kind, x.values(table)[0]) == ("date", 15340 * 86400)
+    assert schema.read_as_text == ("x",)
+    (x,) = Schema.infer(table, "y", columns={"x": "number"}).features
+    assert (x.kind, x.low) == ("numeric", np.float32(20120101))
+
+
+def test_an_odd_cell_of_a_later_table_is_missing_with_a_warning():
+    schema = Schema.infer(numbers_but("Unknown", "Unknown"), "y")
+    later = pa.table({"x": ["2.5", "unknown", "broken"]})
+    np.testing.assert_array_equal(schema.inputs(later)["x"], [2.5, np.nan, np.nan])
+    assert schema.warnings(later) == [
+        [],
+        [],
+        ["Column 'x' has 'broken', which is no number and counts as missing."],
+    ]
+
+
+def test_all_columns_with_trouble_are_in_one_message():
+    table = table_of(x=pa.array([{"a": 1}] * 12), z=replaced(Y, 12, np.inf))
+    message = r"'x' holds values of type struct.*'z' has the value inf in row 12"
+    with pytest.raises(TableError, match=message):
+        Schema.infer(table, "y", features=["x", "kind", "z"])
+    schema = Schema.infer(table_of(), "y")
+    dates = pa.array(range(12), pa.date32())
+    with pytest.raises(TableError, match=r"'x' holds values.*'kind' holds values"):
+        schema.inputs(table_of(x=dates, kind=dates))

@@ -88,8 +88,10 @@ def find_schema(
 
 
 def _suggest_options(error: "ColumnError") -> str:
-    column = shlex.quote(error.column)
-    return f"(--ignore {column} leaves it out.)"
+    names = (error.column, *error.others)
+    options = " ".join(f"--ignore {shlex.quote(name)}" for name in names)
+    leaves = "leaves it out" if len(names) == 1 else "leave them out"
+    return f"({options} {leaves}.)"
 
 
 def check_output(output: Path) -> None:

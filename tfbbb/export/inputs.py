@@ -70,10 +70,20 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
     """
     if isinstance(inputs, Tensors):
         return inputs
+    if isinstance(inputs, ReadColumns):
+        _check_unreadable(inputs, manifest.features)
     tensors = _arrange(inputs, manifest)
     if isinstance(inputs, ReadColumns):
         tensors.columns = inputs
     return tensors
+
+
+def _check_unreadable(columns: ReadColumns, features: Sequence[Feature]) -> None:
+    """Raises an `InputError` for a cell that cannot be read, and may not be missing."""
+    for feature in features:
+        if feature.name in columns.unreadable and not _may_miss(feature):
+            row, fault = columns.unreadable[feature.name][0]
+            raise InputError(f"Row {row + 1}: {fault}.", feature.name)
 
 
 def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:

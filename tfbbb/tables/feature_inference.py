@@ -56,12 +56,14 @@ def infer_features(
             so that warnings tell of an order of the rows and of groups.
 
     Raises:
-        ColumnError: A column cannot be a feature, or no column is left.
+        ColumnError: Columns cannot be features, or no column is left; the message names
+            all of them.
     """
     features: list[Column] = []
     spare: list[Column] = []
     left_out: dict[str, str] = {}
     first_error: TableError | None = None
+    refused: dict[str, TableError] = {}
     for name in names:
         override = overrides.get(name)
         if override is not None and override.kind == "ignore":
@@ -73,7 +75,7 @@ def infer_features(
         except TableError as error:
             unusable = isinstance(error, ColumnError) and error.unusable
             if refuses and (keep or not unusable):
-                raise
+                refused[name] = error
             first_error = first_error or error
             left_out[name] = str(error)
             continue
@@ -86,6 +88,8 @@ def infer_features(
                 continue
         column = column.with_remarks(*found.remarks)
         features.append(column.with_warnings(*found.warnings))
+    if refused:
+        raise _as_one(refused)
     if not features:
         # Better a poor feature than none.
         features, spare = spare, []
@@ -100,3 +104,11 @@ def infer_features(
             raise first_error
         raise TableError("No column is left to predict from.")
     return tuple(features), tuple(left_out.items())
+
+
+def _as_one(errors: Mapping[str, TableError]) -> TableError:
+    """Returns one error with the messages on all columns."""
+    if len(errors) == 1:
+        return next(iter(errors.values()))
+    first, *others = errors
+    return ColumnError(" ".join(map(str, errors.values())), first, others=others)

@@ -160,15 +160,18 @@ def describe_unreadable(cells: Cells, parsed: ParsedColumn) -> str | None:
         return None
     row = first_row(parsed.unreadable)
     value = cells.values[row - 1].as_py()
-    if isinstance(value, str):
-        described = "" if parsed.notation is None else parsed.notation.describe()
-        kind = "number" if parsed.notation is None else parsed.notation.kind
+    plain = parsed.notation is None or parsed.notation.kind == "number"
+    if plain and not isinstance(value, str):
         return (
-            f"has the text {value!r} in row {row}, but must hold {_PLURALS[kind]}"
-            f"{f' ({described})' if described else ''}"
+            f"has the value {float(value):g} in row {row}, which is infinite in single "
+            "precision"
         )
+    described = "" if parsed.notation is None else parsed.notation.describe()
+    kind = "number" if parsed.notation is None else parsed.notation.kind
+    what = f"the text {value!r}" if isinstance(value, str) else f"the value {value}"
     return (
-        f"has the value {value:g} in row {row}, which is infinite in single precision"
+        f"has {what} in row {row}, but must hold {_PLURALS[kind]}"
+        f"{f' ({described})' if described else ''}"
     )
 
 

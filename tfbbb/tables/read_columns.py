@@ -15,7 +15,7 @@ class ReadColumns(dict[str, np.ndarray]):
 
     Attributes:
         unreadable: For each column the rows, counted from 0, with a cell that counts as
-            missing because it cannot be read, and a sentence on it.
+            missing because it cannot be read, and what is wrong with the cell.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ReadColumns(dict[str, np.ndarray]):
         >>> read["size"]
         array([1.5, nan], dtype=float32)
         >>> read.unreadable["size"]
-        [(1, "Column 'size' has 'big', which is no number and counts as missing.")]
+        [(1, "Column 'size' has 'big', which is no number")]
         """
         values: dict[str, np.ndarray] = {}
         unreadable, errors = {}, []
@@ -68,20 +68,20 @@ class ReadColumns(dict[str, np.ndarray]):
         """Returns the warnings of each row with those on unreadable cells."""
         found = [list(sentences) for sentences in warnings]
         for name, rows in self.unreadable.items():
-            for row, sentence in rows:
+            for row, fault in rows:
                 others = (
                     other
                     for other in found[row]
                     if not other.startswith(f"Column {name!r} has no value")
                 )
-                found[row] = [*others, sentence]
+                found[row] = [*others, f"{fault} and counts as missing."]
         return found
 
 
 def _describe(column: Column, value: object) -> str:
     what = f"no {column.meaning}"
+    if isinstance(value, float):
+        what = "infinite in single precision"
     if column.meaning == "ordered":
         what = "none of its ordered texts"
-    return (
-        f"Column {column.name!r} has {value!r}, which is {what} and counts as missing."
-    )
+    return f"Column {column.name!r} has {value!r}, which is {what}"

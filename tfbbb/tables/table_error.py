@@ -1,5 +1,7 @@
 """Errors of tables that cannot be used."""
 
+from collections.abc import Sequence
+
 
 class TableError(ValueError):
     """A table cannot be read, or a model cannot use it.
@@ -14,6 +16,7 @@ class ColumnError(TableError):
 
     Attributes:
         column: Name of the column.
+        others: Names of further columns with an error, which the message names too.
         unusable: Whether no choice of the user makes the column a useful feature, so
             that a table is used without the column.
     """
@@ -24,10 +27,12 @@ class ColumnError(TableError):
         column: str,
         *,
         unusable: bool = False,
+        others: Sequence[str] = (),
     ):
         super().__init__(message)
         self.column = column
         self.unusable = unusable
+        self.others = tuple(others)
 
 
 class StartOver(Exception):

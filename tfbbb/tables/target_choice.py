@@ -152,6 +152,8 @@ def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
 
 def _remark_on_sentinels(cells: Cells) -> tuple[str, ...]:
     """Returns remarks on numbers that may stand for a missing target."""
+    if cells.is_duration or cells.is_boolean:
+        return ()
     numbers = cells.numbers()
     found = find_sentinels(numbers[~np.isnan(numbers)])
     return tuple(

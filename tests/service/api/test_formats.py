@@ -228,7 +228,11 @@ def test_format_that_is_not_written_is_refused(client: httpx.Client) -> None:
         (NUMBERS, {"targets": "y"}, "Received: 'y', and a table without that column"),
         (NUMBERS, {"targets": "bp"}, "'bp' is lacking|without the signature"),
         (NUMBERS | {"age": [1.0, None]}, {}, "Row 2, column 'age' has no value"),
-        (NUMBERS | {"age": ["1", "x"]}, {}, "'age' has the text 'x' in row 2"),
+        (
+            NUMBERS | {"age": ["1", "x"]},
+            {},
+            "Row 2: Column 'age' has 'x', which is no number",
+        ),
         ({name: [] for name in NUMBERS}, {}, "at least one"),
     ],
 )

@@ -25,7 +25,7 @@ _DAY_NAME = r"(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)
 _TIME = (
     r"(?:(?:[T: ]|, | at )(?P<hour>\d{1,2})[:h](?P<minute>\d{2})"
     r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
-    r" ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?(?:\d{2})?)?)?$"
+    r" ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?(?:\d{2})?)?)?\]?$"
 )
 _YEAR = r"(?P<year>\d{4}|\d{2})"
 _DAY = r"(?P<day>\d{1,2})"
@@ -47,24 +47,37 @@ _NUMERIC = {
 # Of these, no cell can be read in two ways.
 _PLAIN = (
     *(rf"^(?P<year>\d{{4}}){m}{_MONTH}{m}{_DAY}" for m in _MARKS),
-    rf"^{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ /-]{_NAME}[ /-]{_YEAR}",
+    rf"^\[?{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ /-]{_NAME}[ /-]{_YEAR}",
     rf"^{_DAY_NAME}{_NAME} {_DAY}(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
     rf"^(?P<year>\d{{4}})[/-]{_MONTH}",
     rf"^{_NAME}(?: |, ?|-|/)(?P<year>\d{{4}})",
     rf"^(?P<year>\d{{4}})(?: |, ?|-|/){_NAME}(?:(?: |-|/){_DAY})?",
     rf"^{_FULL_YEAR}{_TWO['month']}{_TWO['day']}",
     # A quarter is its first day; a week of ISO 8601 is its Monday.
-    r"^(?P<year>\d{4})[ -]?[Qq](?P<quarter>[1-4])",
-    r"^[Qq](?P<quarter>[1-4])[ /-]?(?P<year>\d{4})",
-    r"^(?P<year>\d{4})-?W(?P<week>\d{2})(?:-?(?P<weekday>[1-7]))?",
+    r"^(?P<year>\d{4})[ :-]?[Qq](?P<quarter>[1-4])",
+    r"^[Qq](?P<quarter>[1-4])[ :/-]?(?P<year>\d{4})",
+    r"^(?P<quarter>[1-4])[Qq] ?(?P<year>\d{4})",
+    r"^(?P<year>\d{4})[ -]?[Ww](?P<week>\d{2})(?:-?(?P<weekday>[1-7]))?",
+    r"^[Ww](?P<week>\d{1,2})[ /-](?P<year>\d{4})",
+    r"^(?P<year>\d{4})M(?P<month>\d{2})",
+    rf"^{_MONTH}[/.-](?P<year>\d{{4}})",
 )
 # As in basic ISO 8601: 20220331T140509.
 _BASIC = (
     rf"^{_FULL_YEAR}{_TWO['month']}{_TWO['day']}[T ]?"
     r"(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})?(?P<zone>Z)?$"
 )
+# As of ctime: Thu Mar 31 14:05:09 2022.
+_TIME_INSIDE = (
+    rf"^\[?{_DAY_NAME}{_NAME} +{_DAY} (?P<hour>\d{{2}}):(?P<minute>\d{{2}}):"
+    r"(?P<second>\d{2}) (?:(?P<zone>UTC|GMT) )?(?P<year>\d{4})\]?$"
+)
 _PATTERNS: dict[str, tuple[str, ...]] = {
-    order: (*(pattern + _TIME for pattern in (*_PLAIN, *patterns)), _BASIC)
+    order: (
+        *(pattern + _TIME for pattern in (*_PLAIN, *patterns)),
+        _BASIC,
+        _TIME_INSIDE,
+    )
     for order, patterns in _NUMERIC.items()
 }
 _ISO = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}:\d{2})?$"

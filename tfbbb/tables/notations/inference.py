@@ -220,6 +220,11 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
     notation = NumberNotation()
     total = len(known)
     remarks = []
+    if 10 * sum(before.values()) <= total:
+        # A few odd cells.
+        before.clear()
+    if 10 * sum(after.values()) <= total:
+        after.clear()
     if before:
         if sum(before.values()) < _USUAL * total:
             return Finding(None, 0.0)

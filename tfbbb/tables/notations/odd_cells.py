@@ -16,8 +16,9 @@ from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.ranges import find_levels
 
 # Words that no one knows as marks of a missing value are such marks at any share
-# beside so many distinct numbers, if they are as few as this.
-_FEWEST_NUMBERS, _MOST_WORDS = 20, 3
+# beside so many distinct numbers, if they are as few as this. Dates, and numbers with
+# decimals or units, are no codes, so fewer suffice.
+_FEWEST_WHOLE_NUMBERS, _FEWEST_OTHERS, _MOST_WORDS = 20, 5, 3
 # Other odd cells must be so rare, in so many distinct texts at most.
 _RARE, _FEWEST_BESIDE_RARE, _DISTINCT_SHARE = 0.05, 5, 0.02
 _MOST_SHOWN = 3
@@ -58,7 +59,9 @@ def infer_beside_odd_cells(texts: Texts) -> Finding:
     odd = texts.count(unreadable)
     missing = int(texts.spread(texts.missing()).sum())
     readable = len(unreadable) - missing - sum(odd.values())
-    if _mark_missing(odd, len(distinct) - len(odd), readable):
+    are_whole = notation == NumberNotation() and not _have_decimals(written)
+    fewest = _FEWEST_WHOLE_NUMBERS if are_whole else _FEWEST_OTHERS
+    if _mark_missing(odd, len(distinct) - len(odd), readable, fewest):
         marks = tuple(sorted({text.lower() for text in odd}))
         found = replace(found, notation=_with_marks(notation, marks), share=1.0)
         return _with_remarks(found, texts, odd)
@@ -96,8 +99,21 @@ def _infer_ranges(texts: Texts) -> Finding:
     return _with_remarks(found, texts, odd)
 
 
-def _mark_missing(odd: Mapping[str, int], num_distinct: int, readable: int) -> bool:
-    """Whether odd cells beside so many distinct numbers mark missing values."""
+def _have_decimals(texts: pa.Array) -> bool:
+    return bool(pc.any(pc.match_substring(texts, ".")).as_py())
+
+
+def _mark_missing(
+    odd: Mapping[str, int], num_distinct: int, readable: int, fewest: int
+) -> bool:
+    """Whether odd cells beside so many distinct numbers mark missing values.
+
+    Args:
+        odd: How often each odd cell occurs.
+        num_distinct: Number of distinct readable texts.
+        readable: Number of readable cells.
+        fewest: Distinct texts beside which any word is a mark.
+    """
     if num_distinct < 2 or not readable:
         return False
     texts = pa.array(list(odd), pa.large_string())
@@ -105,7 +121,7 @@ def _mark_missing(odd: Mapping[str, int], num_distinct: int, readable: int) -> b
     if not unfamiliar:
         return True
     are_words = not any(map(str.isdecimal, "".join(unfamiliar)))
-    if are_words and len(unfamiliar) <= _MOST_WORDS and num_distinct >= _FEWEST_NUMBERS:
+    if are_words and len(unfamiliar) <= _MOST_WORDS and num_distinct >= fewest:
         return True
     number = sum(odd[text] for text in unfamiliar)
     return (
@@ -116,7 +132,7 @@ def _mark_missing(odd: Mapping[str, int], num_distinct: int, readable: int) -> b
 
 
 def _with_marks(notation: Notation, marks: tuple[str, ...]) -> Notation:
-    return replace(notation, missing_marks=marks)  # type: ignore[type-var]
+    return replace(notation, missing_marks=marks)  # type: ignore[call-arg]
 
 
 def _with_remarks(

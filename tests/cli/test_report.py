@@ -72,6 +72,14 @@ def test_only_the_first_of_many_columns_are_listed(capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "  and 11 more features"
 
 
+def test_remarks_are_printed_once(capsys):
+    recipe = {"tried": [], "remarks": ["Column 'x' is late.", "1 row is rare."]}
+    echo_recipe(recipe, said=("Column 'x' is late.",))
+    assert capsys.readouterr().err == "Warning: 1 row is rare.\n"
+    echo_recipe(recipe)
+    assert capsys.readouterr().err.count("Warning: ") == 2
+
+
 def test_the_likelihoods_that_were_compared_are_listed(capsys):
     recipe = {"out_of_time": False, "tried": [], "likelihoods": []}
     echo_recipe(recipe)

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
+from tfbbb.tables.given_table import as_source
 from tfbbb.tables.row_order import FirstRows, find_groups, find_time
 from tfbbb.tables.schema import Schema
+from tfbbb.training.rows_with_target import infer_schema
+from tfbbb.training.spec import JobSpec
 
 N = 240
 GENERATOR = np.random.default_rng(0)
@@ -111,3 +114,15 @@ def test_a_validation_that_names_a_column_silences_both():
     columns = {"subject": GROUP, "sold": DAYS}
     assert set(warnings_of(columns)) == {"subject", "sold"}
     assert not warnings_of(columns, held_out_at_random=False)
+
+
+@pytest.mark.parametrize(
+    ("validation", "found"),
+    [({}, True), ({"fraction": 0.2}, True), ({"group": "who"}, False)],
+)
+def test_the_validation_of_a_job_decides_whether_an_order_is_said(validation, found):
+    table = {"sold": DAYS, "who": GROUP % 7, "y": NOISE}
+    job = {"target": "y", "training": {"validation": validation}}
+    schema = infer_schema(as_source(table), JobSpec.model_validate(job))
+    said = [text for text in schema.column_warnings if "--validation-time" in text]
+    assert len(said) == found

@@ -58,6 +58,8 @@ def test_a_schema_warns_of_columns_that_add_up_to_the_target():
             "before the target is, leave them out (--ignore x2 --ignore x4).",
         )
     }
+    (said,) = schema.column_warnings
+    assert said.startswith("Column 'x2': The target 'count' is 'x4' - 'x2' in each row")
     assert schema.features[2].remarks == schema.features[2].warnings
     assert Schema.from_dict(schema.to_dict()) == schema
     assert schema.refitted(table, np.arange(50)).features[2].warnings

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from tfbbb.tables import Schema, TableError
+from tfbbb.tables import TableError
 from tfbbb.tables.given_table import as_source
 from tfbbb.training.devices import training_strategy
 from tfbbb.training.pipeline import (
@@ -17,7 +17,6 @@ from tfbbb.training.pipeline import (
     train_networks,
 )
 from tfbbb.training.pipeline import _plan as plan_of
-from tfbbb.training.recipe import remarks_on_columns
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.table import STEPS
 from tfbbb.training.time_limit import TimeLimit
@@ -144,11 +143,3 @@ def test_the_recipe_follows_from_the_rows_with_a_target(
     assert {tuple(net.hidden_units) for net in plan.networks.values()} == {units}
     encodings = {"piecewise_linear"} if few else {"piecewise_linear", "standardized"}
     assert set(plan.networks) == encodings
-
-
-def test_warnings_of_columns_are_remarks_of_the_recipe(runs):
-    assert runs[-1].recipe["remarks"] == remarks_on_columns(runs[-1].prepared.schema)
-    schema = Schema.infer({"x": X, "z": X + X**2, "w": X**2, "y": X}, "y")
-    assert remarks_on_columns(schema)[-1].startswith(
-        "Column 'z': The target 'y' is 'z' - 'w' in each row"
-    )

@@ -131,6 +131,7 @@ def test_report_says_what_was_tried(of_numbers, report):
     kept = [trial for trial in report["tried"]["networks"] if trial["kept"]]
     assert len(kept) == 1
     assert report["judgement"]["sentences"] == of_numbers.judgement["sentences"]
+    assert report["remarks"] == of_numbers.recipe["remarks"]
 
 
 def test_without_time_only_the_explanations_are_left_out(of_numbers):

@@ -1,6 +1,6 @@
 """Messages of training: the schema, warnings and the held-out metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -51,8 +51,11 @@ def echo_schema(schema: "Schema") -> None:
 
 
 def echo_figures(trained: "TrainedTable") -> None:
-    """Prints what was chosen, and the figures of rows that did not train."""
-    echo_recipe(trained.recipe)
+    """Prints what was chosen, and the figures of rows that did not train.
+
+    The warnings of columns were printed before the training: see `echo_columns`.
+    """
+    echo_recipe(trained.recipe, said=trained.schema.column_warnings)
     typer.echo(
         f"{trained.num_training_rows} rows trained; figures of "
         f"{trained.recipe['metrics_from']}:"
@@ -62,11 +65,17 @@ def echo_figures(trained: "TrainedTable") -> None:
     echo_recalibration(trained.recalibration_choice)
 
 
-def echo_recipe(recipe: Mapping[str, Any]) -> None:
-    """Prints what was tried, whether time ran out, and which rows are scarce."""
+def echo_recipe(recipe: Mapping[str, Any], said: Collection[str] = ()) -> None:
+    """Prints what was tried, its remarks, and whether time ran out.
+
+    Args:
+        recipe: The recipe of a training.
+        said: Remarks that were printed before.
+    """
     # Versions of earlier releases have none.
     for remark in recipe.get("remarks", ()):
-        typer.echo(f"Warning: {remark}", err=True)
+        if remark not in said:
+            typer.echo(f"Warning: {remark}", err=True)
     if "seconds" in recipe:
         typer.echo(f"training and judgement took {recipe['seconds']:.1f} s")
     _echo_likelihoods(recipe.get("likelihoods", ()))

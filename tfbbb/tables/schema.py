@@ -200,6 +200,15 @@ class Schema:
         return tuple(c.name for c in self.features if c.kind == "categorical")
 
     @property
+    def column_warnings(self) -> tuple[str, ...]:
+        """The warnings of the features, each with the name of its column."""
+        return tuple(
+            f"Column {column.name!r}: {warning}"
+            for column in self.features
+            for warning in column.warnings
+        )
+
+    @property
     def read_as_text(self) -> tuple[str, ...]:
         """Names of the columns that must be read from a CSV file as text.
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from tfbbb.base.types import Config
-from tfbbb.tables import Schema
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import TrainingPlan
@@ -111,7 +110,7 @@ def describe_recipe(
         "split": dict(prepared.split),
         "metrics_from": _metrics_from(members, num_measured, prepared.split),
         "remarks": [
-            *remarks_on_columns(prepared.schema),
+            *prepared.schema.column_warnings,
             *remarks_on_scarce_rows(prepared, members),
         ],
         "epochs": outcome.epoch,
@@ -119,15 +118,6 @@ def describe_recipe(
         "out_of_time": any(each.outcome.out_of_time for each in candidates),
         **({} if outcome.xla is None else {"xla": outcome.xla.to_state()}),
     }
-
-
-def remarks_on_columns(schema: Schema) -> list[str]:
-    """Returns the warnings of the features, with their names."""
-    return [
-        f"Column {column.name!r}: {warning}"
-        for column in schema.features
-        for warning in column.warnings
-    ]
 
 
 def _metrics_from(members: MemberRows, num_rows: int, split: Config) -> str:

@@ -74,6 +74,12 @@ class Report(BaseModel):
     judgement: JsonObject = Field(
         description="The `figures` beside those of baselines, with `sentences`."
     )
+    remarks: list[str] = Field(
+        default=[],
+        description="Sentences on columns that may make the figures too good, and on "
+        "rows that are too few for them.",
+        examples=[[]],
+    )
     calibration: JsonObject = Field(
         description="The `coverage` of intervals by their `levels`; of classes the "
         "`accuracy` by bins of `confidence`. `lower` and `upper` are the 95 % sampling "

@@ -9,11 +9,12 @@ import numpy as np
 from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
-from service.model_process.targets import read_targets
+from service.model_process.targets import UNSEEN_TARGET, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
+from tfbbb.base.texts import abbreviate
 from tfbbb.base.types import ArrayLike
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
 from tfbbb.export.manifest import Manifest
@@ -229,10 +230,14 @@ def prepare(
     check_work(query.num_rows, num_samples, query, manifest, settings.max_work)
     inputs = to_tensors(_read_table(query, manifest), manifest)
     num_rows = len(next(iter(inputs.values())))
-    targets = None
-    if query.targets is not None:
-        targets = read_targets(query.targets, manifest, num_rows)
+    targets, given = None, query.targets
+    if given is not None:
+        targets = read_targets(given, manifest, num_rows)
     warnings = find_warnings(inputs, manifest)
+    if isinstance(given, list) and targets is not None and manifest.classes is not None:
+        for row in np.flatnonzero(targets < 0):
+            label = abbreviate(given[row])
+            warnings[row] = [*warnings[row], UNSEEN_TARGET.format(label)]
     return Request(
         version=version,
         manifest=manifest,
@@ -273,7 +278,12 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     Raises:
         InvalidRequest: If the model cannot answer one of the requests.
     """
-    found = _predict(model, blocks[0].request, *_join(blocks))
+    request = blocks[0].request
+    tensors, targets = _join(blocks)
+    if targets is not None and request.manifest.classes is not None:
+        # `finish` empties the densities of unseen classes.
+        targets = np.maximum(targets, 0)
+    found = _predict(model, request, tensors, targets)
     ends = np.cumsum([block.rows.stop - block.rows.start for block in blocks])
     parts = {name: np.split(values, ends[:-1]) for name, values in found.items()}
     return [
@@ -316,6 +326,10 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 else values
             )
     check_finite(outputs, request.version)
+    if classes is not None and request.targets is not None and "log_prob" in outputs:
+        unseen = request.targets < 0
+        if unseen.any():
+            outputs["log_prob"] = np.where(unseen, np.nan, outputs["log_prob"])
     return Answer(request, outputs, request.warnings)
 
 

@@ -14,6 +14,7 @@ from service.shared.model_messages import (
     VersionStatus,
 )
 from tfbbb.export.manifest import Manifest
+from tfbbb.judging.verdict import verdict
 
 
 def model_status(
@@ -43,9 +44,17 @@ def model_summary(
             version=description.version,
             created=description.created,
             metrics=description.metrics,
+            verdict=_verdict(versions, description.version),
         ),
         versions=[_version_status(version) for version in versions],
     )
+
+
+def _verdict(versions: Sequence[ServedVersion], number: str) -> str | None:
+    """Returns the verdict on one of the versions."""
+    found = next(v for v in versions if str(v.number) == number)
+    lineage = (found.manifest.lineage if found.manifest else None) or {}
+    return verdict(lineage.get("judgement"))
 
 
 def _version_status(version: ServedVersion) -> VersionStatus:

@@ -10,9 +10,14 @@ from tfbbb.base.texts import abbreviate
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.export.targets import class_name
 
+UNSEEN_TARGET = "The target has the class {}, unseen in training; it has no log_prob."
+"""The warning of a row, with its class."""
+
 
 def read_targets(values: object, manifest: Manifest, num_rows: int) -> np.ndarray:
     """Returns targets as the model takes them: numbers [n, k], or class indices [n].
+
+    The index of a class that training did not have is -1.
 
     Args:
         values: One target per row: a number, a list of numbers, or the name of a class.
@@ -41,12 +46,12 @@ def read_targets(values: object, manifest: Manifest, num_rows: int) -> np.ndarra
 def _index(value: object, row: int, indices: dict[str, int]) -> int:
     # A list is no class, and has no hash either.
     name = class_name(value) if isinstance(value, str | int | float) else None
-    if name is None or name not in indices:
+    if name is None:
         raise InputError(
             f"Row {row}: the target must be one of the classes "
             f"{abbreviate(list(indices))}. Received: {abbreviate(value)}"
         )
-    return indices[name]
+    return indices.get(name, -1)
 
 
 def _numbers(value: object, row: int, manifest: Manifest) -> list[float]:

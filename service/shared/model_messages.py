@@ -102,6 +102,12 @@ class Description(BaseModel):
     metrics: dict[str, float] = Field(
         description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]
     )
+    verdict: str | None = Field(
+        None,
+        description="`learned nothing`, or the baselines than which the version has "
+        "more error by two standard errors; `null` otherwise.",
+        examples=["worse than linear model"],
+    )
 
 
 class ModelStatus(BaseModel):

@@ -9,7 +9,7 @@ export function sentences(judgement, remarks = []) {
   const others = warnings.filter((warning) => !judgement.sentences.includes(warning));
   return h("ul", { class: "sentences" }, [...judgement.sentences, ...others].map((sentence) => {
     const warns = warnings.includes(sentence);
-    return h("li", { class: warns ? "warns" : "" }, warns && badge("mind", "bad"), warns && " ", sentence);
+    return h("li", { class: warns ? "warns" : "" }, warns && badge("Warning:", "bad"), warns && " ", sentence);
   }));
 }
 

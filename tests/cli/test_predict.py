@@ -141,6 +141,36 @@ def test_rows_without_a_target_have_no_density(tfbbb, table, regression, tmp_pat
     assert "No row of the table has a target" in refused.stderr
 
 
+def test_unseen_classes_have_no_density_but_a_warning(
+    tfbbb, table, classification, tmp_path
+):
+    path, trained = classification
+    name = trained.schema.target.name
+    place = table.column_names.index(name)
+    some = table.slice(0, 3)
+    labels = [str(one) for one in some[name].to_pylist()]
+    write_table(some.set_column(place, name, [labels]), tmp_path / "known.csv")
+    labels[1] = "fir"
+    write_table(some.set_column(place, name, [labels]), tmp_path / "some.csv")
+    known = parsed(tfbbb("predict", path, "known.csv", "--log-prob").stdout)
+    result = tfbbb("predict", path, tmp_path / "some.csv", "--log-prob")
+    assert result.exit_code == 0, result.output
+    note = f"1 of 3 rows has a class of {name!r} that training did not have, such as "
+    assert f"{note}'fir' in row 2; such a row has no log_prob." in result.stderr
+    answers = parsed(result.stdout)
+    expected = known["log_prob"].to_pylist()
+    assert answers["log_prob"].to_pylist() == [expected[0], None, expected[2]]
+    sentence = "The target has the class 'fir', unseen in training; it has no log_prob."
+    assert answers["warnings"].to_pylist() == ["", sentence, ""]
+    alone = some.slice(0, 1).set_column(place, name, [["fir"]])
+    write_table(alone, tmp_path / "alone.csv")
+    result = tfbbb("predict", path, "alone.csv", "--log-prob")
+    assert parsed(result.stdout)["log_prob"].to_pylist() == [None]
+    result = tfbbb("evaluate", path, "some.csv")
+    assert f"{note}'fir' in row 2; such rows are left out." in result.stderr
+    assert f"{name!r} of 2 rows:" in result.stdout
+
+
 def test_output_files_hold_the_rows_of_stdout(
     tfbbb, data, regression, printed, tmp_path
 ):

@@ -3,7 +3,11 @@
 import pyarrow as pa
 import pytest
 
-from tfbbb.cli.table_targets import read_labels_or_numbers
+from tfbbb.cli.table_targets import (
+    describe_unseen,
+    read_labels_or_numbers,
+    without_unseen_classes,
+)
 from tfbbb.tables import TableError
 from tfbbb.tables.notations import infer_notation
 
@@ -28,3 +32,32 @@ def test_classes_are_labels():
 def test_what_is_no_target_is_refused(name, sentence):
     with pytest.raises(TableError, match=sentence):
         read_labels_or_numbers(TABLE, name, ["no", "yes"], None)
+
+
+@pytest.mark.parametrize(
+    ("values", "unseen"),
+    [
+        (["no", "maybe", None, "yes"], {1: "maybe"}),
+        (["maybe", "perhaps"], {0: "maybe", 1: "perhaps"}),
+        (["no", "yes"], {}),
+        ([1.5, 2.0], {0: "1.5", 1: "2"}),
+    ],
+)
+def test_unseen_classes_are_emptied(values, unseen):
+    table, found = without_unseen_classes(
+        pa.table({"y": values}), "y", ["no", "yes"], None
+    )
+    assert found == unseen
+    kept = [None if row in unseen else value for row, value in enumerate(values)]
+    assert table["y"].to_pylist() == kept
+
+
+def test_unseen_classes_are_counted_with_an_example():
+    assert describe_unseen("y", {4: "fir"}, 9, "it is left out") == (
+        "1 of 9 rows has a class of 'y' that training did not have, such as 'fir' in "
+        "row 5; it is left out."
+    )
+
+
+def test_targets_of_numbers_have_no_unseen_classes():
+    assert without_unseen_classes(TABLE, "price", None, None) == (TABLE, {})

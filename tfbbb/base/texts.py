@@ -4,9 +4,13 @@ import itertools
 import math
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _WIDTH = 100
+# In sentences of one kind, a quoted name and numbers vary.
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_VARYING = re.compile(rf"{_QUOTED.pattern}|-?\d[\d.,:e+-]*|rows?\b")
+_MOST_ALIKE = 3
 
 
 class _Abbreviation(reprlib.Repr):
@@ -68,6 +72,56 @@ def shown_number(value: float, digits: int) -> str:
     decimals = max(digits - 1 - math.floor(math.log10(size)), 0)
     text = f"{value:.{decimals}f}"
     return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def shown_share(share: float) -> str:
+    """Returns a share as people write it: in per cent, above ten as a number of times.
+
+    Example:
+    >>> shown_share(0.126), shown_share(0.00001), shown_share(832.0)
+    ('13 %', 'less than 0.01 %', '832 times')
+    """
+    if share > 10.0:
+        return f"{shown_number(share, 2)} times"
+    if 0.0 < share < 1e-4:
+        return "less than 0.01 %"
+    return f"{shown_number(100.0 * share, 2)} %"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names as people list them.
+
+    Example:
+    >>> listed(["a", "b", "c"]), listed(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def fold_sentences(sentences: Iterable[str]) -> list[str]:
+    """Makes one sentence of more than three that differ in a name or a number only.
+
+    Example:
+    >>> fold_sentences([f"Column {name!r} has no value." for name in "abcdef"])
+    ["Column 'a' has no value. 5 others are alike: 'b', 'c', 'd' and 2 more."]
+    """
+    given = list(sentences)
+    kinds: dict[str, list[str]] = {}
+    for sentence in given:
+        kinds.setdefault(_VARYING.sub("", sentence), []).append(sentence)
+    folded = []
+    for sentence in given:
+        alike = kinds[_VARYING.sub("", sentence)]
+        names = [found[0] for found in map(_QUOTED.search, alike[1:]) if found]
+        if len(alike) <= _MOST_ALIKE or len(names) < len(alike) - 1:
+            folded.append(sentence)
+        elif sentence is alike[0]:
+            shown = names[:_MOST_ALIKE]
+            more = [f"{len(names) - len(shown)} more"] if names[_MOST_ALIKE:] else []
+            others = listed([*shown, *more])
+            folded.append(f"{sentence} {len(names)} others are alike: {others}.")
+    return folded
 
 
 MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"

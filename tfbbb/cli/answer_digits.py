@@ -40,7 +40,8 @@ def with_sensible_digits(table: pa.Table) -> pa.Table:
         elif name.startswith("probability_"):
             # 0.99987 has two digits that matter.
             sizes = np.minimum(values, 1.0 - values)
-        columns[name] = pa.array(_rounded(values, np.abs(sizes)))
+        rounded = _rounded(values, np.abs(sizes))
+        columns[name] = pa.array(rounded, from_pandas=True)
     return pa.table(columns)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfbbb.base.texts import shown_number
+from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.base.types import JsonObject
 
 if TYPE_CHECKING:
@@ -101,11 +101,14 @@ def _echo_table(columns: "Sequence[Column]", target: str | None) -> None:
 def _echo_sentences(
     columns: "Sequence[Column]", left_out: Sequence[tuple[str, str]]
 ) -> None:
-    for column in columns:
-        for remark in column.remarks:
-            typer.echo(f"Column {column.name!r}: {remark}")
-    for name, reason in left_out:
-        typer.echo(f"Left out {name!r}: {reason}")
+    said = [
+        f"Column {column.name!r}: {remark}"
+        for column in columns
+        for remark in column.remarks
+    ]
+    said += [f"Left out {name!r}: {reason}" for name, reason in left_out]
+    for sentence in fold_sentences(said):
+        typer.echo(sentence)
 
 
 def _describe_kind(column: "Column") -> str:

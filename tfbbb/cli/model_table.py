@@ -10,10 +10,12 @@ from tfbbb.cli.errors import CommandError
 from tfbbb.cli.prediction_options import echo_note
 from tfbbb.cli.table_targets import (
     check_has_target,
+    describe_unseen,
     fill_targets,
     read_targets,
     target_column,
     targets_missing,
+    without_unseen_classes,
 )
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import read_table
@@ -69,15 +71,28 @@ class ModelTable:
         """
         return read_targets(self.table, self.manifest)
 
-    def filled_targets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the targets, and which rows [n] have none but that of another row.
+    def filled_targets(self) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
+        """Returns the targets, of which some are those of other rows.
+
+        Returns:
+            The targets, which rows [n] have none of their own, and the classes that
+            training did not have by the index of their rows. A note counts these.
 
         Raises:
             TableError: The table has no column of the target, no row has a target, or a
                 value does not fit.
         """
-        table, missing = fill_targets(self.table, *target_column(self.manifest))
-        return read_targets(table, self.manifest), missing
+        name, notation = target_column(self.manifest)
+        classes = self.manifest.classes
+        table, unseen = without_unseen_classes(self.table, name, classes, notation)
+        if unseen:
+            end = "such a row has no log_prob"
+            echo_note(describe_unseen(name, unseen, table.num_rows, end))
+            if table[name].null_count == table.num_rows:
+                rows = np.ones(table.num_rows, dtype=bool)
+                return np.zeros(table.num_rows, np.int32), rows, unseen
+        table, missing = fill_targets(table, name, notation)
+        return read_targets(table, self.manifest), missing, unseen
 
     def has_targets(self) -> bool:
         """Whether the table has the column of the target, with a value."""
@@ -88,12 +103,23 @@ class ModelTable:
     def with_targets(self) -> tuple["ModelTable", np.ndarray]:
         """Returns the rows with a target, and their targets.
 
-        A note tells how many rows have none.
+        Rows of a class that training did not have are left out as well. Notes tell how
+        many rows are left out.
 
         Raises:
             TableError: The table has no column of the target, no row has a target, or a
                 value does not fit.
         """
+        name, notation = target_column(self.manifest)
+        classes = self.manifest.classes
+        table, unseen = without_unseen_classes(self.table, name, classes, notation)
+        if unseen:
+            end = "such rows are left out"
+            echo_note(describe_unseen(name, unseen, table.num_rows, end))
+            known = np.ones(table.num_rows, dtype=bool)
+            known[list(unseen)] = False
+            check_has_target(name, bool(known.any()))
+            return self._take(known).with_targets()
         missing = targets_missing(self.table, self.manifest)
         num_missing = int(missing.sum())
         if not num_missing:
@@ -103,13 +129,17 @@ class ModelTable:
             f"{num_missing} of {len(missing)} rows have no {self.manifest.target!r} "
             "and are left out."
         )
-        kept = replace(
-            self,
-            table=self.table.filter(pa.array(~missing)),
-            inputs={name: values[~missing] for name, values in self.inputs.items()},
-            places=self.places[~missing],
-        )
+        kept = self._take(~missing)
         return kept, kept.targets()
+
+    def _take(self, rows: np.ndarray) -> "ModelTable":
+        """Returns some of the rows, a mask [n]."""
+        return replace(
+            self,
+            table=self.table.filter(pa.array(rows)),
+            inputs={name: values[rows] for name, values in self.inputs.items()},
+            places=self.places[rows],
+        )
 
 
 def resolve_model(path: Path) -> Path:

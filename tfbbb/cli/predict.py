@@ -62,8 +62,9 @@ def predict(
             )
         given = ModelTable.read(path, data, sheet)
         targets = missing = None
+        unseen: dict[int, str] = {}
         if log_prob:
-            targets, missing = given.filled_targets()
+            targets, missing, unseen = given.filled_targets()
 
         from tfbbb.cli.imports import import_tensorflow
 
@@ -83,6 +84,7 @@ def predict(
                 intervals=interval_levels(intervals),
                 prediction_sets=prediction_sets,
                 targets=targets,
+                unseen=unseen,
             )
         except ValueError as error:
             # Such as a level that conformal intervals had too few rows for.

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tfbbb.cli.answer_table import classes_table, numbers_table, with_warnings
+from tfbbb.cli.table_targets import UNSEEN_TARGET
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.inputs import find_warnings, to_tensors
 
@@ -25,6 +26,7 @@ def predict_table(
     intervals: Mapping[str, float] | None = None,
     prediction_sets: bool = False,
     targets: np.ndarray | None = None,
+    unseen: Mapping[int, str] | None = None,
 ) -> pa.Table:
     """Predicts rows in blocks; several blocks get a progress bar.
 
@@ -37,6 +39,8 @@ def predict_table(
         intervals: Probabilities of several intervals by name, in place of `level`.
         prediction_sets: Whether to add the prediction sets of classes.
         targets: Targets `[n, k]`, or class indices `[n]`, to add their log densities.
+        unseen: Classes of targets that training did not have, by the index of their
+            rows, which get a warning.
 
     Returns:
         The predictions, one row per input row; `answer_table` names the columns. If a
@@ -45,6 +49,8 @@ def predict_table(
     """
     num_rows = len(next(iter(inputs.values())))
     warnings = find_warnings(to_tensors(inputs, model.manifest), model.manifest)
+    for row, label in (unseen or {}).items():
+        warnings[row] = [*warnings[row], UNSEEN_TARGET.format(label)]
     blocks = []
     for start in track_blocks(range(0, num_rows, _ROWS_AT_ONCE)):
         block = {

@@ -10,7 +10,12 @@ from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
 from tfbbb.tables.column_names import check_column_exists
 from tfbbb.tables.notations import Notation
-from tfbbb.tables.target import class_targets, missing_values, regression_targets
+from tfbbb.tables.target import (
+    class_targets,
+    missing_values,
+    regression_targets,
+    unseen_classes,
+)
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:
@@ -58,6 +63,54 @@ def check_has_target(name: str, has_one: bool) -> None:
     """Raises `TableError` unless a row has a target."""
     if not has_one:
         raise TableError(f"No row of the table has a target: column {name!r} is empty.")
+
+
+def without_unseen_classes(
+    table: pa.Table, name: str, classes: Sequence[str] | None, notation: Notation | None
+) -> tuple[pa.Table, dict[int, str]]:
+    """Empties the target in rows of a class that training did not have.
+
+    Args:
+        table: The table.
+        name: Name of the target.
+        classes: The classes of training; None for numbers, which are all kept.
+        notation: How the target is read.
+
+    Returns:
+        The table, and the labels that were emptied by the index of their rows.
+    """
+    check_column_exists(table, name, role="target")
+    if classes is None:
+        return table, {}
+    unseen = unseen_classes(table, name, tuple(classes), notation)
+    if not unseen:
+        return table, unseen
+    rows = np.zeros(table.num_rows, dtype=bool)
+    rows[list(unseen)] = True
+    place = table.column_names.index(name)
+    values = pa.compute.if_else(rows, None, table[name])
+    return table.set_column(place, table.field(name), values), unseen
+
+
+def describe_unseen(name: str, labels: dict[int, str], num_rows: int, end: str) -> str:
+    """Returns a note that counts the rows of classes that training did not have.
+
+    Args:
+        name: Name of the target.
+        labels: Labels by the index of their rows.
+        num_rows: Number of all rows.
+        end: What happens to such rows.
+    """
+    row, label = next(iter(labels.items()))
+    have = "has" if len(labels) == 1 else "have"
+    return (
+        f"{len(labels)} of {num_rows} rows {have} a class of {name!r} that training "
+        f"did not have, such as {label!r} in row {row + 1}; {end}."
+    )
+
+
+UNSEEN_TARGET = "The target has the class {!r}, unseen in training; it has no log_prob."
+"""The warning of a row, with its class."""
 
 
 def empty_log_prob(predictions: pa.Table, missing: np.ndarray) -> pa.Table:

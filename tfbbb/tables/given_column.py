@@ -110,7 +110,7 @@ def _as_texts(name: str, values: Any) -> pa.Array:
     Raises:
         TableError: A value is none of these.
     """
-    texts = []
+    texts: list[str | None] = []
     for row, value in enumerate(values, start=1):
         if is_missing(value):
             texts.append(None)

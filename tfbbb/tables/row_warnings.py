@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from tfbbb.base.texts import shown_number
+from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.tables.column import Column
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.values import MISSING_DATE
@@ -83,7 +83,7 @@ class RowWarnings:
         for column in suspects:
             for row, sentence in self._describe(column, values[column.name]):
                 found[row].append(sentence)
-        return found
+        return [fold_sentences(sentences) for sentences in found]
 
     def _unusual(self, low: np.ndarray, high: np.ndarray) -> list[Column]:
         """Returns the numeric columns with extremes that training did not have."""

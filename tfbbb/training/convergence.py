@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tfbbb.base.texts import shown_number
 from tfbbb.base.types import Config
 
 # The last part of a training, whose loss is compared with that of the part before.
@@ -67,7 +68,7 @@ def describe_convergence(
         if gap > max(_LEAST_GAP, _STANDARD_ERRORS * error):
             warnings.append(
                 f"Members disagree: member {worst + 1} predicts rows that it left out "
-                f"worse than the others by {gap:.2g} nats per row."
+                f"worse than the others by {shown_number(gap, 2)} nats per row."
             )
     noise = None
     if aleatoric is not None and targets is not None:
@@ -106,11 +107,12 @@ def _of_noise(noise: float, spread: float, resolution: float | None) -> list[str
         if noise <= _NEAR_FLOOR * floor:
             return [
                 "The noise is at its floor, the rounding of the targets to steps of "
-                f"{resolution:g}: a column may give the target away."
+                f"{shown_number(resolution, 6)}: a column may give the target away."
             ]
     elif noise <= _TINY_NOISE * spread:
+        small, whole = shown_number(noise, 2), shown_number(spread, 2)
         return [
-            f"There is almost no noise ({noise:.2g}, where the targets have a standard "
-            f"deviation of {spread:.2g}): a column may give the target away."
+            f"There is almost no noise ({small}, where the targets have a standard "
+            f"deviation of {whole}): a column may give the target away."
         ]
     return []

@@ -12,13 +12,10 @@ import tensorflow as tf
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation import Baselines, PredictedRows
-from tfbbb.judging.evaluation.judgement import (
-    LEARNED_NOTHING,
-    STANDARD_ERRORS,
-    beats_constant,
-)
+from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING, beats_constant
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.judging.types import Inputs
+from tfbbb.judging.verdict import STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import TableError
 from tfbbb.tables.scan import TableScan
@@ -353,6 +350,7 @@ def judge_model(run: Run) -> Run:
     # little less error from chance.
     compared = judgement["comparisons"]
     judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
+    judgement["verdict"] = verdict(judgement)
     judgement["becomes_latest"] = judgement["learned"] or run.spec.latest == "always"
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
     for kind in ("sentences", "warnings"):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tfbbb.base.texts import fold_sentences
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import FEWEST_ROWS_TO_CROSS_FIT
 from tfbbb.training.preparation import Prepared
@@ -25,8 +26,8 @@ def remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str]
             "held-out rows are uncertain."
         )
     if prepared.schema.task == "classification":
-        found += _rare_classes(
-            prepared.schema.classes, prepared.rows.targets(), members
+        found += fold_sentences(
+            _rare_classes(prepared.schema.classes, prepared.rows.targets(), members)
         )
     elif members.weights is not None:
         found += _constant_targets(prepared.rows.targets(), members.weights)

@@ -97,8 +97,12 @@ def list_jobs(
             before=None if cursor is None else Cursor.parse(cursor),
             limit=limit,
         )
+        judgements = repository.find_judgements(session, jobs)
     return JobPage(
-        jobs=[JobSummary.from_row(job) for job in jobs],
+        jobs=[
+            JobSummary.from_row(job, judgements.get((job.name, job.version)))
+            for job in jobs
+        ],
         next_cursor=None if following is None else str(following),
     )
 

@@ -43,6 +43,20 @@ def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
     return job
 
 
+def find_judgements(
+    session: Session, jobs: Sequence[Job]
+) -> dict[tuple[str, int | None], JsonObject | None]:
+    """Returns the recorded judgements of the versions of jobs, by name and number."""
+    numbers = {job.version for job in jobs if job.version is not None}
+    found = session.scalars(
+        select(ModelVersion).where(
+            ModelVersion.name.in_({job.name for job in jobs}),
+            ModelVersion.number.in_(numbers),
+        )
+    )
+    return {(v.name, v.number): v.lineage.get("judgement") for v in found}
+
+
 def find_judgement(session: Session, job: Job) -> JsonObject | None:
     """Returns how the job's version compares with its baselines, if it is recorded."""
     version = session.get(ModelVersion, (job.name, job.version))

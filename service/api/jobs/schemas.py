@@ -10,6 +10,7 @@ from service.shared.database import tables
 from service.shared.job_state import JobState
 from service.shared.json_types import JsonObject
 from tfbbb.base.texts import MODEL_NAME
+from tfbbb.judging.verdict import verdict
 from tfbbb.training.spec import JobSpec
 
 _ID = r"^[0-9a-f]{24}$"
@@ -88,11 +89,17 @@ class JobSummary(BaseModel):
     version: int | None = Field(
         description="The version that the job published.", examples=[None]
     )
+    verdict: str | None = Field(
+        None,
+        description="`learned nothing`, or the baselines than which the version has "
+        "more error by two standard errors; `null` otherwise.",
+        examples=["worse than linear model"],
+    )
 
     @classmethod
-    def from_row(cls, job: tables.Job) -> Self:
+    def from_row(cls, job: tables.Job, judgement: JsonObject | None) -> Self:
         """Creates the summary of a row of the database."""
-        return cls.model_validate(_fields(job))
+        return cls.model_validate(_fields(job, judgement))
 
 
 class JobStatus(JobSummary):
@@ -141,7 +148,7 @@ class JobStatus(JobSummary):
             "log": log,
             "judgement": judgement,
         }
-        return cls.model_validate({**_fields(job), **more})
+        return cls.model_validate({**_fields(job, judgement), **more})
 
 
 class JobPage(BaseModel):
@@ -162,7 +169,7 @@ def _eta_seconds(job: tables.Job) -> float | None:
     return float(pace * (job.progress["steps"] - job.progress["step"]))
 
 
-def _fields(job: tables.Job) -> JsonObject:
+def _fields(job: tables.Job, judgement: JsonObject | None) -> JsonObject:
     return {
         "id": job.id,
         "name": job.name,
@@ -178,4 +185,5 @@ def _fields(job: tables.Job) -> JsonObject:
         "finished_at": job.finished_at,
         "error": job.error,
         "version": job.version,
+        "verdict": verdict(judgement),
     }

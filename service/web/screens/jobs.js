@@ -51,7 +51,7 @@ function draw(list, page, cursor, state) {
   const rows = page.jobs.map((job) => [
     h("a", { href: address(["jobs", job.id]) }, job.name),
     job.target,
-    stateBadge(job),
+    [stateBadge(job), job.verdict && [" ", badge(job.verdict, "bad")]],
     progress(job),
     date(job.created_at),
     took(job),

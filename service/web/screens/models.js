@@ -55,7 +55,7 @@ function row(model) {
     h("a", { href: address(["models", model.name]) }, model.name),
     model.target ?? "–",
     model.task ?? badge("not usable", "bad"),
-    newestFigure(model.newest?.metrics ?? {}),
+    [newestFigure(model.newest?.metrics ?? {}), model.newest?.verdict && [" ", badge(model.newest.verdict, "bad")]],
     model.labels.latest ?? "–",
     number(model.versions.length),
     labels.map(([label]) => badge(labelText(model, label))),

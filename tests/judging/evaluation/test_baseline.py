@@ -150,8 +150,8 @@ def absurd_rows(rows_apart=True):
 def test_an_absurd_mean_is_told_with_its_size_and_is_nothing_learned():
     judged = judge(absurd_rows(), Y)
     assert judged["warnings"][0] == (
-        "The model is no closer to the targets than the mean: it has 500 times the "
-        "error of the mean, but its probabilities are better by 0.5 nats per row."
+        "The model has 500 times the error of the mean, which may be chance, but its "
+        "probabilities are better by 0.5 nats per row."
     )
     assert not judged["learned"]
     assert not any("e+" in sentence for sentence in judged["sentences"])
@@ -194,8 +194,12 @@ def test_a_row_that_decides_the_error_is_named():
     judged = judge(rows, targets, places=np.arange(100, 100 + ROWS))
     others = np.arange(ROWS) != 7
     own, other = (np.sqrt(np.mean(rows[name].errors(targets)[others])) for name in rows)
+    median = np.median(np.abs(rows["model"].mean - targets))
+    root = np.sqrt(np.mean(rows["model"].errors(targets)))
     assert judged["warnings"][-1] == (
-        "Row 108 carries 99.9 % of the squared error of the model. Without it: "
+        "Row 108 carries 99.9 % of the squared error of the model. Half of the errors "
+        f"of the model are at most {shown_number(median, 3)}, where the root of the "
+        f"mean squared error is {root:.0f}. Without it: "
         f"The model has {100 * (1 - own / other):.2g} % less error than a linear model."
     )
     assert "no better" in judged["sentences"][0]
@@ -222,3 +226,99 @@ def test_intervals_that_miss_their_level_are_called_narrow_or_wide():
     assert sentence(0.91) == "Its intervals cover 91 % where 90 % were asked."
     assert sentence(0.8).endswith("asked: they are too narrow.")
     assert sentence(0.99).endswith("asked: they are too wide.")
+
+
+def errors_of(model, other, gain=0.0, name="linear model"):
+    """Judges a model by its absolute errors and those of a baseline, [n]."""
+    targets = np.zeros((len(model), 1))
+    log_prob = np.zeros(len(model))
+    rows = {
+        "model": PredictedRows(log_prob + gain, np.reshape(model, (-1, 1)), 0.9),
+        name: PredictedRows(log_prob, np.reshape(other, (-1, 1)), 0.9),
+    }
+    return judge(rows, targets)
+
+
+SPREAD = np.tile([1.0, 1.1], 100)
+ONE_ROW = np.where(np.arange(200) == 5, 85.0, SPREAD)
+
+
+@pytest.mark.parametrize(
+    ("model", "other", "gain", "sentence"),
+    [
+        (832 * SPREAD, SPREAD, 0.0, "The model has 832 times the error of OTHER."),
+        (1.3 * SPREAD, SPREAD, 0.0, "The model has 30 % more error than OTHER."),
+        (
+            4.24 * SPREAD,
+            SPREAD,
+            2 * SPREAD,
+            "The model has 4.2 times the error of OTHER, but its probabilities are "
+            "better by 2.1 nats per row.",
+        ),
+        (
+            ONE_ROW,
+            SPREAD,
+            0.0,
+            "The model has 5.8 times the error of OTHER, which may be chance.",
+        ),
+        (
+            ONE_ROW,
+            SPREAD,
+            2 * SPREAD,
+            "The model has 5.8 times the error of OTHER, which may be chance, but its "
+            "probabilities are better by 2.1 nats per row.",
+        ),
+        (
+            SPREAD,
+            0.0 * SPREAD,
+            0.0,
+            "The model errs, and OTHER never does.",
+        ),
+    ],
+)
+def test_a_worse_model_is_said_to_be_worse_by_how_much(model, other, gain, sentence):
+    judged = errors_of(model, other, gain)
+    expected = sentence.replace("OTHER", "a linear model")
+    assert judged["sentences"][0] == judged["warnings"][0] == expected
+
+
+@pytest.mark.parametrize(
+    ("factor", "name", "verdict"),
+    [
+        (1.3, "linear model", "worse than linear model"),
+        (0.7, "linear model", None),
+        (1.3, "mean", "learned nothing"),
+        (1.3, "parent version", "worse than parent version"),
+    ],
+)
+def test_the_verdict_is_a_word_for_lists(factor, name, verdict):
+    assert errors_of(factor * SPREAD, SPREAD, name=name)["verdict"] == verdict
+
+
+def test_a_row_within_the_noise_is_no_verdict():
+    assert errors_of(ONE_ROW, SPREAD)["verdict"] is None
+
+
+@pytest.mark.parametrize(
+    ("number", "rows"), [(1, "1 row"), (2, "2 rows"), (9, "9 rows")]
+)
+def test_few_rows_are_not_judged(number, rows):
+    judged = errors_of(3 * SPREAD[:number], SPREAD[:number])
+    (sentence,) = judged["sentences"]
+    assert (
+        sentence
+        == judged["warnings"][0]
+        == (
+            f"Nobody can tell from {rows} whether the model is better than a linear "
+            "model, or whether its intervals are right."
+        )
+    )
+    assert (judged["verdict"], judged["learned"]) == (None, True)
+
+
+def test_few_rows_without_baselines_are_not_judged():
+    model = PredictedRows(np.zeros(3), np.eye(3)[:, :2], of_classes=True)
+    judged = judge({"model": model}, np.array([0, 1, 1]))
+    assert judged["sentences"] == [
+        "Nobody can tell from 3 rows whether its probabilities are right."
+    ]

@@ -109,7 +109,21 @@ def test_targets_that_do_not_fit_are_refused_with_their_row(
         asked(numbers, targets=targets)
 
 
-@pytest.mark.parametrize("target", ["pink", 3, None, ["red"]])
+@pytest.mark.parametrize("target", ["pink", 3])
+def test_an_unseen_class_has_no_density_but_a_warning(
+    classes: Any, target: Any
+) -> None:
+    found = asked(classes, targets=["red", target, "red", "red"])
+    known = asked(classes, targets=["red"] * 4)["predictions"]
+    densities = [row["log_prob"] for row in found["predictions"]]
+    expected = [row["log_prob"] for row in known]
+    assert densities == [expected[0], None, *expected[2:]]
+    assert found["predictions"][1]["warnings"][-1] == (
+        f"The target has the class {target!r}, unseen in training; it has no log_prob."
+    )
+
+
+@pytest.mark.parametrize("target", [None, ["red"]])
 def test_targets_must_be_classes(classes: Any, target: Any) -> None:
     message = r"Row 2: the target must be one of the classes \['red'"
     with pytest.raises(InputError, match=message):

@@ -43,6 +43,8 @@ def jobs(
                 "epoch": _format_epoch,
                 "version": lambda job: job["version"],
                 "submitted": lambda job: format_time(job["created_at"]),
+                # Services of earlier releases list none.
+                "verdict": lambda job: job.get("verdict"),
                 "error": lambda job: job["error"],
             },
             as_json=as_json,

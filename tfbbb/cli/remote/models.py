@@ -23,6 +23,7 @@ def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
                 "labels": lambda model: ", ".join(
                     _format_label(model, label) for label in model["labels"]
                 ),
+                "verdict": _format_verdict,
             },
             as_json=as_json,
             if_none="There is no model yet; create one with `tfbbb remote train`.",
@@ -41,6 +42,14 @@ def _format_label(model: JsonObject, label: str) -> str:
         others.append(f"shadow {shadow}")
     text = f"{label} {model['labels'][label]}"
     return f"{text} ({', '.join(others)})" if others else text
+
+
+def _format_verdict(model: JsonObject) -> str:
+    """Returns for example `2: worse than linear model`."""
+    # Services of earlier releases list none.
+    newest = model.get("newest") or {}
+    said = newest.get("verdict")
+    return f"{newest['version']}: {said}" if said else ""
 
 
 def _format_version(status: JsonObject) -> str:

@@ -21,7 +21,7 @@ from tfbbb.cli.prediction_options import (
 from tfbbb.cli.remote.service import Key, ModelName, Url, service, terminal_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     import pyarrow as pa
@@ -144,33 +144,56 @@ class _KnownTargets:
     def __init__(self, description: JsonObject, notation: "Notation | None") -> None:
         self._target, self._classes = description["target"], description["classes"]
         self._notation = notation
+        self._unseen: dict[int, str] = {}
+        self._num_rows = 0
         self.has_one = False
 
-    def read(self, block: "pa.Table") -> "tuple[np.ndarray | None, np.ndarray]":
+    def read(
+        self, block: "pa.Table"
+    ) -> "tuple[np.ndarray | None, np.ndarray, dict[int, str]]":
         """Returns the targets of the rows, None if no row has one, and which lack it.
 
         A row without a target gets that of another row, so that all can be asked for.
+        Rows of a class that training did not have lack it as well; the classes come
+        last, by the index of their rows.
         """
-        from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
-        from tfbbb.tables.column_names import check_column_exists
+        from tfbbb.cli.table_targets import (
+            fill_targets,
+            read_labels_or_numbers,
+            without_unseen_classes,
+        )
         from tfbbb.tables.target import missing_values
 
-        check_column_exists(block, self._target, role="target")
+        block, unseen = without_unseen_classes(
+            block, self._target, self._classes, self._notation
+        )
+        for row, label in unseen.items():
+            self._unseen.setdefault(self._num_rows + row, label)
+        self._num_rows += block.num_rows
+        self.has_one |= bool(unseen)
         missing = missing_values(block, self._target, self._notation)
         if missing.all():
-            return None, missing
+            return None, missing, unseen
         self.has_one = True
         filled, missing = fill_targets(block, self._target, self._notation)
         return (
             read_labels_or_numbers(filled, self._target, self._classes, self._notation),
             missing,
+            unseen,
         )
 
     def check(self) -> None:
-        """Raises `TableError` if no row of any block has a target."""
-        from tfbbb.cli.table_targets import check_has_target
+        """Notes how many rows have a class that training did not have.
+
+        Raises:
+            TableError: No row of any block has a target.
+        """
+        from tfbbb.cli.table_targets import check_has_target, describe_unseen
 
         check_has_target(self._target, self.has_one)
+        if self._unseen:
+            end = "such a row has no log_prob"
+            echo_note(describe_unseen(self._target, self._unseen, self._num_rows, end))
 
 
 class _Asking:
@@ -224,25 +247,43 @@ class _Asking:
         from tfbbb.client.errors import ServiceError
 
         targets = missing = None
+        unseen: dict[int, str] = {}
         if self._targets is not None:
-            targets, missing = self._targets.read(block)
+            targets, missing, unseen = self._targets.read(block)
         options = {**self._options, **self.route, "targets": targets}
         start = 0
         try:
             for prediction in self._model.predict_blocks(block, **options):
                 self.route = {"version": prediction.version}
-                self.has_warnings |= any(prediction.warnings or ())
                 table = _build_table(prediction, self._levels)
+                warnings = _with_unseen(prediction.warnings, unseen, start, len(table))
+                self.has_warnings |= any(warnings)
                 if missing is not None:
                     part = missing[start : start + len(table)]
                     table = _with_log_prob(table, part)
                 start += len(table)
-                yield with_warning_texts(table, prediction.warnings)
+                yield with_warning_texts(table, warnings)
         except ServiceError as error:
             if not first:
                 raise
             message = f"Counted from row {first + 1}: {error.message}"
             raise ServiceError(error.status, message) from None
+
+
+def _with_unseen(
+    warnings: "Sequence[Sequence[str]] | None",
+    unseen: dict[int, str],
+    start: int,
+    num_rows: int,
+) -> list[list[str]]:
+    """Adds the warnings of rows whose class training did not have."""
+    from tfbbb.cli.table_targets import UNSEEN_TARGET
+
+    found = [list(sentences) for sentences in warnings or [()] * num_rows]
+    for row, label in unseen.items():
+        if start <= row < start + num_rows:
+            found[row - start].append(UNSEEN_TARGET.format(label))
+    return found
 
 
 def _with_log_prob(table: "pa.Table", missing: "np.ndarray") -> "pa.Table":

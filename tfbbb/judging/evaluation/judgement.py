@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from tfbbb.base.texts import shown_number
+from tfbbb.base.texts import listed, shown_number, shown_share
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
+from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 
 MODEL, PARENT = "model", "parent version"
 _CONSTANTS = ("mean", "commonest class")
-# A difference counts from this number of its standard errors on.
-STANDARD_ERRORS = 2.0
 LEARNED_NOTHING = (
     "The model learned nothing of use: its error on rows left out is no less than that "
     "of a constant. Give it more time or rows, or columns that tell about the target."
@@ -46,8 +45,9 @@ def judge(
     The error of a row is the squared difference from the mean, or whether the most
     probable class is wrong. The model is better than a baseline if the mean difference
     of their errors is more than two standard errors of the paired differences. If up to
-    three of many rows carry half of a squared error, a sentence names them and compares
-    the predictions of the others.
+    three of many rows carry half of a squared error, a sentence names them, tells the
+    median of the errors, and compares the predictions of the others. Fewer than ten
+    rows are not judged.
 
     Args:
         predictions: The rows as `"model"` and as the baselines predict them, by name,
@@ -59,13 +59,14 @@ def judge(
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
         each baseline, in `error` and in `log_likelihood`; `learned`, whether the model
         has less error than a constant, or better probabilities, which differ by row,
-        and about as little error (True for fewer than 20 rows); `sentences` in plain
+        and about as little error (True for fewer than 20 rows); `verdict`, such as
+        `"worse than linear model"`, or None; `sentences` in plain
         English; and `warnings`, the sentences that tell of a fault.
 
     Example:
 
     >>> from tfbbb.judging.evaluation import Baseline
-    >>> targets = np.array([[1.0], [2.0], [4.0], [6.0]])
+    >>> targets = np.arange(12.0)[:, np.newaxis]
     >>> constant = Baseline.constant(targets)
     >>> rows = constant.predict(None, targets)
     >>> judged = judge({"model": rows, "mean": rows}, targets)
@@ -78,18 +79,25 @@ def judge(
         for name, other in predictions.items()
         if name != MODEL
     }
-    said = [
-        _sentence(name, model, found, len(targets))
-        for name, found in comparisons.items()
-    ]
-    said += _deciding_rows_sentence(predictions, targets, places)
     figures = {name: _figures(rows, targets) for name, rows in predictions.items()}
-    said.append(_calibration_sentence(model, targets, figures[MODEL]))
-    return {
+    if len(targets) < FEWEST_ROWS_TO_JUDGE:
+        said = [(_few_rows_sentence(comparisons, model, len(targets)), True)]
+    else:
+        said = [
+            _sentence(name, model, found, len(targets))
+            for name, found in comparisons.items()
+        ]
+        said += _deciding_rows_sentence(predictions, targets, places)
+        said.append(_calibration_sentence(model, targets, figures[MODEL]))
+    found = {
         "rows": len(targets),
         "figures": figures,
         "comparisons": comparisons,
         "learned": _has_learned(model, comparisons),
+    }
+    return {
+        **found,
+        "verdict": verdict(found),
         "sentences": [sentence for sentence, _ in said],
         "warnings": [sentence for sentence, is_fault in said if is_fault],
     }
@@ -201,36 +209,52 @@ def _sentence(
     unlikelier = likelihood["z"] < -STANDARD_ERRORS
     better = f"but its probabilities are better by {_amount(gain)} nats per row"
     worse = f"its probabilities are worse by {_amount(-gain)} nats per row"
+    much_worse = reduction is not None and 1.0 - reduction > _WORST_ERROR
+    compared = f"The model {_says_error(reduction, other, model.of_classes)}"
     if error["z"] > STANDARD_ERRORS:
-        said = f"The model {_says_error(reduction, other, model.of_classes)}"
-        return f"{said}, but {worse}." if unlikelier else f"{said}.", unlikelier
+        return f"{compared}, but {worse}." if unlikelier else f"{compared}.", unlikelier
     if error["z"] < -STANDARD_ERRORS:
-        said = f"The model {_says_error(reduction, other, model.of_classes)}"
-        return f"{said}, {better}." if likelier else f"{said}.", True
+        return f"{compared}, {better}." if likelier else f"{compared}.", True
+    if much_worse:
+        # Such as the error of one row.
+        compared += ", which may be chance"
+        is_fault = name in _CONSTANTS or unlikelier or reduction <= -1.0
+        if likelier:
+            return f"{compared}, {better}.", is_fault
+        return f"{compared}, and {worse}." if unlikelier else f"{compared}.", is_fault
     by = ""
     if reduction is not None and reduction < -_LEAST_SAID:
         by = f": it {_says_error(reduction, other, model.of_classes)}"
     if likelier:
         measure = "more accurate" if model.of_classes else "closer to the targets"
-        is_absurd = name in _CONSTANTS and 1.0 - (reduction or 0.0) > _WORST_ERROR
-        return f"The model is no {measure} than {other}{by}, {better}.", is_absurd
+        return f"The model is no {measure} than {other}{by}, {better}.", False
     said = f"The model is no better than {other}{by}"
     if unlikelier:
         return f"{said}, and {worse}.", True
     return f"{said}.", name in _CONSTANTS
 
 
+def _few_rows_sentence(comparisons: Config, model: PredictedRows, num_rows: int) -> str:
+    rows = "1 row" if num_rows == 1 else f"{num_rows} rows"
+    measure = "probabilities" if model.of_classes else "intervals"
+    others = [_ARTICLES.get(name, name) for name in comparisons]
+    better = f"the model is better than {' or '.join(others)}, or whether " * any(
+        others
+    )
+    return f"Nobody can tell from {rows} whether {better}its {measure} are right."
+
+
 def _says_error(reduction: float | None, other: str, of_classes: bool) -> str:
     """Returns by how much an error is less or more than another, as a predicate."""
     if reduction is None:
-        return f"errs more often than {other}" if of_classes else f"errs unlike {other}"
+        return f"errs, and {other} never does"
     if reduction <= -1.0:
         times = f"{_amount(1.0 - reduction)} times"
         if of_classes:
             return f"errs {times} as often as {other}"
         return f"has {times} the error of {other}"
     word = "less" if reduction > 0.0 else "more"
-    share = f"{_amount(100.0 * abs(reduction))} %"
+    share = shown_share(abs(reduction))
     if of_classes:
         return f"errs {share} {word} often than {other}"
     return f"has {share} {word} error than {other}"
@@ -264,7 +288,7 @@ def _deciding_rows_sentence(
         return []
     where = deciding if places is None else np.sort(places[deciding])
     said = f"{_carriers(where)} {min(100 * share, 99.9):.3g} % of the squared error of "
-    said += f"{whose}."
+    said += f"{whose}. {_typical_error(whose, errors)}"
     others = np.setdiff1d(np.arange(len(targets)), deciding)
     own = model.take(others)
     compared = [
@@ -284,10 +308,25 @@ def _deciding_rows_sentence(
 
 
 def _carriers(places: np.ndarray) -> str:
-    *first, last = [str(place + 1) for place in places]
-    if not first:
-        return f"Row {last} carries"
-    return f"Rows {', '.join(first)} and {last} carry"
+    rows = [str(place + 1) for place in places]
+    if len(rows) == 1:
+        return f"Row {rows[0]} carries"
+    return f"Rows {listed(rows)} carry"
+
+
+def _typical_error(whose: str, errors: np.ndarray) -> str:
+    """Says what the median of absolute errors is beside the root of their mean square.
+
+    Args:
+        whose: Whose errors they are.
+        errors: Squared errors, [n].
+    """
+    median = shown_number(float(np.median(np.sqrt(errors))), 3)
+    root = shown_number(float(np.sqrt(errors.mean())), 3)
+    return (
+        f"Half of the errors of {whose} are at most {median}, where the root of the "
+        f"mean squared error is {root}."
+    )
 
 
 def _calibration_sentence(
@@ -298,11 +337,8 @@ def _calibration_sentence(
         right = 1.0 - rows.errors(targets).mean()
         gap = float(confidence.mean() - right)
         error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
-        off = 100 * (figures["expected_calibration_error"] or 0.0)
-        said = (
-            "The probability of the predicted class is off by "
-            f"{_amount(off)} % on average"
-        )
+        off = shown_share(figures["expected_calibration_error"] or 0.0)
+        said = f"The probability of the predicted class is off by {off} on average"
         if abs(gap) <= STANDARD_ERRORS * error:
             return f"{said}.", False
         return f"{said}: it is too {'high' if gap > 0 else 'low'}.", True

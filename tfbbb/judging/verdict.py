@@ -1,0 +1,41 @@
+"""The judgement of a model in a few words, for lists of models and jobs."""
+
+from typing import Any
+
+from tfbbb.base.texts import listed
+from tfbbb.base.types import Config
+
+# A difference counts from this number of its standard errors on.
+STANDARD_ERRORS = 2.0
+# Fewer rows do not tell how good a model is.
+FEWEST_ROWS_TO_JUDGE = 10
+
+
+def verdict(judgement: Config | None) -> str | None:
+    """Says that a model learned nothing, or what it is worse than; None if neither.
+
+    A model is worse than a baseline, or than its parent version, if its error is more
+    by two standard errors of the paired differences.
+
+    Args:
+        judgement: As `tfbbb.evaluation.judge` returns it; None if there is none.
+
+    Example:
+    >>> error = {"reduction": -0.3, "z": -2.5}
+    >>> comparisons = {"mean": {"error": {"z": 4.0}}, "linear model": {"error": error}}
+    >>> verdict({"rows": 60, "learned": True, "comparisons": comparisons})
+    'worse than linear model'
+    """
+    if not judgement:
+        return None
+    if not judgement.get("learned", True):
+        return "learned nothing"
+    if judgement.get("rows", 0) < FEWEST_ROWS_TO_JUDGE:
+        return None
+    comparisons: dict[str, Any] = judgement.get("comparisons", {})
+    worse = [
+        name
+        for name, found in comparisons.items()
+        if found["error"]["z"] < -STANDARD_ERRORS
+    ]
+    return f"worse than {listed(worse)}" if worse else None

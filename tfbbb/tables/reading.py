@@ -26,10 +26,10 @@ def read_table(
 
     Reading finds the encoding of a CSV file, its delimiter, its quotes, its decimal
     mark and its header, and checks them against all rows. A file that can be read with
-    the commas (of `.tsv`: the tabs) is read so. Titles and comments above the header are
-    skipped if the header has distinct names that are not numbers, above a column of
-    numbers. Columns without a name get one. Cells that a row lacks are missing; footers,
-    sums, comments and repeated headers are left out. What was found is
+    the commas (of `.tsv`: the tabs) is read so. Titles and comments above the header
+    are skipped if the header has distinct names that are not numbers, above a column
+    of numbers. Columns without a name get one. Cells that a row lacks are missing;
+    footers, sums, comments and repeated headers are left out. What was found is
     `TableScan.dialect`.
 
     The type of a column of a CSV file comes from its cells: integers, numbers, `true`

@@ -17,19 +17,20 @@ def read_table(
 ) -> pa.Table:
     r"""Reads a table from a file; the suffix of its name is its format.
 
-    - `.csv`, `.tsv`, `.txt`, also with `.gz` or `.zst`: text, separated by commas,
-      semicolons, tabs or vertical bars;
+    - `.csv`, `.tsv`, `.txt`, `.dat`, `.data`, also with `.gz` or `.zst`, and `.tab`:
+      text, separated by commas, semicolons, tabs, vertical bars or spaces;
     - `.jsonl`, `.ndjson`: JSON lines, one object per line, without nested values;
     - `.parquet`: Parquet;
     - `.arrow`, `.feather`: Arrow IPC, file or stream; Feather of version 2;
     - `.xlsx`, `.ods`: a sheet of a workbook; needs `pip install 'tfbbb[excel]'`.
 
-    Reading finds the encoding of a CSV file (UTF-8, UTF-16 with a byte order mark, or
-    Windows-1252), its delimiter, its decimal mark and its header line, and checks them
-    against all rows. A file that can be read with the commas (of `.tsv`: the tabs) is
-    read so. Titles and comments above the header are skipped if the header has distinct
-    names that are not numbers, above a column of numbers. A header is necessary. What
-    was found is `TableScan.dialect`.
+    Reading finds the encoding of a CSV file, its delimiter, its quotes, its decimal
+    mark and its header, and checks them against all rows. A file that can be read with
+    the commas (of `.tsv`: the tabs) is read so. Titles and comments above the header
+    are skipped if the header has distinct names that are not numbers, above a column
+    of numbers. Columns without a name get one. Cells that a row lacks are missing;
+    footers, sums, comments and repeated headers are left out. What was found is
+    `TableScan.dialect`.
 
     The type of a column of a CSV file comes from its cells: integers, numbers, `true`
     and `false`, dates, else text. A cell is missing if it is empty or one of `NA`,
@@ -53,9 +54,9 @@ def read_table(
         The table, with at least one row and with unique, non-empty column names.
 
     Raises:
-        TableError: The file is missing, empty, in an unknown encoding, ragged or
-            damaged, has another suffix, has empty or repeated column names, or has no
-            sheets and `sheet` is given.
+        TableError: The file is missing, empty, in an unknown encoding or damaged, has
+            another suffix, has rows with more cells than the header, or has no sheets
+            and `sheet` is given.
 
     Example:
     >>> import pathlib, tempfile

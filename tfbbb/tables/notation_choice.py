@@ -133,8 +133,8 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
     if cells.is_category:
         usual = infer_notation(cells.texts.distinct).notation
         if isinstance(usual, NumberNotation | BooleanNotation):
-            marks = infer_marks(cells.texts).notation or TextNotation()
-            return replace(cast(TextNotation, marks), numbers=True), ()
+            marked = infer_marks(cells.texts).notation or TextNotation()
+            return replace(cast(TextNotation, marked), numbers=True), ()
     found = infer_beside_odd_cells(cells.texts)
     if found.notation is not None:
         notation, remarks = without_sentinels(cells, found.notation)

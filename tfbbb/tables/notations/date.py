@@ -48,7 +48,7 @@ _NUMERIC = {
 _PLAIN = (
     *(rf"^(?P<year>\d{{4}}){m}{_MONTH}{m}{_DAY}" for m in _MARKS),
     rf"^\[?{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ /-]{_NAME}[ /-]{_YEAR}",
-    rf"^{_DAY_NAME}{_NAME} {_DAY}(?:st|nd|rd|th)?,? (?P<year>\d{{4}})",
+    rf"^{_DAY_NAME}{_NAME}[ /-]{_DAY}(?:st|nd|rd|th)?(?:,? |[/-])(?P<year>\d{{4}})",
     rf"^(?P<year>\d{{4}})[/-]{_MONTH}",
     rf"^{_NAME}(?: |, ?|-|/)(?P<year>\d{{4}})",
     rf"^(?P<year>\d{{4}})(?: |, ?|-|/){_NAME}(?:(?: |-|/){_DAY})?",

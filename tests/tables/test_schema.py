@@ -411,8 +411,8 @@ def test_an_unknown_class_is_refused_with_its_row():
 
 
 def numbers_with(*values):
-    """A table of 40 rows with the whole numbers from 100 on, the last ones others."""
-    numbers = [*range(100, 140 - len(values)), *values]
+    """A table of 40 rows with whole numbers from 100 to 130, the last ones others."""
+    numbers = [*(100 + 7 * row % 31 for row in range(40 - len(values))), *values]
     return pa.table({"x": numbers, "y": np.arange(40.0) * 3 % 7})
 
 

@@ -218,7 +218,7 @@ class BayesianEstimator(BaseEstimator):
         table = numbers_as_texts(table, trained.schema.features)
         # The answer for a row depends on no other row.
         return trained.model.predictive(
-            trained.schema.inputs(table),
+            trained.schema.inputs(table, strict=True),
             num_samples=_NUM_SAMPLES if self.num_samples is None else self.num_samples,
             method="local",
         )

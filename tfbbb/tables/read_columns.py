@@ -64,6 +64,23 @@ class ReadColumns(dict[str, np.ndarray]):
             raise TableError(" ".join(errors))
         return cls(values, unreadable)
 
+    def describe_unreadable(self) -> str:
+        """Returns a sentence on the first unreadable cell of each column.
+
+        Example:
+        >>> faults = [(2, "Column 'size' has 'big', which is no number"), (4, "...")]
+        >>> ReadColumns({}, {"size": faults}).describe_unreadable()
+        "Column 'size' has 'big', which is no number, in row 3, and 1 more such cell."
+        """
+        sentences = []
+        for (row, fault), *others in self.unreadable.values():
+            more = ""
+            if others:
+                cells = "cell" if len(others) == 1 else "cells"
+                more = f", and {len(others)} more such {cells}"
+            sentences.append(f"{fault}, in row {row + 1}{more}.")
+        return " ".join(sentences)
+
     def add_to(self, warnings: list[list[str]]) -> list[list[str]]:
         """Returns the warnings of each row with those on unreadable cells."""
         found = [list(sentences) for sentences in warnings]

@@ -1,5 +1,6 @@
 """The schema of a table: features, target and task of a model."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -222,12 +223,15 @@ class Schema:
             if text or needs_text(column.notation)
         )
 
-    def inputs(self, table: TableLike) -> np.ndarray | dict[str, np.ndarray]:
+    def inputs(
+        self, table: TableLike, *, strict: bool = False
+    ) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
         Args:
             table: A table, as for `infer`, with all feature columns; other columns are
                 ignored.
+            strict: Whether a cell that cannot be read is an error.
 
         Returns:
             A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
@@ -235,13 +239,20 @@ class Schema:
             numbers, text with `""` for missing, and of dates int64 seconds since 1970
             with the least int64 for missing. A missing value in a column without one
             in training is allowed: the model takes it for the mean. A cell that cannot
-            be read counts as missing; `warnings` says which.
+            be read counts as missing, with a warning; `warnings` says which.
 
         Raises:
             TableError: The table lacks columns, or they hold values of another type.
         """
         table = as_source(table)
         columns = ReadColumns.read(self.features, table)
+        if columns.unreadable and strict:
+            raise TableError(columns.describe_unreadable())
+        if columns.unreadable:
+            warnings.warn(
+                f"{columns.describe_unreadable()} Such cells count as missing.",
+                stacklevel=2,
+            )
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
         return dict(columns)

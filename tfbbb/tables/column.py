@@ -226,7 +226,8 @@ class Column:
         Raises:
             TableError: As for `parse`, or a cell is not in the notation or infinite.
         """
-        check_all_readable(Cells.read(table, self.name), self.parse(table))
+        parsed = self.parse(table)
+        check_all_readable(Cells.read(table, self.name), parsed)
 
     def values(self, table: ColumnSource) -> np.ndarray:
         """Returns this column of any table as an input of a model.

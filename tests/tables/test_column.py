@@ -131,6 +131,14 @@ def test_dates_in_a_numeric_column_are_refused():
         inferred([1.0, 2.0]).values(asked)
 
 
+def test_whole_numbers_are_texts_where_other_rows_had_texts():
+    column = Column("a", "categorical", categories=("4", "6", "rotary"))
+    for values, texts in (([4, 6], ["4", "6"]), ([4.0, None], ["4", ""])):
+        assert column.values(pa.table({"a": values})).tolist() == texts
+    with pytest.raises(TableError, match="type double, but must hold text"):
+        column.values(pa.table({"a": [4.5]}))
+
+
 def test_texts_that_are_all_numbers_are_read_as_numbers():
     spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
     values = inferred([1.0, None]).values(spelt)

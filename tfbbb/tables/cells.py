@@ -117,14 +117,6 @@ class Cells:
         known = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.string()), texts)
         return Cells(self.name, known)
 
-    @property
-    def are_whole_numbers(self) -> bool:
-        """Whether these are numbers without fractions; 7.0 is one."""
-        if self.kind != "numeric" or self.is_duration:
-            return False
-        values = self.numbers() if self.may_have_fractions else np.zeros(0)
-        return bool((values[~np.isnan(values)] % 1 == 0).all())
-
     def numbers(self) -> np.ndarray:
         """Returns numbers and booleans as float64 `[n]`, NaN for missing."""
         return self.values.cast(pa.float64(), safe=False).to_numpy()

@@ -24,6 +24,7 @@ from tfbbb.tables.notations import Notation, notation_from_dict
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
@@ -218,7 +219,21 @@ class Column:
             TableError: The table lacks the column, or its values are of another type.
         """
         check_column_exists(table, self.name, role="feature")
-        return parse_column(table, self.name, self.kind, self.notation)
+        notation = self.notation
+        if self._has_whole_numbers:
+            text = notation if isinstance(notation, TextNotation) else TextNotation()
+            notation = replace(text, numbers=True)
+        return parse_column(table, self.name, self.kind, notation)
+
+    @property
+    def _has_whole_numbers(self) -> bool:
+        """Whether some categories, beside texts, are whole numbers and none is a code.
+
+        Rows that have no other texts are a column of numbers where a table is read.
+        """
+        return any(text.isdigit() for text in self.categories) and not any(
+            text.isdigit() and text[0] == "0" != text for text in self.categories
+        )
 
     def check(self, table: ColumnSource) -> None:
         """Checks that all cells of this column of any table can be read.

@@ -186,13 +186,11 @@ def _read_texts(
     """Returns the place of each row's text, the distinct texts, and what is missing.
 
     Raises:
-        TableError: The column holds dates or fractions, and the notation does not ask
-            for digits.
+        TableError: The column holds numbers, and the notation does not ask for digits.
     """
     text = notation if isinstance(notation, TextNotation) else TextNotation()
     if cells.kind != "categorical" and cells.values.null_count < len(cells.values):
-        # In other rows of the table, texts stood beside whole numbers.
-        if not (text.numbers or cells.is_boolean or cells.are_whole_numbers):
+        if not (text.numbers or cells.is_boolean):
             raise TableError(
                 f"Column {cells.name!r} holds values of type {cells.type}, but must "
                 "hold text; cast it to text, or read it from a CSV file with "

@@ -213,3 +213,10 @@ def test_a_code_far_down_a_file_makes_its_column_text(tmp_path):
     codes = read_table(path)["code"]
     assert codes.type == pa.string()
     assert [codes[0].as_py(), codes[-1].as_py()] == ["10000", "01569"]
+
+
+def test_a_cell_may_be_long(tmp_path):
+    path = tmp_path / "table.csv"
+    long = "x" * 2**18
+    path.write_text(f"a\n{long}\ny\n")
+    assert read_table(path).to_pydict() == {"a": [long, "y"]}

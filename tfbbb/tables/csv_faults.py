@@ -29,7 +29,8 @@ def read_header(source: CsvSource, dialect: Dialect) -> list[str]:
     header lacks may be in the line of units.
     """
     try:
-        first, *others = islice(read_rows(source, dialect), 2)
+        number = 1 if dialect.units_line is None else 2
+        first, *others = islice(read_rows(source, dialect), number)
     except (csv.Error, UnicodeDecodeError, ValueError):
         return []
     names = first.cells

@@ -126,8 +126,8 @@ def _rows(text: str, dialect: Dialect, is_whole: bool) -> Iterator[Row]:
                 yield last
             first, last = first or row, row
     except csv.Error:
-        # The reader of the whole file names the line.
-        return
+        # The reader of the whole file names the line, which is after the last row.
+        is_whole = True
     # The beginning of the file may cut its last row.
     if last is not None and (is_whole or last is first):
         yield last

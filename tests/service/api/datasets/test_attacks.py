@@ -77,16 +77,12 @@ def deflated(piece: bytes, times: int) -> bytes:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a,b\n1,2\n3\n", "line 3 has 1 cell, but the header has 2 cells"),
+        (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 cells, but the header has 2 cells"),
         (b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n", "line 101 has 3 cells"),
         (b"a\x81,b\n1,2\n", "not UTF-8 text: line 1"),
         ("a,b\n1,2\n".encode("utf-16") + b"3", "not UTF-16 text: line 3"),
-        ("a,b\n1,2\n".encode("utf-16-le"), "NUL"),
-        (b"a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
-        (b"a,,c\n1,2,3\n", "column 2 of 3 has no name"),
         (b'a,b\n1,"2\n3,4\n', "unexpected end of data"),
         (b"a,b\n", "has a header but no rows"),
-        (b"a;b\n1;2\n3\n", "line 3 has 1 cell, but the header has 2 cells"),
         (b'{"a": 1}\n{"a": [2]}\n', "line 2 has an object or an array at the key 'a'"),
         (b'{"a": 1}\n{"b": ' + b"[" * 500_000, "line 2 is not a JSON object"),
         (

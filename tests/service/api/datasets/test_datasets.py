@@ -140,7 +140,9 @@ def test_what_was_found_about_the_file_is_said(datasets: httpx.Client) -> None:
         {
             "column": None,
             "message": "The table is read as follows. Windows-1252 (Western European) "
-            "text, separated by semicolons, with decimal commas.",
+            "text, separated by semicolons, with decimal commas. The file does not "
+            "state its encoding, which was chosen by its letters, as in 'größe': if "
+            "letters are wrong, save the file as UTF-8.",
         }
     ]
 

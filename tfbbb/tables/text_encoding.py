@@ -223,7 +223,16 @@ def _rank(sample: bytes, may_be_damaged: bool) -> list[tuple[Encoding, float]]:
         scores |= {key: score for key, score in defined.items() if key == "cp1252"}
     if "cp1252" in scores:
         scores["cp1252"] *= _WINDOWS_1252_FACTOR
-    return sorted(scores.items(), key=lambda one: -one[1])
+    # Where encodings have the same letters, it is the usual one.
+    western = sample.decode("cp1252", errors="replace")
+    same = [
+        score
+        for encoding, score in scores.items()
+        if sample.decode(encoding, errors="replace") == western
+    ]
+    if same:
+        scores["cp1252"] = max(same)
+    return sorted(scores.items(), key=lambda one: (-one[1], one[0] != "cp1252"))
 
 
 def _score(sample: bytes) -> dict[Encoding, float]:

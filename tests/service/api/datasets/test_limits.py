@@ -260,7 +260,7 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         return compressor.compress(text) + compressor.flush(zlib.Z_FULL_FLUSH)
 
     # Without an end, which nobody comes to.
-    content = compressed(b"a,b\n") + 600 * compressed(b"0.12345,6.54321\n" * 2**16)
+    content = compressed(b"a,b\n") + 3000 * compressed(b"0.12345,6.54321\n" * 2**16)
     with serving(settings_of(tmp_path, inspection_seconds=1)) as client:
         response = post(client, content)
         assert response.status_code == 422

@@ -150,9 +150,10 @@ def read(entry: Mapping[str, Any], content: bytes) -> dict[str, Any]:
     """Reads a file as it is; compares what its columns are taken for with the key.
 
     Returns:
-        `rows`; `columns`, how many the key has; `right`, how many of them are taken for
-        what it says; `wrong`, of the others, what each is taken for and what it is;
-        `notes` on the file; and `refused`, the error if the file cannot be read.
+        `rows`, the number of rows; `columns`, the number of columns in the key;
+        `right`, the number of those that the reader takes for what the key says;
+        `wrong`, a text for each other column; `notes` on the file; and `refused`, the
+        error if the file cannot be read.
     """
     from tfbbb.tables import TableError, read_table
     from tfbbb.tables.feature_inference import infer_features

@@ -83,14 +83,10 @@ class ModelTable:
                 value does not fit.
         """
         name, notation = target_column(self.manifest)
-        classes = self.manifest.classes
-        table, unseen = without_unseen_classes(self.table, name, classes, notation)
-        if unseen:
-            end = "such a row has no log_prob"
-            echo_note(describe_unseen(name, unseen, table.num_rows, end))
-            if table[name].null_count == table.num_rows:
-                rows = np.ones(table.num_rows, dtype=bool)
-                return np.zeros(table.num_rows, np.int32), rows, unseen
+        table, unseen = self._without_unseen_classes("such a row has no log_prob")
+        if unseen and table[name].null_count == table.num_rows:
+            rows = np.ones(table.num_rows, dtype=bool)
+            return np.zeros(table.num_rows, np.int32), rows, unseen
         table, missing = fill_targets(table, name, notation)
         return read_targets(table, self.manifest), missing, unseen
 
@@ -110,15 +106,11 @@ class ModelTable:
             TableError: The table has no column of the target, no row has a target, or a
                 value does not fit.
         """
-        name, notation = target_column(self.manifest)
-        classes = self.manifest.classes
-        table, unseen = without_unseen_classes(self.table, name, classes, notation)
+        _, unseen = self._without_unseen_classes("such rows are left out")
         if unseen:
-            end = "such rows are left out"
-            echo_note(describe_unseen(name, unseen, table.num_rows, end))
-            known = np.ones(table.num_rows, dtype=bool)
+            known = np.ones(self.table.num_rows, dtype=bool)
             known[list(unseen)] = False
-            check_has_target(name, bool(known.any()))
+            check_has_target(str(self.manifest.target), bool(known.any()))
             return self._take(known).with_targets()
         missing = targets_missing(self.table, self.manifest)
         num_missing = int(missing.sum())
@@ -131,6 +123,15 @@ class ModelTable:
         )
         kept = self._take(~missing)
         return kept, kept.targets()
+
+    def _without_unseen_classes(self, end: str) -> tuple[pa.Table, dict[int, str]]:
+        """Calls `without_unseen_classes`; a note counts the rows and has the `end`."""
+        name, notation = target_column(self.manifest)
+        classes = self.manifest.classes
+        table, unseen = without_unseen_classes(self.table, name, classes, notation)
+        if unseen:
+            echo_note(describe_unseen(name, unseen, table.num_rows, end))
+        return table, unseen
 
     def _take(self, rows: np.ndarray) -> "ModelTable":
         """Returns some of the rows, a mask [n]."""

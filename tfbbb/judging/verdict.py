@@ -12,7 +12,7 @@ FEWEST_ROWS_TO_JUDGE = 10
 
 
 def verdict(judgement: Config | None) -> str | None:
-    """Says that a model learned nothing, or what it is worse than; None if neither.
+    """Returns `"learned nothing"`, `"worse than ..."`, or None for a good model.
 
     A model is worse than a baseline, or than its parent version, if its error is more
     by two standard errors of the paired differences.

@@ -17,7 +17,7 @@ from tfbbb.tables.given_column import convert_column, is_missing
 from tfbbb.tables.given_table import as_source, is_table
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.table_error import TableError
-from tfbbb.tables.values import without_views
+from tfbbb.tables.values import are_texts, without_views
 
 if TYPE_CHECKING:
     from tfbbb.tables.column import Column
@@ -91,8 +91,7 @@ def _has_no_value(table: pa.Table, name: str) -> bool:
         return True
     if pa.types.is_floating(cells.type):
         return bool(np.isnan(cells.numbers()).all())
-    are_texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
-    return are_texts and bool(cells.texts.missing(in_text=True).all())
+    return are_texts(cells.type) and bool(cells.texts.missing(in_text=True).all())
 
 
 def numbers_as_texts(table: pa.Table, columns: "Iterable[Column]") -> pa.Table:

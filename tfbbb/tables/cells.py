@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.table_error import ColumnError
+from tfbbb.tables.values import are_texts
 
 Kind = Literal["numeric", "categorical", "date"]
 
@@ -65,11 +66,7 @@ class Cells:
             or types.is_null(type_)
         ):
             return "numeric"
-        if (
-            types.is_string(type_)
-            or types.is_large_string(type_)
-            or types.is_string_view(type_)
-        ):
+        if are_texts(type_):
             return "categorical"
         if types.is_date(type_) or types.is_timestamp(type_):
             return "date"

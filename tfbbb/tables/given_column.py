@@ -11,6 +11,7 @@ import pyarrow as pa
 from tfbbb.base.types import ArrayLike
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import are_texts
 
 _TIMES = (datetime.date, datetime.time)
 
@@ -56,7 +57,7 @@ def convert_dictionary(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         A dictionary of texts, ordered if the column is; of dates the values.
     """
     type_ = column.type
-    texts = _are_texts(type_.value_type)
+    texts = are_texts(type_.value_type)
     known = column.unify_dictionaries()
     if not known.num_chunks or not (texts or _are_digits(type_.value_type)):
         return column.cast(type_.value_type)
@@ -139,15 +140,6 @@ def _text(value: object) -> str:
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)
-
-
-def _are_texts(type_: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(type_)
-        or types.is_large_string(type_)
-        or types.is_string_view(type_)
-    )
 
 
 def _are_digits(type_: pa.DataType) -> bool:

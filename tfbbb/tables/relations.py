@@ -31,7 +31,7 @@ class Examination(NamedTuple):
 
     Attributes:
         reason: Why the column is certainly useless or a copy of the target, if it is.
-        remarks: What it may be.
+        remarks: Sentences on what the column may be, such as an identifier.
         warnings: Why figures may flatter a model that reads it.
         advice: How to keep a column although there is a reason against it, if a user
             may want to.

@@ -31,3 +31,13 @@ def without_views(rows: Batch) -> Batch:
         if pa.types.is_string_view(field.type):
             schema = schema.set(place, field.with_type(pa.string()))
     return rows if schema is rows.schema else rows.cast(schema)
+
+
+def are_texts(type_: pa.DataType) -> bool:
+    """Whether the values of a type of Arrow are texts."""
+    types = pa.types
+    return bool(
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_string_view(type_)
+    )

@@ -90,7 +90,7 @@ def _has_no_value(table: pa.Table, name: str) -> bool:
     if cells.values.null_count == table.num_rows:
         return True
     if pa.types.is_floating(cells.type):
-        return bool(np.isnan(cells.numbers()).all())
+        return bool(np.isnan(cells.numbers).all())
     return are_texts(cells.type) and bool(cells.texts.missing(in_text=True).all())
 
 

@@ -114,8 +114,9 @@ class Cells:
         known = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.string()), texts)
         return Cells(self.name, known)
 
+    @functools.cached_property
     def numbers(self) -> np.ndarray:
-        """Returns numbers and booleans as float64 `[n]`, NaN for missing."""
+        """Numbers and booleans as float64 `[n]`, NaN for missing."""
         return self.values.cast(pa.float64(), safe=False).to_numpy()
 
     def seconds(self) -> np.ndarray:

@@ -28,7 +28,7 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
-from tfbbb.tables.values import MISSING_DATE
+from tfbbb.tables.values import MISSING_DATE, drop_missing
 
 _BUCKETS = 256
 # Between the edges of a column: by rows, from the least to the most.
@@ -310,9 +310,9 @@ def infer_column(
 def _describe_numbers(parsed: ParsedColumn, rows: np.ndarray | None) -> Config:
     known = _known_values(parsed, rows)
     # Models compute in single precision: values equal in it are constant.
-    single = known.astype(np.float32)
+    single = np.sort(known.astype(np.float32))
     scale = float(known.std())
-    low, high = float(single.min()), float(single.max())
+    low, high = float(single[0]), float(single[-1])
     constant = low == high or scale < _MIN_SCALE
     return {
         "mean": float(known.mean()),
@@ -352,7 +352,7 @@ def _known_values(parsed: ParsedColumn, rows: np.ndarray | None) -> np.ndarray:
     values, missing = parsed.values, parsed.missing
     if rows is not None:
         values, missing = values[rows], missing[rows]
-    known = values[~missing]
+    known = drop_missing(values, missing)
     if not known.size:
         raise without_values(parsed.name, bool(parsed.missing.all()))
     return known
@@ -372,9 +372,13 @@ def _describe_texts(
 
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
-    """Returns distinct quantiles of float32 values; two values need no curve."""
+    """Returns distinct quantiles of float32 values in order; two need no curve."""
     by_rows = len(values) // _ROWS_PER_INTERVAL
     number = min(max(by_rows, _FEWEST_INTERVALS), _MOST_INTERVALS)
-    quantiles = np.quantile(values, np.linspace(0, 1, number + 1))
+    places = np.linspace(0, len(values) - 1, number + 1)
+    below = places.astype(np.int64)
+    above = np.ceil(places).astype(np.int64)
+    low, high = values[below].astype(np.float64), values[above]
+    quantiles = low + (places - below) * (high - low)
     edges = np.unique(quantiles.astype(np.float32))
     return tuple(edges.tolist()) if len(edges) > 2 else ()

@@ -11,7 +11,7 @@ from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.parsed_column import ParsedColumn, describe_unreadable
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import first_row
+from tfbbb.tables.values import drop_missing, first_row
 
 # Of more categories than this, in more than half of the rows, a column may be an
 # identifier; of texts nearly all of which differ in so many rows it is one.
@@ -98,7 +98,7 @@ def remark_on_large_numbers(cells: Cells, parsed: ParsedColumn) -> tuple[str, ..
     """Returns a remark on whole numbers that a float64 rounds."""
     if parsed.kind != "numeric" or cells.may_have_fractions or cells.kind == "date":
         return ()
-    known = np.abs(parsed.values[~parsed.missing])
+    known = np.abs(drop_missing(parsed.values, parsed.missing))
     rounded = (known >= _LARGEST_EXACT) & (known == np.floor(known))
     number = int(rounded.sum())
     if not number:

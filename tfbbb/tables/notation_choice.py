@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-import numpy as np
-
 from tfbbb.tables.cells import Cells, Kind
 from tfbbb.tables.complaints import (
     check_suits_most_texts,
@@ -29,6 +27,7 @@ from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override, OverrideKind
 from tfbbb.tables.sentinels import find_sentinels
+from tfbbb.tables.values import drop_missing
 
 
 class Choice(NamedTuple):
@@ -103,10 +102,10 @@ def without_sentinels(
             return notation, ()
         numbers = cells.texts.parse(notation).numbers
     elif notation is None and cells.kind == "numeric":
-        numbers = cells.numbers()
+        numbers = cells.numbers
     else:
         return notation, ()
-    found = find_sentinels(numbers[~np.isnan(numbers)])
+    found = find_sentinels(drop_missing(numbers))
     if not found:
         return notation, ()
     bare = notation if isinstance(notation, NumberNotation) else NumberNotation()
@@ -188,8 +187,7 @@ def _choose_dates_of_numbers(
 def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:
     if cells.is_boolean or cells.is_duration or cells.kind != "numeric":
         return None
-    numbers = cells.numbers()
-    return find_compact_dates(numbers[~np.isnan(numbers)])
+    return find_compact_dates(drop_missing(cells.numbers))
 
 
 def _choose_for_texts(

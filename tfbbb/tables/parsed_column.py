@@ -132,7 +132,7 @@ def _read_numbers(
         return cells.seconds(), None
     if cells.is_duration:
         return cells.seconds(), None
-    values = cells.numbers()
+    values = cells.numbers
     if isinstance(notation, NumberNotation):
         values = notation.without_missing_values(values)
     if isinstance(notation, DateNotation):

@@ -10,6 +10,7 @@ from tfbbb.tables.identifiers import examine_numbers
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.row_order import FirstRows, find_groups, find_time
 from tfbbb.tables.sums import find_sum
+from tfbbb.tables.values import drop_missing
 
 # Fewer rows may agree by chance.
 _FEWEST_ROWS = 20
@@ -65,7 +66,8 @@ class Relations:
             return Examination(_CONSTANT)
         if len(values) < _FEWEST_ROWS:
             return Examination()
-        digest = hashlib.blake2b((values + 0.0).tobytes(), digest_size=16).digest()
+        # Adding 0.0 turns -0.0 into 0.0.
+        digest = hashlib.sha256(values + 0.0).digest()
         # The codes of texts and numbers differ in meaning.
         digest += column.kind.encode()
         earlier = self._seen.setdefault(digest, column.name)
@@ -141,18 +143,17 @@ def _say_sum(target: str, terms: tuple[tuple[int, str], ...], in_part: bool) -> 
 
 
 def _compare_numbers(column: ParsedColumn, target: ParsedColumn) -> Examination:
-    known = ~np.isnan(column.numbers)
-    x, y = column.numbers[known], target.values[known]
+    x = drop_missing(column.numbers, column.missing)
+    y = drop_missing(target.values, column.missing)
     first = slice(0, _FIRST_ROWS)
     if len(np.unique(x[first])) < _FEWEST_ROWS or y.min() == y.max():
         return Examination()
-    correlation = _correlation(x, y)
     if _is_affine(x, y) and column.kind == "numeric":
         remark = (
             f"It is the target {target.name!r} in other units, or its copy, in "
             "each row, so it gives the target away."
         )
-        if len(x) >= _FEWEST_CERTAIN_ROWS and known.all():
+        if len(x) >= _FEWEST_CERTAIN_ROWS and not column.missing.any():
             return Examination(remark)
         return Examination(warnings=(f"{remark} {_leave_out(column)}",))
     if _is_monotone(x[first], y[first]) and _is_monotone(x, y):
@@ -162,10 +163,11 @@ def _compare_numbers(column: ParsedColumn, target: ParsedColumn) -> Examination:
                 f"{_leave_out(column)}",
             )
         )
-    if correlation**2 > _TOO_GOOD:
+    explained = _explained_variance(x, y)
+    if explained > _TOO_GOOD:
         return Examination(
             warnings=(
-                f"It alone explains {100 * correlation**2:.2f} % of the variance of "
+                f"It alone explains {100 * explained:.2f} % of the variance of "
                 f"the target {target.name!r}. {_leave_out(column)}",
             )
         )
@@ -200,20 +202,35 @@ def _leave_out(column: ParsedColumn) -> str:
     )
 
 
-def _correlation(x: np.ndarray, y: np.ndarray) -> float:
+def _explained_variance(x: np.ndarray, y: np.ndarray) -> float:
+    """Returns the share of the variance of y that a + b x explains.
+
+    Returns 0.0 if the first rows show that the share is not `_TOO_GOOD`: no line leaves
+    less of them unexplained than the line that fits them best.
+    """
+    share, spread = _fit_line(x[:_FIRST_ROWS], y[:_FIRST_ROWS])
+    if (1 - share) * spread > (1 - _TOO_GOOD) * np.square(y - y.mean()).sum():
+        return 0.0
+    return _fit_line(x, y)[0]
+
+
+def _fit_line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Returns the explained share of the sum of squares of y, and this sum."""
     x, y = x - x.mean(), y - y.mean()
-    scale = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / scale if 0 < scale < np.inf else 0.0
+    spread = float(y @ y)
+    scale = float(np.sqrt(float(x @ x) * spread))
+    return ((float(x @ y) / scale) ** 2 if 0 < scale < np.inf else 0.0), spread
 
 
 def _is_affine(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether y is a + b x in every row, up to rounding."""
     low, high = np.argmin(x), np.argmax(x)
     slope = (y[high] - y[low]) / (x[high] - x[low])
-    if slope == 0:
-        return False
-    error = np.abs(y[low] + slope * (x - x[low]) - y).max()
-    return bool(error <= _ROUNDING * (y.max() - y.min()))
+    rounding = _ROUNDING * (y.max() - y.min())
+    return bool(slope) and all(
+        np.abs(y[low] + slope * (x[rows] - x[low]) - y[rows]).max() <= rounding
+        for rows in (slice(_FIRST_ROWS), slice(None))
+    )
 
 
 def _is_monotone(x: np.ndarray, y: np.ndarray) -> bool:

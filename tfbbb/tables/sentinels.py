@@ -4,10 +4,8 @@ import numpy as np
 
 # All digits are 9, of which the last may be decimals, as in 999.9.
 _WHOLE = [10.0**digits - 1 for digits in range(2, 16)]
-_NINES = np.array(
-    [*_WHOLE, *(w / 10 for w in _WHOLE[1:]), *(w / 100 for w in _WHOLE[2:])]
-)
-_SENTINELS = np.sort(np.concatenate([-_NINES, _NINES]))
+_NINES = (*_WHOLE, *(w / 10 for w in _WHOLE[1:]), *(w / 100 for w in _WHOLE[2:]))
+_SENTINELS = frozenset(sign * number for number in _NINES for sign in (-1, 1))
 # How many ranges of the other values lie between them and the number. -99 and so on
 # need none if no other value is negative.
 _RANGES, _RANGES_OF_TWO_DIGITS = 5.0, 20.0
@@ -31,23 +29,21 @@ def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
     >>> find_sentinels(np.array([21.0, 99.0, 45.0, 99.0, 8.0, 65.0, 80.0]))
     {}
     """
-    if not len(numbers):
-        return {}
-    ends = np.array([numbers.min(), numbers.max()])
-    if not np.isin(ends, _SENTINELS).any():
-        return {}
-    candidates = np.isin(numbers, _SENTINELS)
-    others = numbers[~candidates]
-    if len(others) < _FEWEST_OTHERS:
-        return {}
-    low, high = float(others.min()), float(others.max())
-    width = high - low
-    values, counts = np.unique(numbers[candidates], return_counts=True)
-    return {
-        float(value): int(count)
-        for value, count in zip(values, counts, strict=True)
-        if width > 0 and _is_sentinel(float(value), int(count), low, high)
-    }
+    counts: dict[float, int] = {}
+    while len(numbers) >= _FEWEST_OTHERS:
+        low, high = float(numbers.min()), float(numbers.max())
+        ends = _SENTINELS.intersection((low, high))
+        if not ends:
+            return {
+                value: count
+                for value, count in sorted(counts.items())
+                if low < high and _is_sentinel(value, count, low, high)
+            }
+        for end in ends:
+            others = numbers[numbers != end]
+            counts[end] = len(numbers) - len(others)
+            numbers = others
+    return {}
 
 
 def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:

@@ -18,6 +18,7 @@ from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
 from tfbbb.tables.sentinels import find_sentinels
 from tfbbb.tables.table_error import ColumnError, TableError
+from tfbbb.tables.values import drop_missing
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -154,8 +155,7 @@ def _remark_on_sentinels(cells: Cells) -> tuple[str, ...]:
     """Returns remarks on numbers that may stand for a missing target."""
     if cells.is_duration or cells.is_boolean:
         return ()
-    numbers = cells.numbers()
-    found = find_sentinels(numbers[~np.isnan(numbers)])
+    found = find_sentinels(drop_missing(cells.numbers))
     return tuple(
         f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
         "values and may stand for a missing value; leave these cells empty if it does."

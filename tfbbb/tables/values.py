@@ -16,6 +16,17 @@ def first_row(marked: np.ndarray) -> int:
     return int(np.argmax(marked)) + 1
 
 
+def drop_missing(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
+    """Returns the values that are not missing, without a copy if none is missing.
+
+    Args:
+        values: The values `[n]`.
+        missing: Which are missing; by default those that are NaN.
+    """
+    missing = np.isnan(values) if missing is None else missing
+    return values[~missing] if missing.any() else values
+
+
 def without_views(rows: Batch) -> Batch:
     """Converts columns of string views, as Polars writes them, to strings.
 

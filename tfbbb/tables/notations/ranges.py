@@ -49,6 +49,9 @@ def find_levels(texts: pa.Array) -> tuple[str, ...]:
     """
     if not 2 <= len(texts) <= MOST_RANGES:
         return ()
+    # Most columns of text are ruled out before the patterns are compiled.
+    if not pc.all(pc.match_substring_regex(texts, r"\d")).as_py():
+        return ()
     low, high = np.full(len(texts), np.nan), np.full(len(texts), np.nan)
     for pattern in (_RANGE, _INTERVAL):
         parts = pc.extract_regex(texts, pattern)

@@ -178,7 +178,7 @@ def _buffer(source: CsvSource) -> bytearray:
 
 def _end_of_rows(block: bytearray) -> int:
     """Returns the end of the last line break after an even number of quotes, or 0."""
-    quotes = block.count(b'"')
+    quotes = block.count(b'"') if b'"' in block else 0
     end = len(block)
     while (place := block.rfind(b"\n", 0, end)) >= 0:
         quotes -= block.count(b'"', place, end)

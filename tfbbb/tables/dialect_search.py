@@ -91,7 +91,7 @@ def find_dialect(
         )
     best = _choose(readings, delimiters[0])
     has_header = not lacks_header(best)
-    return replace(
+    dialect = replace(
         best.dialect,
         encoding=found.encoding,
         is_damaged=found.is_damaged,
@@ -105,8 +105,8 @@ def find_dialect(
             *_describe_others(best, readings),
             *describe_header(best, has_header),
         ),
-        remarks=tuple(describe_structure(best, has_header)),
     )
+    return replace(dialect, remarks=tuple(describe_structure(best, dialect)))
 
 
 def marked_columns(

@@ -43,19 +43,18 @@ class Reading:
 
         So R writes a table.
         """
-        longer = [
-            row.cells for row in self.rows[1:] if len(row.cells) == len(self.header) + 1
-        ]
+        width = len(self.header) + 1
+        longer = [row.cells for row in self.rows[1:] if len(row.cells) == width]
         names = [cells[0].strip() for cells in longer]
         return (
-            len(self.header) > 1
+            width > 2
             and len(longer) > MOSTLY * sum(len(row.cells) > 1 for row in self.rows[1:])
             and any(cells[-1].strip() for cells in longer)
             and len({*names, ""}) == len(names) + 1
             and all(name.strip() for name in self.header)
         )
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The number of cells of the rows."""
         return len(self.header) + self.has_row_names
@@ -78,7 +77,7 @@ class Reading:
         return len(row.cells) == self.width
 
     @cached_property
-    def columns(self) -> list[list[str]]:
+    def columns(self) -> list[tuple[str, ...]]:
         """The cells below the header, of the rows as long as the header.
 
         A header may be repeated, but not by many rows.
@@ -86,8 +85,9 @@ class Reading:
         rows = [row.cells for row in self.rows[1:] if self._fits(row)]
         others = [cells for cells in rows if cells != self.header]
         rows = rows if 2 * len(others) < len(rows) else others
-        columns = [[row[place] for row in rows] for place in range(self.width)]
-        return columns[1:] if self.has_row_names else columns
+        # The rows have as many cells as the header, or further empty ones.
+        columns = [*zip(*rows, strict=False)] or [()] * self.width
+        return columns[int(self.has_row_names) : self.width]
 
     @cached_property
     def numeric(self) -> list[int]:
@@ -101,8 +101,9 @@ class Reading:
 
 def is_numeric(cells: Sequence[str]) -> bool:
     """Whether all known cells are numbers, at least one."""
-    known = [cell for cell in cells if not is_missing(cell)]
-    return bool(known) and all(map(is_number, known))
+    return all(is_number(cell) or is_missing(cell) for cell in cells) and any(
+        map(is_number, cells)
+    )
 
 
 def lacks_header(reading: Reading) -> bool:
@@ -172,8 +173,10 @@ def _is_mark(cell: str) -> bool:
 
 
 def _is_mostly_numeric(cells: Sequence[str]) -> bool:
-    known = [cell for cell in cells if not _is_mark(cell)]
-    return bool(known) and sum(map(is_number, known)) >= MOSTLY * len(known)
+    others = [cell for cell in cells if not is_number(cell)]
+    number = len(cells) - len(others)
+    words = sum(not _is_mark(cell) for cell in others)
+    return number > 0 and number >= MOSTLY * (number + words)
 
 
 def find_units_line(reading: Reading) -> int | None:
@@ -228,18 +231,18 @@ def describe_header(best: Reading, has_header: bool) -> Iterator[str]:
         )
 
 
-def describe_structure(best: Reading, has_header: bool) -> Iterator[str]:
+def describe_structure(best: Reading, dialect: Dialect) -> Iterator[str]:
     """Describes row names and a second line of the header."""
-    if has_header and best.has_row_names:
+    if dialect.has_row_names:
         yield (
             "The rows have one cell more than the header, as R writes them: the first "
             "column holds the names of the rows."
         )
-    line = find_units_line(best) if has_header else None
-    if line is not None:
+    if dialect.units_line is not None:
         yield (
-            f"Line {line}, below the names of the columns, holds units or further "
-            f"names, such as {_first_text(best.rows[1].cells)!r}, and is left out."
+            f"Line {dialect.units_line}, below the names of the columns, holds units "
+            f"or further names, such as {_first_text(best.rows[1].cells)!r}, and is "
+            "left out."
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from tfbbb.tables.csv_rows import Row
@@ -178,7 +179,8 @@ def _buffer(source: CsvSource) -> bytearray:
 
 def _end_of_rows(block: bytearray) -> int:
     """Returns the end of the last line break after an even number of quotes, or 0."""
-    quotes = block.count(b'"') if b'"' in block else 0
+    # `bytearray.count` takes ten times as long.
+    quotes = np.count_nonzero(np.frombuffer(block, np.uint8) == ord('"'))
     end = len(block)
     while (place := block.rfind(b"\n", 0, end)) >= 0:
         quotes -= block.count(b'"', place, end)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -40,7 +41,13 @@ from tfbbb.tables.csv_types import MISSING_WORDS, find_common_types
 from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
-from tfbbb.tables.leading_zeros import find_codes, may_have_codes
+from tfbbb.tables.leading_zeros import (
+    PossibleCodes,
+    check_no_codes,
+    cut_chunks,
+    find_codes,
+    read_chunks,
+)
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import StartOver, TableError
 from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
@@ -134,14 +141,15 @@ class CsvFile:
             raise StartOver from None
 
     def _find_codes(self) -> None:
-        """Adds columns of codes, such as 01569, to those that are text."""
-        dialect = self._parsed_dialect
-        with self._source.open() as file:
-            is_possible = may_have_codes(file, dialect.delimiter)
-        if is_possible or dialect.encoding.startswith("utf-16"):
-            texts = self._open(dict.fromkeys(self._names, pa.string()))
-            self._text_columns |= find_codes(texts)
+        """Adds columns of codes, such as 01569, to those that are text.
+
+        Raises:
+            StartOver: The rows so far were read without looking for codes.
+        """
+        texts = self._open(dict.fromkeys(self._names, pa.string()))
+        self._text_columns |= find_codes(texts)
         self._knows_codes = True
+        raise StartOver
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         self._remarks = ()
@@ -152,9 +160,10 @@ class CsvFile:
                 self._check_encoding()
                 check_quotes(self._source, self._parsed_dialect)
                 raise TableError(f"{self._source.path} is empty.")
-            if not self._knows_codes:
+            try:
+                yield from self._check_batches(self._open_with_candidates())
+            except PossibleCodes:
                 self._find_codes()
-            yield from self._check_batches(self._open_with_candidates())
         except (pa.ArrowInvalid, UnicodeDecodeError, csv.Error) as error:
             if "CSV parse error" in str(error):
                 self._regularise()
@@ -194,39 +203,43 @@ class CsvFile:
         if known is not None:
             types = {n: c[0] for n, c in zip(self._names, known, strict=True)}
         types |= dict.fromkeys(self._text_columns, pa.string())
-        return self._open(types)
+        return self._open(types, looks_for_codes=not self._knows_codes)
 
-    def _open(self, types: dict[str, pa.DataType]) -> _Reader:
+    def _open(
+        self, types: dict[str, pa.DataType], *, looks_for_codes: bool = False
+    ) -> _Reader:
+        """Opens the file with the given types of columns.
+
+        Raises:
+            PossibleCodes: It may have columns of codes. While reading, `UncertainRows`
+                and `PossibleCodes` are raised by the iterator.
+        """
         dialect = self._parsed_dialect
         conversion = _conversion_options(types, dialect)
+        names = self._names
         self._rows = None
         if self._is_irregular or not dialect.suits_arrow:
             self._rows = regular_rows(self._source, dialect, self._given)
             regular = Dialect(decimal_mark=dialect.decimal_mark, has_header=False)
-            return RowBlocks(
-                self._rows,
-                self._source.longest,
-                lambda block, schema: _parse_block(
-                    block, schema, regular, conversion, self._names
-                ),
-            )
+            parse = partial(_parse_block, regular, conversion, names, looks_for_codes)
+            return RowBlocks(self._rows, self._source.longest, parse)
         if self._is_parallel and dialect.encoding == "utf-8":
+            parse = partial(_parse_block, dialect, conversion, names, looks_for_codes)
             try:
-                return CsvBlocks(
-                    self._source,
-                    dialect.delimiter,
-                    lambda block, schema: _parse_block(
-                        block, schema, dialect, conversion, self._names
-                    ),
-                )
+                return CsvBlocks(self._source, dialect.delimiter, parse)
             except UncertainRows:
                 self._is_parallel = False
+        if looks_for_codes:
+            if dialect.encoding.startswith("utf-16"):
+                raise PossibleCodes
+            with self._source.open() as file:
+                check_no_codes(read_chunks(file), dialect.delimiter)
         return pa.csv.open_csv(
             self._source.stream(),
             read_options=pa.csv.ReadOptions(
                 block_size=self._source.longest,
                 encoding=dialect.encoding,
-                **_skip_header(dialect, self._names),
+                **_skip_header(dialect, names),
             ),
             parse_options=_parse_options(dialect),
             convert_options=conversion,
@@ -252,7 +265,8 @@ class CsvFile:
         if any(pa.types.is_binary(type_) for type_ in self._types):
             self._check_encoding()
         marked = self._columns_with_other_mark()
-        last: list[dict[str, Any]] = []
+        # The last batches, of `RECENT` rows together.
+        last: list[pa.RecordBatch] = []
         for batch in reader:
             if numbers is not None and not numbers.add(batch.column(0)):
                 self._add_valued({0})
@@ -262,11 +276,12 @@ class CsvFile:
             self._check_repeated_header(batch)
             if marked is not None:
                 marked.add(batch)
-            last += batch.slice(max(batch.num_rows - RECENT, 0)).to_pylist()
-            del last[:-RECENT]
+            last.append(batch)
+            while sum(each.num_rows for each in last[1:]) >= RECENT:
+                del last[0]
             yield batch.select(kept).rename_columns(names)
-        if last:
-            self._check_last_row([[*row.values()] for row in last])
+        if any(batch.num_rows for batch in last):
+            self._check_last_row(last)
         if marked is not None and marked.names:
             self._change_decimal_mark()
         start = int(numbers is not None)
@@ -310,13 +325,16 @@ class CsvFile:
             if all(str(row[self._names[p]]) == self._given[p] for p in named):
                 self._regularise()
 
-    def _check_last_row(self, rows: list[list[Any]]) -> None:
+    def _check_last_row(self, batches: list[pa.RecordBatch]) -> None:
         """Checks that the last of some rows is not cut, and a row of the table.
 
         Raises:
             StartOver: The last row may be a footer.
             TableError: A quote is never closed.
         """
+        table = pa.Table.from_batches(batches)
+        first = max(table.num_rows - RECENT, 0)
+        rows = [[*row.values()] for row in table.slice(first).to_pylist()]
         # A cell holds a line break after a quote that is never closed.
         if isinstance(rows[-1][-1], str) and "\n" in rows[-1][-1]:
             check_quotes(self._source, self._parsed_dialect)
@@ -399,13 +417,20 @@ class CsvFile:
 
 
 def _parse_block(
-    block: memoryview,
-    schema: pa.Schema | None,
     dialect: Dialect,
     conversion: pa.csv.ConvertOptions,
     names: Sequence[str],
+    looks_for_codes: bool,
+    block: memoryview,
+    schema: pa.Schema | None,
 ) -> pa.RecordBatch:
-    """Parses whole rows; without the schema they begin with the header."""
+    """Parses whole rows; without the schema they begin with the header.
+
+    Raises:
+        PossibleCodes: `looks_for_codes`, and a cell may be a code.
+    """
+    if looks_for_codes:
+        check_no_codes(cut_chunks(block), dialect.delimiter)
     if schema is None:
         reading = pa.csv.ReadOptions(**_skip_header(dialect, names))
     else:

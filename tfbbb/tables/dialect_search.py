@@ -72,7 +72,8 @@ def find_dialect(
     readings = [
         reading
         for delimiter in delimiters
-        if (reading := _read_best(text, delimiter, is_whole, bool(declared)))
+        if delimiter in text
+        and (reading := _read_best(text, delimiter, is_whole, bool(declared)))
     ]
     spaces = None if declared else _read_best(text, " ", is_whole, False)
     if spaces is not None and _has_spaces(spaces, readings):

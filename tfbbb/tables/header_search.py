@@ -194,14 +194,14 @@ def find_units_line(reading: Reading) -> int | None:
     if filled and all(map(_RULE.fullmatch, filled)):
         return row.line
     columns = [cells[1:] for cells in reading.columns]
+    numeric = [_is_mostly_numeric(cells) for cells in columns]
     above = [
         cell
-        for cell, cells in zip(row.cells, columns, strict=True)
-        if _is_mostly_numeric(cells) and cell not in cells
+        for cell, cells, are_numbers in zip(row.cells, columns, numeric, strict=True)
+        if are_numbers and cell not in cells
     ]
     texts = [cell.strip() for cell in above if cell.strip()]
-    num_numeric = sum(map(_is_mostly_numeric, columns))
-    if not texts or len(above) < num_numeric or any(map(is_number, texts)):
+    if not texts or len(above) < sum(numeric) or any(map(is_number, texts)):
         return None
     if any(map(_is_mark, texts)):
         return None

@@ -246,7 +246,7 @@ def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetT
         names[0] = ""
     remarks = (
         *describe_header(reading, has_header),
-        *describe_structure(reading, has_header),
+        *describe_structure(reading, dialect),
         *describe_names(given[is_indexed:], names[is_indexed:]),
         *end.remarks,
     )

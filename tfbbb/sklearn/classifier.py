@@ -11,8 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
-from tfbbb.sklearn.estimator import BayesianEstimator, documented
-from tfbbb.sklearn.given_rows import one_target
+from tfbbb.sklearn.estimator import BayesianEstimator, Scored, documented
 from tfbbb.sklearn.output import Columns
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @documented
-class BayesianClassifier(ClassifierMixin, BayesianEstimator):
+class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
     """Predicts probabilities of classes by a Bayesian neural network.
 
     `fit` runs the default recipe of jobs (`tfbbb.training.train_table`): members of
@@ -92,19 +91,6 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         """
         probabilities = self.predict_dist(X).probabilities
         return self.classes_[np.argmax(probabilities, axis=1)]
-
-    def score(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Returns the accuracy of the labels.
-
-        Args:
-            X: Rows as for `fit`.
-            y: Targets, [rows], as for `fit`.
-            sample_weight: Weight of each row, [rows].
-        """
-        values = one_target(self, y, len(np.asarray(y)))
-        return float(super().score(X, values, sample_weight))
 
     def predict_proba(self, X: ArrayLike) -> Columns:
         """Returns probabilities in the order of `classes_`, [rows, classes].

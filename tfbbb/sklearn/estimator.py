@@ -75,6 +75,23 @@ def documented(estimator: type[Estimator]) -> type[Estimator]:
     return estimator
 
 
+class Scored:
+    """Reads the targets of `score` as `fit` reads them."""
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Returns the accuracy of labels, or R² of the means of numbers.
+
+        Args:
+            X: Rows as for `fit`.
+            y: Targets, [rows], as for `fit`.
+            sample_weight: Weight of each row, [rows].
+        """
+        values = one_target(self, y, len(np.asarray(y)))
+        return float(super().score(X, values, sample_weight))  # type: ignore[misc]
+
+
 class BayesianEstimator(BaseEstimator):
     """A Bayesian neural network for a table, trained by the default recipe of jobs.
 

@@ -114,7 +114,7 @@ def numbers_as_texts(table: pa.Table, columns: "Iterable[Column]") -> pa.Table:
     return table
 
 
-def one_target(estimator: BaseEstimator, y: ArrayLike, num_rows: int) -> np.ndarray:
+def one_target(estimator: object, y: ArrayLike, num_rows: int) -> np.ndarray:
     """Returns `y` as an array [rows]; durations as seconds.
 
     Raises:

@@ -9,8 +9,7 @@ from sklearn.base import RegressorMixin
 
 from tfbbb.base.task import Task
 from tfbbb.base.types import ArrayLike
-from tfbbb.sklearn.estimator import BayesianEstimator, documented
-from tfbbb.sklearn.given_rows import one_target
+from tfbbb.sklearn.estimator import BayesianEstimator, Scored, documented
 from tfbbb.sklearn.output import Columns
 from tfbbb.tables.table_error import TableError
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @documented
-class BayesianRegressor(RegressorMixin, BayesianEstimator):
+class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
     """Predicts a distribution of numbers by a Bayesian neural network.
 
     `fit` runs the default recipe of jobs (`tfbbb.training.train_table`): members of
@@ -80,19 +79,6 @@ class BayesianRegressor(RegressorMixin, BayesianEstimator):
         if not return_std:
             return mean
         return mean, np.asarray(prediction.stddev[:, 0], np.float64)
-
-    def score(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Returns R² of the means.
-
-        Args:
-            X: Rows as for `fit`.
-            y: Targets, [rows], as for `fit`.
-            sample_weight: Weight of each row, [rows].
-        """
-        values = one_target(self, y, len(np.asarray(y)))
-        return float(super().score(X, values, sample_weight))
 
     def predict_quantiles(
         self, X: ArrayLike, quantiles: float | Sequence[float] = (0.05, 0.5, 0.95)

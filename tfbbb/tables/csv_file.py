@@ -247,39 +247,37 @@ class CsvFile:
 
     def _check_batches(self, reader: _Reader) -> Iterator[pa.RecordBatch]:
         self._types = reader.schema.types
-        unnamed = [
-            place
-            for place, name in enumerate(self._given)
-            if not name.strip() and place not in self._valued
-        ]
-        has_index = may_begin_with_index(self._given) and 0 not in self._valued
-        numbers = RowNumbers() if has_index else None
-        kept = self._kept_places(self._given)
-        names = [self._names[place] for place in kept]
-        if numbers is not None:
+        check_column_names(self._names, where=f"{self._source.path}: ")
+        places = range(len(self._names))
+        names = dict(zip(places, self._names, strict=True))
+        unnamed = {place for place in places if not self._given[place].strip()}
+        unnamed -= self._valued
+        numbers: RowNumbers | None = None
+        if may_begin_with_index(self._given) and 0 in unnamed:
+            numbers, names[0] = RowNumbers(), ""
             unnamed.remove(0)
-            kept, names = [0, *kept], ["", *names]
-        check_column_names(
-            [name or "index" for name in names], where=f"{self._source.path}: "
-        )
+        for place in unnamed:
+            del names[place]
         if any(pa.types.is_binary(type_) for type_ in self._types):
             self._check_encoding()
         marked = self._columns_with_other_mark()
         # The last batches, of `RECENT` rows together.
         last: list[pa.RecordBatch] = []
         for batch in reader:
-            if numbers is not None and not numbers.add(batch.column(0)):
-                self._add_valued({0})
-            self._add_valued(
-                {place for place in unnamed if _has_values(batch.column(place))}
-            )
+            columns = batch.columns
+            valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
+            if numbers is not None and not numbers.add(columns[0]):
+                valued.add(0)
+            if valued:
+                self._valued |= valued
+                raise StartOver
             self._check_repeated_header(batch)
             if marked is not None:
                 marked.add(batch)
             last.append(batch)
             while sum(each.num_rows for each in last[1:]) >= RECENT:
                 del last[0]
-            yield batch.select(kept).rename_columns(names)
+            yield batch.select([*names]).rename_columns([*names.values()])
         if any(batch.num_rows for batch in last):
             self._check_last_row(last)
         if marked is not None and marked.names:
@@ -290,23 +288,6 @@ class CsvFile:
         )
         if self._rows is not None:
             self._remarks += self._rows.remarks
-
-    def _kept_places(self, given: Sequence[str]) -> list[int]:
-        return [
-            place
-            for place, name in enumerate(given)
-            if name.strip() or place in self._valued
-        ]
-
-    def _add_valued(self, places: set[int]) -> None:
-        """Adds columns without a name that have values.
-
-        Raises:
-            StartOver: There are such columns.
-        """
-        if places:
-            self._valued |= places
-            raise StartOver
 
     def _check_repeated_header(self, batch: pa.RecordBatch) -> None:
         """Raises `StartOver` if Arrow read the names of the columns as a row."""
@@ -494,7 +475,3 @@ def _infer_type(texts: pa.Array, dialect: Dialect) -> pa.DataType:
         convert_options=_conversion_options({}, dialect),
     )
     return table.schema.types[0]
-
-
-def _has_values(column: pa.Array) -> bool:
-    return len(column) > column.null_count

@@ -2,10 +2,12 @@
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Parses a block. Arguments: the block, and the schema of the file, or None for the
 # first block, which begins with the header.
 ParseBlock = Callable[[memoryview, pa.Schema | None], pa.RecordBatch]
+Block = TypeVar("Block")
 
 
 class UncertainRows(Exception):
@@ -40,34 +43,22 @@ class _Block:
         return self.buffer.find(b'"', 0, self.end) >= 0
 
 
-class CsvBlocks:
-    """The batches of a CSV file in UTF-8, with the column types of the first block.
+class Blocks(ABC, Generic[Block]):
+    """The batches of a CSV file, with the column types of its first block.
 
-    Arrow's streaming reader parses one block after the other. This class cuts a file
-    into blocks of whole rows, so that threads can parse several at the same time: a
-    line break ends a row if an even number of quotes is before it. A quote inside a
-    cell without quotes, as in `5" pipe`, may spoil the count. If a block then ends
-    inside a cell with quotes, this cell ends with the line break at the end of the
-    block, or the block cannot be parsed: both raise `UncertainRows`.
+    Threads parse several blocks at the same time.
 
     Args:
-        source: The file.
-        delimiter: What separates the cells.
-        parse: Parses a block.
-
-    Raises:
-        UncertainRows: The file cannot be cut into several blocks.
-        pyarrow.ArrowInvalid: The first block is not CSV.
+        blocks: Blocks of whole rows.
     """
 
-    def __init__(self, source: CsvSource, delimiter: str, parse: ParseBlock) -> None:
-        self._delimiter = delimiter
-        self._parse = parse
-        # Buffers that no block uses: new memory costs as much time as reading a file.
-        self._unused: list[bytearray] = []
-        self._blocks = self._cut(source)
-        self._first = self._parse_safely(next(self._blocks), None)
+    def __init__(self, blocks: Iterator[Block]) -> None:
+        self._blocks = blocks
+        self._first = self._parse(next(blocks), None)
         self.schema = self._first.schema
+
+    @abstractmethod
+    def _parse(self, block: Block, schema: pa.Schema | None) -> pa.RecordBatch: ...
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields the batches in the order of the file.
@@ -81,9 +72,7 @@ class CsvBlocks:
             pending: deque[Future[pa.RecordBatch]] = deque()
             try:
                 for block in self._blocks:
-                    pending.append(
-                        threads.submit(self._parse_safely, block, self.schema)
-                    )
+                    pending.append(threads.submit(self._parse, block, self.schema))
                     if len(pending) > pa.cpu_count():
                         yield pending.popleft().result()
                 while pending:
@@ -92,10 +81,38 @@ class CsvBlocks:
                 for future in pending:
                     future.cancel()
 
-    def _parse_safely(self, block: _Block, schema: pa.Schema | None) -> pa.RecordBatch:
+
+class CsvBlocks(Blocks[_Block]):
+    """The batches of a CSV file in UTF-8.
+
+    Arrow's streaming reader parses one block after the other. This class cuts a file
+    into blocks of whole rows: a line break ends a row if an even number of quotes is
+    before it. A quote inside a cell without quotes, as in `5" pipe`, may spoil the
+    count. If a block then ends inside a cell with quotes, this cell ends with the line
+    break at the end of the block, or the block cannot be parsed: both raise
+    `UncertainRows`.
+
+    Args:
+        source: The file.
+        delimiter: What separates the cells.
+        parse: Parses a block.
+
+    Raises:
+        UncertainRows: The file cannot be cut into several blocks.
+        pyarrow.ArrowInvalid: The first block is not CSV.
+    """
+
+    def __init__(self, source: CsvSource, delimiter: str, parse: ParseBlock) -> None:
+        self._delimiter = delimiter
+        self._parse_rows = parse
+        # Buffers that no block uses: new memory costs as much time as reading a file.
+        self._unused: list[bytearray] = []
+        super().__init__(self._cut(source))
+
+    def _parse(self, block: _Block, schema: pa.Schema | None) -> pa.RecordBatch:
         """Parses a block; raises `UncertainRows` if it may end inside a row."""
         try:
-            batch = self._parse(block.rows, schema)
+            batch = self._parse_rows(block.rows, schema)
         except pa.ArrowInvalid as error:
             # The first block may hold nothing but the header.
             is_empty = schema is None and "Empty CSV" in str(error)
@@ -131,8 +148,8 @@ class CsvBlocks:
                 is_first = False
 
 
-class RowBlocks:
-    """The batches of rows that Python has parsed, with the column types of the first.
+class RowBlocks(Blocks[bytes]):
+    """The batches of rows that Python has parsed.
 
     Args:
         rows: The rows, each with as many cells as there are columns.
@@ -144,32 +161,25 @@ class RowBlocks:
     """
 
     def __init__(self, rows: Iterable[Row], size: int, parse: ParseBlock) -> None:
-        self._parse = parse
-        self._blocks = _write_blocks(rows, size)
-        self._first = parse(memoryview(next(self._blocks, b"")), None)
-        self.schema = self._first.schema
+        self._parse_rows = parse
+        super().__init__(_write_blocks(rows, size))
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yields the batches in the order of the file.
-
-        Raises:
-            pyarrow.ArrowInvalid: A block does not fit the types.
-        """
-        yield self._first
-        for block in self._blocks:
-            yield self._parse(memoryview(block), self.schema)
+    def _parse(self, block: bytes, schema: pa.Schema | None) -> pa.RecordBatch:
+        return self._parse_rows(memoryview(block), schema)
 
 
 def _write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    is_first = True
     for row in rows:
         writer.writerow(row.cells)
         if text.tell() >= size:
             yield text.getvalue().encode()
             text.seek(0)
             text.truncate()
-    if text.tell():
+            is_first = False
+    if text.tell() or is_first:
         yield text.getvalue().encode()
 
 

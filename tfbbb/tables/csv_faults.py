@@ -1,6 +1,7 @@
 """Finds the line of a row, and says why a file is not CSV."""
 
 import csv
+from collections import deque
 from itertools import islice
 
 from tfbbb.tables.content import describe_content, table_format
@@ -60,19 +61,7 @@ def find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
 
 def check_quotes(source: CsvSource, dialect: Dialect) -> None:
     """Raises a `TableError` that names the line of a quote that is never closed."""
-    skipped = dialect.header_line - 1
-    lines = source.lines(dialect.encoding, is_damaged=dialect.is_damaged)
-    rows = csv.reader(
-        islice(lines, skipped, None),
-        delimiter=dialect.delimiter,
-        quotechar=dialect.quote,
-        escapechar=dialect.escape,
-        skipinitialspace=dialect.delimiter == " ",
-        strict=True,
-    )
-    start = skipped + 1
     try:
-        for _ in rows:
-            start = skipped + rows.line_num + 1
+        deque(read_rows(source, dialect, strict=True), maxlen=0)
     except csv.Error as error:
-        raise TableError(f"{source.path}: line {start}: {error}.") from None
+        raise TableError(f"{source.path}: {error}.") from None

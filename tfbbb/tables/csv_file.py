@@ -21,7 +21,7 @@ from tfbbb.tables.column_names import (
     complete_names,
     describe_names,
 )
-from tfbbb.tables.csv_blocks import CsvBlocks, RowBlocks, UncertainRows
+from tfbbb.tables.csv_blocks import Blocks, CsvBlocks, RowBlocks, UncertainRows
 from tfbbb.tables.csv_faults import (
     check_content,
     check_quotes,
@@ -54,7 +54,7 @@ from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
 
 # No row may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
-_Reader: TypeAlias = CsvBlocks | RowBlocks | CSVStreamingReader
+_Reader: TypeAlias = Blocks[Any] | CSVStreamingReader
 _CONVERSION = re.compile(r"In CSV column #(\d+):.*conversion error", re.DOTALL)
 
 
@@ -294,12 +294,9 @@ class CsvFile:
         if self._rows is not None or not self._parsed_dialect.has_header:
             return
         named = [place for place, name in enumerate(self._given) if name.strip()]
-        texts = [p for p in named if pa.types.is_string(batch.schema.types[p])]
-        if not texts or any(
-            not pa.types.is_string(batch.schema.types[place])
-            and not is_number(self._given[place])
-            for place in named
-        ):
+        texts = [p for p in named if pa.types.is_string(self._types[p])]
+        others = {*named}.difference(texts)
+        if not texts or not all(is_number(self._given[place]) for place in others):
             return
         same = pc.equal(batch.column(texts[0]), self._given[texts[0]])
         for row in batch.filter(same).to_pylist() if pc.any(same).as_py() else []:

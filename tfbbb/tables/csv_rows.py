@@ -68,7 +68,8 @@ def parse_rows(
         strict: Whether text after a quoted cell is an error.
 
     Raises:
-        csv.Error: A cell is too long, or with `strict` never closed.
+        csv.Error: A cell is too long, or with `strict` never closed; the message names
+            the line.
     """
     has_spaces = dialect.delimiter == " "
     if has_spaces:
@@ -82,14 +83,17 @@ def parse_rows(
         strict=strict,
     )
     start, follows_gap = line, False
-    for cells in reader:
-        if has_spaces:
-            while cells and not cells[-1]:
-                cells.pop()
-        if cells:
-            yield Row(start, cells, follows_gap)
-        follows_gap = not cells
-        start = line + reader.line_num
+    try:
+        for cells in reader:
+            if has_spaces:
+                while cells and not cells[-1]:
+                    cells.pop()
+            if cells:
+                yield Row(start, cells, follows_gap)
+            follows_gap = not cells
+            start = line + reader.line_num
+    except csv.Error as error:
+        raise csv.Error(f"line {start}: {error}") from None
 
 
 def regular_rows(
@@ -101,11 +105,14 @@ def regular_rows(
     )
 
 
-def read_rows(source: CsvSource, dialect: Dialect) -> Iterator[Row]:
-    """Yields the rows of a file from its header or first row on."""
+def read_rows(
+    source: CsvSource, dialect: Dialect, *, strict: bool = False
+) -> Iterator[Row]:
+    """Yields the rows of a file from its header or first row on; see `parse_rows`."""
     skipped = dialect.header_line - 1
     lines = source.lines(dialect.encoding, is_damaged=dialect.is_damaged)
-    yield from parse_rows(islice(lines, skipped, None), dialect, line=skipped + 1)
+    lines = islice(lines, skipped, None)
+    return parse_rows(lines, dialect, line=skipped + 1, strict=strict)
 
 
 def is_number(cell: str) -> bool:

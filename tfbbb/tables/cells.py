@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.table_error import ColumnError
-from tfbbb.tables.values import are_texts
+from tfbbb.tables.values import are_numbers, are_texts
 
 Kind = Literal["numeric", "categorical", "date"]
 
@@ -59,19 +59,12 @@ class Cells:
             ColumnError: The cells are neither numbers, booleans, dates nor text.
         """
         types, type_ = pa.types, self.type
-        if (
-            self.may_have_fractions
-            or types.is_integer(type_)
-            or types.is_boolean(type_)
-            or types.is_null(type_)
-        ):
+        if are_numbers(type_) or types.is_null(type_) or self.is_duration:
             return "numeric"
         if are_texts(type_):
             return "categorical"
         if types.is_date(type_) or types.is_timestamp(type_):
             return "date"
-        if self.is_duration:
-            return "numeric"
         raise ColumnError(
             f"Column {self.name!r} holds values of type {type_}, which a model cannot "
             "read; convert them to numbers or text, or leave the column out.",

@@ -56,6 +56,14 @@ def complete_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
+def fill_names(names: Sequence[str], further: Sequence[str]) -> list[str]:
+    """Returns names; in place of those that are empty, the names of a further line."""
+    return [
+        name if name.strip() else other
+        for name, other in zip(names, further, strict=True)
+    ]
+
+
 def describe_names(
     given: Sequence[str], names: Sequence[str], left_out: Collection[int] = ()
 ) -> Iterator[str]:

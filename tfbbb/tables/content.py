@@ -4,9 +4,11 @@ import codecs
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeVar
 
 from tfbbb.tables.format import DESCRIPTIONS, Format
+from tfbbb.tables.table_error import TableError
 
 T = TypeVar("T")
 
@@ -109,6 +111,32 @@ def describe_content(beginning: bytes) -> str | None:
         return "an HTML page" if markup[1] else "XML"
     is_whole = len(beginning) < BEGINNING_BYTES
     return "JSON" if _is_json(text, is_whole=is_whole) else None
+
+
+def check_content(
+    path: Path, beginning: bytes, format: Format, *, is_named_so: bool = True
+) -> None:
+    """Checks that the content of a file is that of its format.
+
+    Args:
+        path: The file.
+        beginning: The first `BEGINNING_BYTES` of the file.
+        format: Its format.
+        is_named_so: Whether another name of the file would be another format.
+
+    Raises:
+        TableError: The file holds something else.
+    """
+    found = table_format(beginning)
+    what = DESCRIPTIONS[found] if found else other_format(beginning)
+    if format == "csv":
+        what = describe_content(beginning)
+    if what is None or found == format:
+        return
+    advice = "save the table as CSV or Parquet."
+    if found and is_named_so:
+        advice = f"rename the file to a name that ends in .{found}."
+    raise TableError(f"{path} holds {what}, not {DESCRIPTIONS[format]}; {advice}")
 
 
 def _decode(beginning: bytes) -> str:

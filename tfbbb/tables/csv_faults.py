@@ -4,23 +4,11 @@ import csv
 from collections import deque
 from itertools import islice
 
-from tfbbb.tables.content import describe_content, table_format
+from tfbbb.tables.column_names import fill_names
 from tfbbb.tables.csv_rows import read_rows, regular_rows
 from tfbbb.tables.csv_source import CsvSource
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.table_error import TableError
-
-
-def check_content(source: CsvSource) -> None:
-    """Raises a `TableError` if the file is not CSV but, for instance, JSON."""
-    beginning = source.beginning()
-    found = describe_content(beginning)
-    if found is None:
-        return
-    advice = "save the table as CSV or Parquet."
-    if source.compression is None and (format := table_format(beginning)):
-        advice = f"rename the file to a name that ends in .{format}."
-    raise TableError(f"{source.path} holds {found}, not CSV; {advice}")
 
 
 def read_header(source: CsvSource, dialect: Dialect) -> list[str]:
@@ -38,10 +26,7 @@ def read_header(source: CsvSource, dialect: Dialect) -> list[str]:
     if not dialect.has_header:
         return [""] * len(names)
     if dialect.units_line is not None and len(others[0].cells) == len(names):
-        names = [
-            name if name.strip() else further
-            for name, further in zip(names, others[0].cells, strict=True)
-        ]
+        names = fill_names(names, others[0].cells)
     return ["", *names] if dialect.has_row_names else names
 
 

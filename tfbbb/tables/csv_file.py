@@ -21,9 +21,9 @@ from tfbbb.tables.column_names import (
     complete_names,
     describe_names,
 )
+from tfbbb.tables.content import check_content
 from tfbbb.tables.csv_blocks import Blocks, CsvBlocks, RowBlocks, UncertainRows
 from tfbbb.tables.csv_faults import (
-    check_content,
     check_quotes,
     find_line,
     read_header,
@@ -109,7 +109,12 @@ class CsvFile:
     @property
     def _parsed_dialect(self) -> Dialect:
         if self._dialect is None:
-            check_content(self._source)
+            check_content(
+                self._source.path,
+                self._source.beginning(),
+                "csv",
+                is_named_so=self._source.compression is None,
+            )
             self._dialect = find_dialect(self._source, preferred=self._preferred)
         return self._dialect
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tfbbb.base.types import ArrayLike
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.table_error import TableError
-from tfbbb.tables.values import are_texts
+from tfbbb.tables.values import are_numbers, are_texts, cell_text
 
 _TIMES = (datetime.date, datetime.time)
 
@@ -59,7 +59,7 @@ def convert_dictionary(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     type_ = column.type
     texts = are_texts(type_.value_type)
     known = column.unify_dictionaries()
-    if not known.num_chunks or not (texts or _are_digits(type_.value_type)):
+    if not known.num_chunks or not (texts or are_numbers(type_.value_type)):
         return column.cast(type_.value_type)
     levels = known.chunk(0).dictionary
     if not texts:
@@ -96,7 +96,7 @@ def _plain(values: Any) -> Any:
             categories.dtype == object
             and not all(isinstance(x, str) for x in categories)
         ):
-            return categorical.rename_categories([_text(x) for x in categories])
+            return categorical.rename_categories([cell_text(x) for x in categories])
     return values
 
 
@@ -116,7 +116,7 @@ def _as_texts(name: str, values: Any) -> pa.Array:
         if is_missing(value):
             texts.append(None)
         elif isinstance(value, (str, numbers.Real, decimal.Decimal, np.bool, *_TIMES)):
-            texts.append(_text(value))
+            texts.append(cell_text(value))
         else:
             raise TableError(
                 f"Column {name!r} has a value of type {type(value).__name__} in row "
@@ -131,22 +131,3 @@ def is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating | decimal.Decimal) and value != value
-
-
-def _text(value: object) -> str:
-    """Writes a value as a cell: a whole number without a fraction, `true`, `false`."""
-    if isinstance(value, bool | np.bool):
-        return str(bool(value)).lower()
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _are_digits(type_: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_integer(type_)
-        or types.is_boolean(type_)
-        or types.is_floating(type_)
-        or types.is_decimal(type_)
-    )

@@ -8,7 +8,7 @@ import pyarrow.compute
 
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
-from tfbbb.tables.values import first_row
+from tfbbb.tables.values import are_numbers, are_texts, first_row
 
 _MISSING = np.float32(np.nan).view(np.uint32)
 # The constants of SplitMix64 (Steele, Lea and Flood 2014).
@@ -24,7 +24,7 @@ def read_groups(table: ColumnSource, name: str) -> np.ndarray:
     """
     column = table.column(name)
     missing = column.is_null(nan_is_null=True).to_numpy()
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if are_texts(column.type):
         missing |= pa.compute.equal(column, "").fill_null(True).to_numpy()
     if missing.any():
         raise TableError(
@@ -70,13 +70,7 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
 
 def _codes(column: pa.ChunkedArray) -> np.ndarray:
     """Returns an integer per value, equal for equal values, `[n]`."""
-    type_ = column.type
-    if (
-        pa.types.is_boolean(type_)
-        or pa.types.is_integer(type_)
-        or pa.types.is_floating(type_)
-        or pa.types.is_decimal(type_)
-    ):
+    if are_numbers(column.type):
         with np.errstate(over="ignore"):
             values = column.cast(pa.float64(), safe=False).to_numpy().astype("f4")
         # Adding 0.0 turns -0.0 into 0.0.

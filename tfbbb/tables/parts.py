@@ -9,6 +9,7 @@ import pyarrow as pa
 from tfbbb.tables.column_names import list_names
 from tfbbb.tables.format import Format
 from tfbbb.tables.table_error import StartOver, TableError
+from tfbbb.tables.values import are_texts
 
 _UNTYPED = ("csv", "tsv", "jsonl", "xlsx", "ods")
 
@@ -131,7 +132,7 @@ class PartsFile:
         except (pa.ArrowTypeError, pa.ArrowInvalid):
             part, texts = self._parts[index], self._texts[index]
             untyped = part.format.partition(".")[0] in _UNTYPED
-            if _is_text(known.type) and untyped and known.name not in texts:
+            if are_texts(known.type) and untyped and known.name not in texts:
                 texts.add(known.name)
                 self._parts[index] = self._open(part.path, texts)
                 raise StartOver from None
@@ -169,12 +170,8 @@ def _first_misfit(
     return first or (0, None)
 
 
-def _is_text(type_: pa.DataType) -> bool:
-    return pa.types.is_string(type_) or pa.types.is_large_string(type_)
-
-
 def _kind(type_: pa.DataType) -> str:
-    if _is_text(type_):
+    if are_texts(type_):
         return "text"
     if pa.types.is_integer(type_) or pa.types.is_floating(type_):
         return "number"

@@ -67,7 +67,7 @@ class Relations:
         if len(values) < _FEWEST_ROWS:
             return Examination()
         # Adding 0.0 turns -0.0 into 0.0.
-        digest = hashlib.sha256(values + 0.0).digest()
+        digest = hashlib.sha256((values + 0.0).data).digest()
         # The codes of texts and numbers differ in meaning.
         digest += column.kind.encode()
         earlier = self._seen.setdefault(digest, column.name)

@@ -11,16 +11,11 @@ import pyarrow as pa
 
 from tfbbb.tables.arrow_file import ArrowFile
 from tfbbb.tables.column_names import check_column_names
-from tfbbb.tables.content import (
-    BEGINNING_BYTES,
-    other_format,
-    table_format,
-)
+from tfbbb.tables.content import BEGINNING_BYTES, check_content
 from tfbbb.tables.csv_file import CsvFile
 from tfbbb.tables.csv_source import Compression
 from tfbbb.tables.dialect import Dialect
 from tfbbb.tables.format import (
-    DESCRIPTIONS,
     infer_format,
     validate_format,
 )
@@ -259,17 +254,7 @@ class TableScan:
             # A compressed file shows its content after decompression.
             return
         with self.path.open("rb") as file:
-            beginning = file.read(BEGINNING_BYTES)
-        found = table_format(beginning)
-        what = DESCRIPTIONS[found] if found else other_format(beginning)
-        if what is None or found == self.format:
-            return
-        advice = f"rename the file to a name that ends in .{found}."
-        if found is None:
-            advice = "save the table as CSV or Parquet."
-        raise TableError(
-            f"{self.path} holds {what}, not {DESCRIPTIONS[self.format]}; {advice}"
-        )
+            check_content(self.path, file.read(BEGINNING_BYTES), self.format)
 
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:

@@ -196,11 +196,6 @@ class Schema:
         return "matrix" if plain else "columns"
 
     @property
-    def text_features(self) -> tuple[str, ...]:
-        """Names of the categorical features."""
-        return tuple(c.name for c in self.features if c.kind == "categorical")
-
-    @property
     def column_warnings(self) -> tuple[str, ...]:
         """The warnings of the features, each with the name of its column."""
         return tuple(

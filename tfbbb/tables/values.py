@@ -27,6 +27,15 @@ def drop_missing(values: np.ndarray, missing: np.ndarray | None = None) -> np.nd
     return values[~missing] if missing.any() else values
 
 
+def cell_text(value: object) -> str:
+    """Writes a value as a cell: a whole number without a fraction, `true`, `false`."""
+    if isinstance(value, bool | np.bool):
+        return str(bool(value)).lower()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
 def without_views(rows: Batch) -> Batch:
     """Converts columns of string views, as Polars writes them, to strings.
 
@@ -42,6 +51,17 @@ def without_views(rows: Batch) -> Batch:
         if pa.types.is_string_view(field.type):
             schema = schema.set(place, field.with_type(pa.string()))
     return rows if schema is rows.schema else rows.cast(schema)
+
+
+def are_numbers(type_: pa.DataType) -> bool:
+    """Whether the values of a type of Arrow are numbers or booleans."""
+    types = pa.types
+    return bool(
+        types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_decimal(type_)
+        or types.is_boolean(type_)
+    )
 
 
 def are_texts(type_: pa.DataType) -> bool:

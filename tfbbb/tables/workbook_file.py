@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from tfbbb.tables.column_names import complete_names, describe_names, list_names
+from tfbbb.tables.column_names import (
+    complete_names,
+    describe_names,
+    fill_names,
+    list_names,
+)
 from tfbbb.tables.csv_rows import RegularRows, Row
 from tfbbb.tables.csv_types import MISSING_WORDS
 from tfbbb.tables.dialect import Dialect
@@ -26,6 +31,7 @@ from tfbbb.tables.header_search import (
 )
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import TableError
+from tfbbb.tables.values import cell_text
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
@@ -221,10 +227,7 @@ def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetT
     units = find_units_line(reading) if has_header else None
     given = [*reading.header] if has_header else [""] * reading.width
     if units is not None:
-        given = [
-            name if name.strip() else further
-            for name, further in zip(given, first[1].cells, strict=True)
-        ]
+        given = fill_names(given, first[1].cells)
     dialect = Dialect(has_header=has_header, units_line=units)
     start = has_header + (units is not None)
     # Only the last rows can be footers.
@@ -259,7 +262,7 @@ def _as_texts(numbered: Sequence[tuple[int, list[Cell]]]) -> list[Row]:
     rows = []
     for place, (number, cells) in enumerate(numbered):
         follows_gap = place > 0 and number > numbered[place - 1][0] + 1
-        texts = [_format(cell) or "" for cell in cells]
+        texts = [cell_text(cell) for cell in cells]
         rows.append(Row(number, texts, follows_gap))
     return rows
 
@@ -382,7 +385,8 @@ def _array(cells: Sequence[Cell], is_text: bool) -> pa.Array:
     ]
     type_ = _column_type({type(value) for value in values if value is not None})
     if is_text or pa.types.is_string(type_):
-        return pa.array([_format(value) for value in values], pa.string())
+        texts = [None if value is None else cell_text(value) for value in values]
+        return pa.array(texts, pa.string())
     if pa.types.is_floating(type_) and all(
         value is None or _is_whole(value) for value in values
     ):
@@ -415,17 +419,6 @@ def _datetime(value: Cell) -> datetime.datetime:
         return value
     assert isinstance(value, datetime.date)
     return datetime.datetime.combine(value, datetime.time())
-
-
-def _format(value: Cell | None) -> str | None:
-    """Returns the text of a cell as a CSV file would have it."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and _is_whole(value):
-        return str(int(value))
-    return str(value)
 
 
 def _is_whole(value: Cell) -> bool:

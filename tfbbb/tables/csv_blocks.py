@@ -2,7 +2,6 @@
 
 import csv
 import io
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,8 +16,6 @@ from tfbbb.tables.csv_source import CsvSource
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# Parses a block. Arguments: the block, and the schema of the file, or None for the
-# first block, which begins with the header.
 ParseBlock = Callable[[memoryview, pa.Schema | None], pa.RecordBatch]
 Block = TypeVar("Block")
 
@@ -43,22 +40,29 @@ class _Block:
         return self.buffer.find(b'"', 0, self.end) >= 0
 
 
-class Blocks(ABC, Generic[Block]):
+class Blocks(Generic[Block]):
     """The batches of a CSV file, with the column types of its first block.
 
     Threads parse several blocks at the same time.
 
     Args:
         blocks: Blocks of whole rows.
+        parse: Parses a block. Arguments: the block, and the schema of the file, or None
+            for the first block.
+
+    Raises:
+        pyarrow.ArrowInvalid: The first block is not CSV.
     """
 
-    def __init__(self, blocks: Iterator[Block]) -> None:
+    def __init__(
+        self,
+        blocks: Iterator[Block],
+        parse: Callable[[Block, pa.Schema | None], pa.RecordBatch],
+    ) -> None:
         self._blocks = blocks
-        self._first = self._parse(next(blocks), None)
+        self._parse = parse
+        self._first = parse(next(blocks), None)
         self.schema = self._first.schema
-
-    @abstractmethod
-    def _parse(self, block: Block, schema: pa.Schema | None) -> pa.RecordBatch: ...
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields the batches in the order of the file.
@@ -95,7 +99,7 @@ class CsvBlocks(Blocks[_Block]):
     Args:
         source: The file.
         delimiter: What separates the cells.
-        parse: Parses a block.
+        parse: Parses a block, of which the first begins with the header.
 
     Raises:
         UncertainRows: The file cannot be cut into several blocks.
@@ -107,9 +111,9 @@ class CsvBlocks(Blocks[_Block]):
         self._parse_rows = parse
         # Buffers that no block uses: new memory costs as much time as reading a file.
         self._unused: list[bytearray] = []
-        super().__init__(self._cut(source))
+        super().__init__(self._cut(source), self._parse_safely)
 
-    def _parse(self, block: _Block, schema: pa.Schema | None) -> pa.RecordBatch:
+    def _parse_safely(self, block: _Block, schema: pa.Schema | None) -> pa.RecordBatch:
         """Parses a block; raises `UncertainRows` if it may end inside a row."""
         try:
             batch = self._parse_rows(block.rows, schema)
@@ -148,27 +152,13 @@ class CsvBlocks(Blocks[_Block]):
                 is_first = False
 
 
-class RowBlocks(Blocks[bytes]):
-    """The batches of rows that Python has parsed.
+def write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
+    """Writes rows that Python has parsed in UTF-8 with commas, without a header.
 
     Args:
         rows: The rows, each with as many cells as there are columns.
         size: Number of characters of a block.
-        parse: Parses a block, which is UTF-8 text with commas without a header.
-
-    Raises:
-        pyarrow.ArrowInvalid: The first block cannot be parsed.
     """
-
-    def __init__(self, rows: Iterable[Row], size: int, parse: ParseBlock) -> None:
-        self._parse_rows = parse
-        super().__init__(_write_blocks(rows, size))
-
-    def _parse(self, block: bytes, schema: pa.Schema | None) -> pa.RecordBatch:
-        return self._parse_rows(memoryview(block), schema)
-
-
-def _write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     is_first = True

@@ -22,7 +22,7 @@ from tfbbb.tables.column_names import (
     describe_names,
 )
 from tfbbb.tables.content import check_content
-from tfbbb.tables.csv_blocks import Blocks, CsvBlocks, RowBlocks, UncertainRows
+from tfbbb.tables.csv_blocks import Blocks, CsvBlocks, UncertainRows, write_blocks
 from tfbbb.tables.csv_faults import (
     check_quotes,
     find_line,
@@ -42,11 +42,11 @@ from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
 from tfbbb.tables.leading_zeros import (
+    CHUNK_BYTES,
     PossibleCodes,
     check_no_codes,
     cut_chunks,
     find_codes,
-    read_chunks,
 )
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import StartOver, TableError
@@ -227,7 +227,8 @@ class CsvFile:
             self._rows = regular_rows(self._source, dialect, self._given)
             regular = Dialect(decimal_mark=dialect.decimal_mark, has_header=False)
             parse = partial(_parse_block, regular, conversion, names, looks_for_codes)
-            return RowBlocks(self._rows, self._source.longest, parse)
+            blocks = write_blocks(self._rows, self._source.longest)
+            return Blocks(blocks, parse)
         if self._is_parallel and dialect.encoding == "utf-8":
             parse = partial(_parse_block, dialect, conversion, names, looks_for_codes)
             try:
@@ -238,7 +239,8 @@ class CsvFile:
             if dialect.encoding.startswith("utf-16"):
                 raise PossibleCodes
             with self._source.open() as file:
-                check_no_codes(read_chunks(file), dialect.delimiter)
+                chunks = iter(partial(file.read, CHUNK_BYTES), b"")
+                check_no_codes(chunks, dialect.delimiter)
         return pa.csv.open_csv(
             self._source.stream(),
             read_options=pa.csv.ReadOptions(
@@ -404,7 +406,7 @@ def _parse_block(
     conversion: pa.csv.ConvertOptions,
     names: Sequence[str],
     looks_for_codes: bool,
-    block: memoryview,
+    block: memoryview | bytes,
     schema: pa.Schema | None,
 ) -> pa.RecordBatch:
     """Parses whole rows; without the schema they begin with the header.

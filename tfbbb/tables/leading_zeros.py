@@ -1,14 +1,13 @@
 """Finds columns of codes, such as 01569, which whole numbers would shorten."""
 
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 # In the cache of a core, a chunk is searched five times as fast as a larger one.
-_CHUNK_BYTES = 2**17
+CHUNK_BYTES = 2**17
 # No number is so long; a cell that begins before a chunk is read with it.
 _LONGEST = 64
 _ZERO = np.uint8(ord("0"))
@@ -21,16 +20,10 @@ class PossibleCodes(Exception):
     """A cell consists of digits and begins with a zero."""
 
 
-def read_chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Yields the bytes of a file in chunks in which codes are searched fast."""
-    while chunk := file.read(_CHUNK_BYTES):
-        yield chunk
-
-
-def cut_chunks(block: memoryview) -> Iterator[memoryview]:
+def cut_chunks(block: memoryview | bytes) -> Iterator[memoryview]:
     """Yields the bytes of a block in chunks in which codes are searched fast."""
-    for start in range(0, len(block), _CHUNK_BYTES):
-        yield block[start : start + _CHUNK_BYTES]
+    for start in range(0, len(block), CHUNK_BYTES):
+        yield memoryview(block)[start : start + CHUNK_BYTES]
 
 
 def check_no_codes(chunks: Iterable[bytes | memoryview], delimiter: str) -> None:

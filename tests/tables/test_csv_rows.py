@@ -1,5 +1,6 @@
 """Lines that are no rows are left out, short rows are filled, and both are said."""
 
+import pyarrow as pa
 import pytest
 
 from tests.tables.files import written
@@ -176,3 +177,17 @@ def test_the_line_of_a_row_is_that_of_the_file(tmp_path):
     assert (scan.place(-1), scan.place(0), scan.place(1)) == (
         *("line 1", "line 2", "line 5"),
     )
+
+
+@pytest.mark.parametrize(
+    ("beginning", "encoding"),
+    [("code,size\n", "utf-8"), ("code,größe\n", "cp1252"), ("code,größe\n", "utf-16")],
+)
+@pytest.mark.parametrize("comment", ["", "# checked\n"])
+def test_a_late_code_makes_its_column_text(tmp_path, beginning, encoding, comment):
+    path = tmp_path / "codes.csv"
+    rows = "".join(f"{10_000 + place},1\n" for place in range(3000))
+    path.write_text(f"{beginning}{rows}{comment}01569,1\n", encoding=encoding)
+    table = read_table(path)
+    assert table.schema.types == [pa.string(), pa.int64()]
+    assert table["code"][-1].as_py() == "01569"

@@ -249,6 +249,18 @@ def test_suspicious_columns_are_kept_with_a_remark(column, remark):
     assert not schema.left_out
 
 
+@pytest.mark.parametrize("late_scale", [1.0, 1e-3])
+def test_all_rows_decide_what_a_column_explains(late_scale):
+    generator = np.random.default_rng(0)
+    x, noise = generator.normal(size=(2, 12_000))
+    early = np.arange(len(x)) < 6000
+    column = np.where(early, 1e-3, late_scale) * x
+    target = np.where(early, 1e-3 * noise, column + 1e-4 * noise)
+    schema = Schema.infer({"z": noise**2, "x": column, "y": target}, "y")
+    explains = [remark for remark in schema.features[1].remarks if "alone" in remark]
+    assert len(explains) == (late_scale == 1.0)
+
+
 @pytest.mark.parametrize("column", [range(1950, 2050), GENERATOR.normal(size=100)])
 def test_years_and_ordinary_numbers_get_no_remark(column):
     schema = Schema.infer({"z": Z, "x": column, "y": TARGET}, "y")

@@ -65,7 +65,7 @@ def fill_targets(values: np.ndarray, manifest: Manifest) -> np.ndarray:
         manifest: Manifest of the model.
     """
     if manifest.classes is not None:
-        return np.maximum(values, 0)
+        return np.where(values < 0, 0, values)
     assert manifest.targets is not None
     support = manifest.targets.support
     assert support is not None

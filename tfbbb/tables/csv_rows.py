@@ -324,7 +324,8 @@ class RegularRows:
         is_alone = len(filled) == 1 or self._is_sentence(row)
         if is_alone and is_ragged and self._width > 1 and _RULE.fullmatch(text):
             return True
-        if any(cells[0] == row.cells[0] for cells in self._recent):
+        first = row.cells[0]
+        if first.strip() and any(cells[0] == first for cells in self._recent):
             return False
         if is_number(text) or not any(letter.isalpha() for letter in text):
             return False

@@ -135,15 +135,17 @@ class Reading:
         Then this delimiter separates them, and the table has no header.
         """
         for first, column in zip(self.rows[0].cells, self.columns, strict=False):
-            known = [cell for cell in (first, *column) if not is_missing(cell)]
-            found = [
-                cell
-                for cell in known
-                if _BESIDE_DELIMITER.search(cell) and not is_number(cell)
-            ]
-            if first in found and 2 * len(found) > len(known):
+            if not _is_joined(first):
+                continue
+            known = [cell for cell in column if not is_missing(cell)]
+            if 2 * sum(map(_is_joined, known)) >= len(known):
                 return True
         return False
+
+
+def _is_joined(cell: str) -> bool:
+    """Whether a cell has a number beside a delimiter and is no number."""
+    return _BESIDE_DELIMITER.search(cell) is not None and not is_number(cell)
 
 
 def is_numeric(cells: Sequence[str]) -> bool:

@@ -9,17 +9,17 @@ import numpy as np
 from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
-from service.model_process.targets import UNSEEN_TARGET, read_targets
+from service.model_process.targets import fill_targets, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
 from service.shared.settings import Settings
-from tfbbb.base.texts import abbreviate
 from tfbbb.base.types import ArrayLike
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
+from tfbbb.tables.known_targets import KnownTargets
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -83,7 +83,7 @@ class Request:
     inputs: Tensors
     num_rows: int
     num_samples: int
-    targets: np.ndarray | None
+    targets: KnownTargets | None
     warnings: list[list[str]]
     max_num_samples: int
     most_in_time: int | None = None
@@ -230,14 +230,12 @@ def prepare(
     check_work(query.num_rows, num_samples, query, manifest, settings.max_work)
     inputs = to_tensors(_read_table(query, manifest), manifest)
     num_rows = len(next(iter(inputs.values())))
-    targets, given = None, query.targets
-    if given is not None:
-        targets = read_targets(given, manifest, num_rows)
+    targets = None
     warnings = find_warnings(inputs, manifest)
-    if isinstance(given, list) and targets is not None and manifest.classes is not None:
-        for row in np.flatnonzero(targets < 0):
-            label = abbreviate(given[row])
-            warnings[row] = [*warnings[row], UNSEEN_TARGET.format(label)]
+    if query.targets is not None:
+        targets = read_targets(query.targets, manifest, num_rows)
+        for row, target in targets.unusable.items():
+            warnings[row] = [*warnings[row], target.warning]
     return Request(
         version=version,
         manifest=manifest,
@@ -280,9 +278,9 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     """
     request = blocks[0].request
     tensors, targets = _join(blocks)
-    if targets is not None and request.manifest.classes is not None:
-        # `finish` empties the densities of unseen classes.
-        targets = np.maximum(targets, 0)
+    if targets is not None:
+        # `finish` empties the densities of rows without a target to use.
+        targets = fill_targets(targets, request.manifest)
     found = _predict(model, request, tensors, targets)
     ends = np.cumsum([block.rows.stop - block.rows.start for block in blocks])
     parts = {name: np.split(values, ends[:-1]) for name, values in found.items()}
@@ -326,10 +324,10 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 else values
             )
     check_finite(outputs, request.version)
-    if classes is not None and request.targets is not None and "log_prob" in outputs:
-        unseen = request.targets < 0
-        if unseen.any():
-            outputs["log_prob"] = np.where(unseen, np.nan, outputs["log_prob"])
+    if request.targets is not None and "log_prob" in outputs:
+        known = request.targets.known
+        if not known.all():
+            outputs["log_prob"] = np.where(known, outputs["log_prob"], np.nan)
     return Answer(request, outputs, request.warnings)
 
 
@@ -411,7 +409,7 @@ def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
     targets = [block.request.targets for block in blocks]
     rows = [block.rows for block in blocks]
     return tensors, joined(
-        [t[some] for t, some in zip(targets, rows, strict=True) if t is not None]
+        [t.values[some] for t, some in zip(targets, rows, strict=True) if t is not None]
     )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from service.model_process.answer import Request, check_finite
+from service.model_process.targets import check_all_usable
 from service.shared.errors import InvalidRequest
 from tfbbb.export.manifest import InputError
 
@@ -36,11 +37,13 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
         probability.
 
     Raises:
-        InputError: If a value does not fit the model; names the row.
+        InputError: If a value does not fit the model, or a row has no target to use;
+            names the row.
         InvalidRequest: If the model cannot score rows, or a score is not finite.
     """
-    targets = request.targets
-    assert targets is not None
+    assert request.targets is not None
+    check_all_usable(request.targets)
+    targets = request.targets.values
     try:
         prediction = model.predictive(request.inputs, request.num_samples)
     except InputError:

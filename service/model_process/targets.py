@@ -1,31 +1,36 @@
 """Reads the targets of a prediction request."""
 
 import math
+from collections.abc import Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from service.shared.json_types import JsonList
 from tfbbb.base.texts import abbreviate
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.export.targets import class_name
+from tfbbb.tables.cells import Cells
+from tfbbb.tables.known_targets import (
+    KnownTargets,
+    UnusableTarget,
+    read_known_numbers,
+)
 
-UNSEEN_TARGET = "The target has the class {}, unseen in training; it has no log_prob."
-"""The warning of a row, with its class."""
 
-
-def read_targets(values: object, manifest: Manifest, num_rows: int) -> np.ndarray:
+def read_targets(values: object, manifest: Manifest, num_rows: int) -> KnownTargets:
     """Returns targets as the model takes them: numbers [n, k], or class indices [n].
-
-    The index of a class that training did not have is -1.
 
     Args:
         values: One target per row: a number, a list of numbers, or the name of a class.
+            None is no target. Texts are read as numbers as those of training were.
         manifest: Manifest of the model.
         num_rows: Number n of rows.
 
     Raises:
-        InputError: If there is not one valid target per row; names the row.
+        InputError: If there is not one target per row, or a target is neither a number
+            nor a text; names the row.
     """
     if not isinstance(values, list) or len(values) != num_rows:
         size = f"{len(values)} targets" if isinstance(values, list) else "no list"
@@ -34,46 +39,109 @@ def read_targets(values: object, manifest: Manifest, num_rows: int) -> np.ndarra
             f"rows. Received: {size}"
         )
     if manifest.classes is not None:
-        indices = {name: index for index, name in enumerate(manifest.classes)}
-        return np.array(
-            [_index(value, row, indices) for row, value in enumerate(values, 1)],
-            dtype=np.int32,
-        )
-    rows = [_numbers(value, row, manifest) for row, value in enumerate(values, 1)]
-    return np.array(rows, dtype=np.float64)
+        return _read_classes(values, manifest.classes)
+    return _read_numbers(values, manifest)
 
 
-def _index(value: object, row: int, indices: dict[str, int]) -> int:
-    # A list is no class, and has no hash either.
-    name = class_name(value) if isinstance(value, str | int | float) else None
-    if name is None:
+def check_all_usable(targets: KnownTargets) -> None:
+    """Raises an `InputError` that names the first row without a target to use."""
+    known = targets.known
+    if known.all():
+        return
+    row = int(np.argmin(known))
+    if row in targets.unusable:
+        target = targets.unusable[row]
         raise InputError(
-            f"Row {row}: the target must be one of the classes "
-            f"{abbreviate(list(indices))}. Received: {abbreviate(value)}"
+            f"Row {row + 1}: the target {abbreviate(target.cell)} {target.reason}."
         )
-    return indices.get(name, -1)
+    raise InputError(f"Row {row + 1} has no target: leave out the row.")
 
 
-def _numbers(value: object, row: int, manifest: Manifest) -> list[float]:
+def fill_targets(values: np.ndarray, manifest: Manifest) -> np.ndarray:
+    """Returns targets with one that the model has where a row has none to use.
+
+    Args:
+        values: The targets: NaN or -1 where a row has none to use.
+        manifest: Manifest of the model.
+    """
+    if manifest.classes is not None:
+        return np.where(values < 0, 0, values)
     assert manifest.targets is not None
     support = manifest.targets.support
-    width = manifest.targets.shape[-1]
-    numbers: JsonList = value if isinstance(value, list) else [value]
     assert support is not None
-    valid = len(numbers) == width and all(_is_number(x) for x in numbers)
-    if not valid or not support.contains(np.asarray(numbers)).all():
-        what = "a number" if width == 1 else f"a list of {width} numbers"
-        raise InputError(
-            f"Row {row}: the target must be {what}, "
-            f"{support.description}. Received: {abbreviate(value)}"
-        )
-    return numbers
+    any_target = min(max(1.0, support.least), support.greatest)
+    return np.where(np.isnan(values), any_target, values)
 
 
-def _is_number(value: object) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
+def _read_classes(values: list[object], classes: Sequence[str]) -> KnownTargets:
+    places = {name: index for index, name in enumerate(classes)}
+    indices = np.full(len(values), -1, np.int32)
+    unusable = {}
+    for row, value in enumerate(values):
+        if value is None:
+            continue
+        # A list is no class, and has no hash either.
+        if not isinstance(value, str | int | float):
+            raise InputError(
+                f"Row {row + 1}: the target must be one of the classes "
+                f"{abbreviate(list(classes))}. Received: {abbreviate(value)}"
+            )
+        indices[row] = places.get(class_name(value), -1)
+        if indices[row] < 0:
+            unusable[row] = UnusableTarget.unseen(value)
+    return KnownTargets(indices, unusable)
+
+
+def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
+    assert manifest.targets is not None
+    support, width = manifest.targets.support, manifest.targets.shape[-1]
+    assert support is not None
+    assert width is not None
+    numbers = np.full((len(values), width), np.nan)
+    texts: dict[tuple[int, int], str] = {}
+    for row, value in enumerate(values):
+        listed = value if isinstance(value, list) else [value]
+        fits = value is None or len(listed) == width
+        if not fits or not all(map(_may_be_target, listed)):
+            what = "a number" if width == 1 else f"a list of {width} numbers"
+            raise InputError(
+                f"Row {row + 1}: the target must be {what}, {support.description}. "
+                f"Received: {abbreviate(value)}"
+            )
+        for place, one in enumerate(listed):
+            if isinstance(one, str):
+                texts[row, place] = one
+            elif one is not None:
+                numbers[row, place] = _as_float(one)
+    unusable = _read_texts(texts, numbers, manifest)
+    inside = support.contains(numbers)
+    return KnownTargets(numbers, unusable).within(inside, support.description)
+
+
+def _read_texts(
+    texts: dict[tuple[int, int], str], numbers: np.ndarray, manifest: Manifest
+) -> dict[int, UnusableTarget]:
+    """Sets the numbers that texts stand for, by their row and place.
+
+    Returns:
+        The texts that are not numbers, by the index of their row.
+    """
+    if not texts:
+        return {}
+    cells = Cells("targets", pa.chunked_array([[*texts.values()]], pa.string()))
+    found = read_known_numbers(cells, manifest.read_target_notation())
+    rows, places = zip(*texts, strict=True)
+    numbers[rows, places] = found.values
+    return {rows[index]: target for index, target in found.unusable.items()}
+
+
+def _may_be_target(value: object) -> bool:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return value is None or is_number or isinstance(value, str)
+
+
+def _as_float(number: Any) -> float:
     try:
-        return math.isfinite(value)
+        return float(number)
     except OverflowError:
-        return False
+        return math.inf

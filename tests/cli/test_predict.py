@@ -155,12 +155,12 @@ def test_unseen_classes_have_no_density_but_a_warning(
     known = parsed(tfbbb("predict", path, "known.csv", "--log-prob").stdout)
     result = tfbbb("predict", path, tmp_path / "some.csv", "--log-prob")
     assert result.exit_code == 0, result.output
-    note = f"1 of 3 rows has a class of {name!r} that training did not have, such as "
+    note = f"1 of 3 rows has a {name!r} that is a class unseen in training, such as "
     assert f"{note}'fir' in row 2; such a row has no log_prob." in result.stderr
     answers = parsed(result.stdout)
     expected = known["log_prob"].to_pylist()
     assert answers["log_prob"].to_pylist() == [expected[0], None, expected[2]]
-    sentence = "The target has the class 'fir', unseen in training; it has no log_prob."
+    sentence = "The target 'fir' is a class unseen in training; it has no log_prob."
     assert answers["warnings"].to_pylist() == ["", sentence, ""]
     alone = some.slice(0, 1).set_column(place, name, [["fir"]])
     write_table(alone, tmp_path / "alone.csv")
@@ -169,6 +169,46 @@ def test_unseen_classes_have_no_density_but_a_warning(
     result = tfbbb("evaluate", path, "some.csv")
     assert f"{note}'fir' in row 2; such rows are left out." in result.stderr
     assert f"{name!r} of 2 rows:" in result.stdout
+
+
+def test_targets_that_are_no_numbers_have_no_density_but_a_warning(
+    tfbbb, table, regression, tmp_path
+):
+    path, trained = regression
+    name = trained.schema.target.name
+    place = table.column_names.index(name)
+    some = table.slice(0, 4)
+    cells = [str(number) for number in some[name].to_pylist()]
+    write_table(some.set_column(place, name, [cells]), tmp_path / "known.csv")
+    odd = [cells[0], "unknown", "1e30", ""]
+    write_table(some.set_column(place, name, [odd]), tmp_path / "some.csv")
+    known = parsed(tfbbb("predict", path, "known.csv", "--log-prob").stdout)
+    result = tfbbb("predict", path, "some.csv", "--log-prob")
+    assert result.exit_code == 0, result.output
+    note = f"1 of 4 rows has a {name!r} that is not a number, such as 'unknown' in row"
+    assert f"{note} 2; such a row has no log_prob." in result.stderr
+    answers = parsed(result.stdout)
+    expected = known["log_prob"].to_pylist()
+    assert answers["log_prob"].to_pylist() == [expected[0], None, None, None]
+    assert answers["warnings"].to_pylist() == [
+        "",
+        "The target 'unknown' is not a number; it has no log_prob.",
+        "The target 1e+30 is outside of what the model predicts (finite numbers, 1e+18 "
+        "at most in size); it has no log_prob.",
+        "",
+    ]
+    alone = some.slice(0, 1).set_column(place, name, [["unknown"]])
+    write_table(alone, tmp_path / "alone.csv")
+    result = tfbbb("predict", path, "alone.csv", "--log-prob")
+    assert parsed(result.stdout)["log_prob"].to_pylist() == [None]
+    result = tfbbb("evaluate", path, "alone.csv")
+    assert result.exit_code == 1
+    assert "'unknown' in row 1; no row has a target to use." in result.stderr
+    result = tfbbb("evaluate", path, "some.csv")
+    assert result.exit_code == 0, result.output
+    assert f"{note} 2; such rows are left out." in result.stderr
+    assert f"1 of 4 rows have no {name!r} and are left out." in result.stderr
+    assert f"{name!r} of 1 row:" in result.stdout
 
 
 def test_output_files_hold_the_rows_of_stdout(

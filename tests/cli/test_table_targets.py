@@ -1,37 +1,45 @@
 """The targets of tables that commands read."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from tfbbb.cli.table_targets import (
-    describe_unseen,
-    read_labels_or_numbers,
-    without_unseen_classes,
+    empty_log_prob,
+    name_classes,
+    refuse_without_targets,
 )
 from tfbbb.tables import TableError
+from tfbbb.tables.known_targets import describe_unusable, read_known_targets
 from tfbbb.tables.notations import infer_notation
+from tfbbb.tables.notations.number import NumberNotation
 
 TABLE = pa.table({"price": ["$1,200.50", "$80"], "fast": ["yes", "no"]})
+UNSEEN, NO_NUMBER = "is a class unseen in training", "is not a number"
+
+
+def read(values, classes=None, notation=None):
+    """Returns the targets of a column, and the reasons of those without a density."""
+    found = read_known_targets(pa.table({"y": values}), "y", classes, notation)
+    unusable = {row: tuple(target) for row, target in found.unusable.items()}
+    return found, unusable
 
 
 def test_written_numbers_are_numbers():
     notation = infer_notation(TABLE["price"].combine_chunks()).notation
-    found = read_labels_or_numbers(TABLE, "price", None, notation)
-    assert found.tolist() == [1200.5, 80.0]
+    found = read_known_targets(TABLE, "price", None, notation)
+    assert found.values.tolist() == [1200.5, 80.0]
+    assert not found.unusable
 
 
 def test_classes_are_labels():
-    found = read_labels_or_numbers(TABLE, "fast", ["no", "yes"], None)
-    assert found.tolist() == ["yes", "no"]
+    found = read_known_targets(TABLE, "fast", ["no", "yes"], None)
+    assert name_classes(found.values, ["no", "yes"]).tolist() == ["yes", "no"]
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [("speed", "no target column 'speed'"), ("price", "has the class '\\$1,200.50'")],
-)
-def test_what_is_no_target_is_refused(name, sentence):
-    with pytest.raises(TableError, match=sentence):
-        read_labels_or_numbers(TABLE, name, ["no", "yes"], None)
+def test_a_missing_target_column_is_refused():
+    with pytest.raises(TableError, match="no target column 'speed'"):
+        read_known_targets(TABLE, "speed", None, None)
 
 
 @pytest.mark.parametrize(
@@ -43,21 +51,104 @@ def test_what_is_no_target_is_refused(name, sentence):
         ([1.5, 2.0], {0: "1.5", 1: "2"}),
     ],
 )
-def test_unseen_classes_are_emptied(values, unseen):
-    table, found = without_unseen_classes(
-        pa.table({"y": values}), "y", ["no", "yes"], None
+def test_unseen_classes_have_no_target_to_use(values, unseen):
+    found, unusable = read(values, ["no", "yes"])
+    assert unusable == {row: (label, UNSEEN) for row, label in unseen.items()}
+    assert found.missing.tolist() == [value is None for value in values]
+    places = {"no": 0, "yes": 1}
+    assert found.values.tolist() == [places.get(value, -1) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("values", "notation", "numbers", "unusable"),
+    [
+        (
+            ["1.5", "unknown", None, "n/a", "2"],
+            None,
+            [1.5, None, None, None, 2],
+            {1: ("unknown", NO_NUMBER)},
+        ),
+        (
+            ["$1,200", "80", "free", "tba"],
+            NumberNotation(thousands=",", currency=True, missing_marks=("tba",)),
+            [1200, 80, None, None],
+            {2: ("free", NO_NUMBER)},
+        ),
+        (
+            ["<5", "7", "5-7"],
+            NumberNotation(bounds=True),
+            [5, 7, None],
+            {2: ("5-7", NO_NUMBER)},
+        ),
+        ([1.0, -999.0], NumberNotation(missing_values=(-999.0,)), [1, None], {}),
+        (
+            [1.0, 1e300],
+            None,
+            [1, None],
+            {1: (1e300, "is infinite in single precision")},
+        ),
+    ],
+)
+def test_cells_without_a_number_have_no_target_to_use(
+    values, notation, numbers, unusable
+):
+    found, reasons = read(values, None, notation)
+    assert reasons == unusable
+    expected = [np.nan if number is None else number for number in numbers]
+    np.testing.assert_array_equal(found.values, expected)
+    np.testing.assert_array_equal(found.known, ~np.isnan(expected))
+    unknown = [row for row, number in enumerate(numbers) if number is None]
+    assert np.flatnonzero(found.missing).tolist() == [
+        row for row in unknown if row not in unusable
+    ]
+    np.testing.assert_array_equal(
+        found.filled, [numbers[0] if x is None else x for x in numbers]
     )
-    assert found == unseen
-    kept = [None if row in unseen else value for row, value in enumerate(values)]
-    assert table["y"].to_pylist() == kept
 
 
-def test_unseen_classes_are_counted_with_an_example():
-    assert describe_unseen("y", {4: "fir"}, 9, "it is left out") == (
-        "1 of 9 rows has a class of 'y' that training did not have, such as 'fir' in "
-        "row 5; it is left out."
+def test_numbers_outside_the_support_have_no_target_to_use():
+    found, _ = read([2.0, -3.0, None])
+    inside = found.within(found.values > 0, "positive numbers")
+    np.testing.assert_array_equal(inside.values, [2.0, np.nan, np.nan])
+    assert inside.missing.tolist() == [False, False, True]
+    assert inside.unusable[1].warning == (
+        "The target -3.0 is outside of what the model predicts (positive numbers); it "
+        "has no log_prob."
     )
 
 
-def test_targets_of_numbers_have_no_unseen_classes():
-    assert without_unseen_classes(TABLE, "price", None, None) == (TABLE, {})
+def test_unusable_targets_are_counted_by_reason_with_an_example():
+    found = read_known_targets(pa.table({"y": ["1", "x", "z"]}), "y", None, None)
+    fir = read_known_targets(pa.table({"y": ["oak", "fir"]}), "y", ["oak"], None)
+    both = {**found.unusable, 4: fir.unusable[1]}
+    assert describe_unusable("y", both, 9, "it is left out") == [
+        "2 of 9 rows have a 'y' that is not a number, such as 'x' in row 2; it is left "
+        "out.",
+        "1 of 9 rows has a 'y' that is a class unseen in training, such as 'fir' in "
+        "row 5; it is left out.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([None, None], "No row of the table has a target: column 'y' is empty."),
+        (
+            ["a", None],
+            "1 of 2 rows has a 'y' that is not a number, such as 'a' in row 1; no row "
+            "has a target to use.",
+        ),
+    ],
+)
+def test_a_table_without_a_target_to_use_is_refused(values, sentence):
+    found, _ = read(pa.array(values, pa.string()))
+    with pytest.raises(TableError) as error:
+        refuse_without_targets("y", found.unusable, len(values))
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("has_one", [True, False])
+def test_rows_without_a_target_to_use_have_no_log_prob(has_one):
+    columns = {"mean": [1.0, 2.0]} | ({"log_prob": [0.5, 0.25]} if has_one else {})
+    answers = empty_log_prob(pa.table(columns), np.array([has_one, False]))
+    assert answers["log_prob"].to_pylist() == [0.5 if has_one else None, None]

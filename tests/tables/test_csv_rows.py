@@ -41,7 +41,10 @@ def block_size(request, monkeypatch):
             ",,\n,,\nData from database: WDI,,\n",
             "2 lines from line 10 on, which",
         ),
-        ("\nThese figures, for 2024, may change\n", "Line 11, 'These figures'"),
+        (
+            "\nThese figures, for 2024, may change\n",
+            "Line 11, 'These figures, for 2024, may change'",
+        ),
         ("Total,,72.5\n", "Line 10, 'Total', is left out because it sums up"),
         ("Grand total:,28,60.0\n", "Line 10, 'Grand total:'"),
         ("mean,3.5,7.5\n", "Line 10, 'mean'"),

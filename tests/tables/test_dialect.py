@@ -211,7 +211,7 @@ def test_the_encoding_is_found(tmp_path, codec, encoding):
         content = b"\xfe\xff" + content
     dialect, columns = read(written(tmp_path, content))
     assert replace(dialect, doubts=()) == Dialect(encoding, ";", ",")
-    assert ("as in 'größe'" in dialect.describe()) == (encoding == "cp1252")
+    assert ("it has 'Çà et là', where" in dialect.describe()) == (encoding == "cp1252")
     assert columns == {"größe": [1.5], "straße": ["Çà et là"]}
 
 
@@ -246,11 +246,51 @@ def test_other_encodings_are_found_and_said(tmp_path, codec, words, name, file):
     assert "save the file as UTF-8" in dialect.describe()
 
 
-def test_another_possible_encoding_is_said(tmp_path):
-    path = written(tmp_path, "a,b\nMálaga Cádiz,1\nLeón Coruña,2\n".encode("cp1252"))
-    dialect, columns = read(path)
-    assert columns["a"] == ["Málaga Cádiz", "León Coruña"]
-    assert "Windows-1250 (Central European) is possible, too" in dialect.describe()
+@pytest.mark.parametrize(
+    ("words", "encoding", "sentence"),
+    [
+        (
+            ["Málaga", "Cádiz", "León", "Coruña", "Logroño", "Almería"],
+            "cp1252",
+            "Windows-1250 (Central European) is possible, too, which has ",
+        ),
+        (
+            ["İstanbul"],
+            "cp1254",
+            "only 1 cell with letters beyond ASCII can show it: read as Windows-1252 "
+            "(Western European) it has 'Ýstanbul', where Windows-1254 (Turkish) would "
+            "have 'İstanbul'; if letters are wrong, save the file as UTF-8.",
+        ),
+        (
+            ["Děčín", "Ústí", "Ústí"],
+            "cp1250",
+            "only 2 different cells with letters beyond ASCII can show it: read as ",
+        ),
+    ],
+)
+def test_another_possible_encoding_is_said(tmp_path, words, encoding, sentence):
+    rows = "".join(f"{word},1\n" for word in words)
+    path = written(tmp_path, f"a,b\n{rows}".encode(encoding))
+    assert sentence in TableScan(path).dialect.describe()
+
+
+@pytest.mark.parametrize("word", ["Žilina", "Łódź", "Plzeň"])
+def test_a_word_of_central_europe_is_found(tmp_path, word):
+    path = written(tmp_path, f"a,b\n{word},1\n".encode("cp1250"))
+    assert read_table(path)["a"].to_pylist() == [word]
+
+
+@pytest.mark.parametrize("word", ["教育", "功夫"])
+@pytest.mark.parametrize("delimiter", [*",;|", "\t"])
+def test_a_byte_of_a_character_is_no_delimiter(tmp_path, word, delimiter):
+    rows = "".join(
+        f"'{word}'{delimiter}-{row},5{row}{delimiter}NA\n" for row in range(9)
+    )
+    rows = rows if delimiter != "," else rows.replace(",5", ".5")
+    content = f"a{delimiter}b{delimiter}c\n{rows}".encode("big5")
+    table = read_table(written(tmp_path, content))
+    assert table["a"].to_pylist() == [word] * 9
+    assert table["b"].to_pylist() == [-float(f"{row}.5{row}") for row in range(9)]
 
 
 def test_bytes_that_windows_1252_lacks_end_no_reading(tmp_path):

@@ -8,17 +8,10 @@ import pyarrow as pa
 
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.prediction_options import echo_note
-from tfbbb.cli.table_targets import (
-    check_has_target,
-    describe_unseen,
-    fill_targets,
-    read_targets,
-    target_column,
-    targets_missing,
-    without_unseen_classes,
-)
+from tfbbb.cli.table_targets import read_targets, refuse_without_targets
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import read_table
+from tfbbb.tables.known_targets import KnownTargets, describe_unusable
 from tfbbb.tables.read_columns import ReadColumns
 
 
@@ -62,79 +55,56 @@ class ModelTable:
         inputs = ReadColumns.read(columns, table)
         return cls(path, manifest, table, inputs, np.arange(table.num_rows))
 
-    def targets(self) -> np.ndarray:
-        """Returns the targets, numbers [n, 1] or class indices [n].
+    def targets(self) -> KnownTargets:
+        """Returns the targets, of which a row at least has one.
+
+        Notes count the targets that have no density.
 
         Raises:
-            TableError: The table has no column of the target, or a value is missing or
-                does not fit.
+            TableError: The table has no column of the target, or no row has a target.
         """
-        return read_targets(self.table, self.manifest)
-
-    def filled_targets(self) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
-        """Returns the targets, of which some are those of other rows.
-
-        Returns:
-            The targets, which rows [n] have none of their own, and the classes that
-            training did not have by the index of their rows. A note counts these.
-
-        Raises:
-            TableError: The table has no column of the target, no row has a target, or a
-                value does not fit.
-        """
-        name, notation = target_column(self.manifest)
-        table, unseen = self._without_unseen_classes("such a row has no log_prob")
-        if unseen and table[name].null_count == table.num_rows:
-            rows = np.ones(table.num_rows, dtype=bool)
-            return np.zeros(table.num_rows, np.int32), rows, unseen
-        table, missing = fill_targets(table, name, notation)
-        return read_targets(table, self.manifest), missing, unseen
+        targets = read_targets(self.table, self.manifest)
+        self._note_unusable(targets, "such a row has no log_prob")
+        if targets.missing.all():
+            refuse_without_targets(str(self.manifest.target), {}, len(targets.values))
+        return targets
 
     def has_targets(self) -> bool:
-        """Whether the table has the column of the target, with a value."""
+        """Whether the table has the column of the target, with a value to use."""
         if self.manifest.target not in self.table.column_names:
             return False
-        return not targets_missing(self.table, self.manifest).all()
+        return bool(read_targets(self.table, self.manifest).known.any())
 
     def with_targets(self) -> tuple["ModelTable", np.ndarray]:
-        """Returns the rows with a target, and their targets.
+        """Returns the rows with a target to use, and their targets.
 
-        Rows of a class that training did not have are left out as well. Notes tell how
-        many rows are left out.
+        Notes tell how many rows are left out, and why.
 
         Raises:
-            TableError: The table has no column of the target, no row has a target, or a
-                value does not fit.
+            TableError: The table has no column of the target, or no row has a target to
+                use.
         """
-        _, unseen = self._without_unseen_classes("such rows are left out")
-        if unseen:
-            known = np.ones(self.table.num_rows, dtype=bool)
-            known[list(unseen)] = False
-            check_has_target(str(self.manifest.target), bool(known.any()))
-            return self._take(known).with_targets()
-        missing = targets_missing(self.table, self.manifest)
-        num_missing = int(missing.sum())
-        if not num_missing:
-            return self, self.targets()
-        check_has_target(str(self.manifest.target), num_missing < len(missing))
-        echo_note(
-            f"{num_missing} of {len(missing)} rows have no {self.manifest.target!r} "
-            "and are left out."
-        )
-        kept = self._take(~missing)
-        return kept, kept.targets()
+        targets = read_targets(self.table, self.manifest)
+        known, name = targets.known, str(self.manifest.target)
+        if not known.any():
+            refuse_without_targets(name, targets.unusable, len(known))
+        self._note_unusable(targets, "such rows are left out")
+        if num_missing := int(targets.missing.sum()):
+            echo_note(
+                f"{num_missing} of {len(known)} rows have no {name!r} and are left out."
+            )
+        return self._take(known), targets.values[known]
 
-    def _without_unseen_classes(self, end: str) -> tuple[pa.Table, dict[int, str]]:
-        """Calls `without_unseen_classes`; a note counts the rows and has the `end`."""
-        name, notation = target_column(self.manifest)
-        classes = self.manifest.classes
-        table, unseen = without_unseen_classes(self.table, name, classes, notation)
-        if unseen:
-            echo_note(describe_unseen(name, unseen, table.num_rows, end))
-        return table, unseen
+    def _note_unusable(self, targets: KnownTargets, end: str) -> None:
+        """Prints notes that count the targets without a density, with an `end`."""
+        name, num_rows = str(self.manifest.target), self.table.num_rows
+        for note in describe_unusable(name, targets.unusable, num_rows, end):
+            echo_note(note)
 
     def _take(self, rows: np.ndarray) -> "ModelTable":
         """Returns some of the rows, a mask [n]."""
+        if rows.all():
+            return self
         return replace(
             self,
             table=self.table.filter(pa.array(rows)),

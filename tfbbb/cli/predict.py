@@ -42,7 +42,6 @@ def predict(
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable, resolve_model
         from tfbbb.cli.prediction_options import interval_levels
-        from tfbbb.cli.table_targets import empty_log_prob
         from tfbbb.export.manifest import Manifest
         from tfbbb.tables.writing import check_writable
 
@@ -61,10 +60,7 @@ def predict(
                 "prediction sets. Leave out `--intervals`."
             )
         given = ModelTable.read(path, data, sheet)
-        targets = missing = None
-        unseen: dict[int, str] = {}
-        if log_prob:
-            targets, missing, unseen = given.filled_targets()
+        targets = given.targets() if log_prob else None
 
         from tfbbb.cli.imports import import_tensorflow
 
@@ -84,14 +80,11 @@ def predict(
                 intervals=interval_levels(intervals),
                 prediction_sets=prediction_sets,
                 targets=targets,
-                unseen=unseen,
             )
         except ValueError as error:
             # Such as a level that conformal intervals had too few rows for.
             raise CommandError(str(error)) from None
 
-        if missing is not None:
-            predictions = empty_log_prob(predictions, missing)
         used = [*given.inputs, given.manifest.target]
         output_table(
             predictions,

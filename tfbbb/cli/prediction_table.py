@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.progress import track
 
 from tfbbb.cli.answer_table import classes_table, numbers_table, with_warnings
-from tfbbb.cli.table_targets import UNSEEN_TARGET
+from tfbbb.cli.table_targets import empty_log_prob
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.inputs import find_warnings, to_tensors
+from tfbbb.tables.known_targets import KnownTargets
 
 _ROWS_AT_ONCE = 2048
 
@@ -25,8 +26,7 @@ def predict_table(
     level: float = 0.9,
     intervals: Mapping[str, float] | None = None,
     prediction_sets: bool = False,
-    targets: np.ndarray | None = None,
-    unseen: Mapping[int, str] | None = None,
+    targets: KnownTargets | None = None,
 ) -> pa.Table:
     """Predicts rows in blocks; several blocks get a progress bar.
 
@@ -39,8 +39,7 @@ def predict_table(
         intervals: Probabilities of several intervals by name, in place of `level`.
         prediction_sets: Whether to add the prediction sets of classes.
         targets: Targets `[n, k]`, or class indices `[n]`, to add their log densities.
-        unseen: Classes of targets that training did not have, by the index of their
-            rows, which get a warning.
+            A target without a density gets a warning.
 
     Returns:
         The predictions, one row per input row; `answer_table` names the columns. If a
@@ -49,8 +48,11 @@ def predict_table(
     """
     num_rows = len(next(iter(inputs.values())))
     warnings = find_warnings(to_tensors(inputs, model.manifest), model.manifest)
-    for row, label in (unseen or {}).items():
-        warnings[row] = [*warnings[row], UNSEEN_TARGET.format(label)]
+    filled = None
+    if targets is not None:
+        for row, target in targets.unusable.items():
+            warnings[row] = [*warnings[row], target.warning]
+        filled = targets.filled if targets.known.any() else None
     blocks = []
     for start in track_blocks(range(0, num_rows, _ROWS_AT_ONCE)):
         block = {
@@ -59,8 +61,8 @@ def predict_table(
         }
         moments = model.predict(block, num_samples, seed)
         log_prob = sets = None
-        if targets is not None:
-            given = targets[start : start + _ROWS_AT_ONCE]
+        if filled is not None:
+            given = filled[start : start + _ROWS_AT_ONCE]
             log_prob = model.ask("log_prob", block, None, num_samples, seed, given)
         if prediction_sets:
             inside = model.ask("prediction_sets", block, [level], num_samples, seed)
@@ -74,7 +76,10 @@ def predict_table(
             ends = model.ask("intervals", block, asked, num_samples, seed)
             bounds = {name: ends[:, :, place] for place, name in enumerate(levels)}
             blocks.append(numbers_table(moments, bounds, log_prob))
-    return with_warnings(pa.concat_tables(blocks), warnings)
+    predictions = pa.concat_tables(blocks)
+    if targets is not None:
+        predictions = empty_log_prob(predictions, targets.known)
+    return with_warnings(predictions, warnings)
 
 
 def track_names(names: Sequence[str]) -> Iterable[str]:

@@ -1,6 +1,7 @@
 """The targets of a table that a model predicts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -8,137 +9,67 @@ import pyarrow.compute
 
 from tfbbb.export.manifest import Manifest
 from tfbbb.tables import TableError
-from tfbbb.tables.column_names import check_column_exists
-from tfbbb.tables.notations import Notation
-from tfbbb.tables.target import (
-    class_targets,
-    missing_values,
-    regression_targets,
-    unseen_classes,
+from tfbbb.tables.known_targets import (
+    KnownTargets,
+    UnusableTarget,
+    describe_unusable,
+    read_known_targets,
 )
+from tfbbb.tables.notations import Notation
 
 
-def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:
+def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
     """Returns the targets of a table: numbers [n, 1], or class indices [n].
 
     Raises:
-        TableError: The table has no column of the target, or a value does not fit.
+        TableError: The table has no column of the target, or one of another type.
     """
-    name, notation = _column(table, manifest)
+    name, notation = target_column(manifest)
+    found = read_known_targets(table, name, manifest.classes, notation)
     if manifest.classes is not None:
-        return class_targets(table, name, manifest.classes, notation)
-    return regression_targets(table, name, notation)[:, np.newaxis]
+        return found
+    column = KnownTargets(found.values[:, np.newaxis], found.unusable)
+    support = None if manifest.targets is None else manifest.targets.support
+    if support is None:
+        return column
+    return column.within(support.contains(column.values), support.description)
 
 
-def targets_missing(table: pa.Table, manifest: Manifest) -> np.ndarray:
-    """Returns which rows [n] have no target.
+def refuse_without_targets(
+    name: str, unusable: Mapping[int, UnusableTarget], num_rows: int
+) -> NoReturn:
+    """Raises the `TableError` of a table in which no row has a target to use.
 
-    Raises:
-        TableError: The table has no column of the target.
+    Args:
+        name: Name of the target.
+        unusable: The targets without a density by the index of their rows.
+        num_rows: Number of rows.
     """
-    return missing_values(table, *_column(table, manifest))
-
-
-def fill_targets(
-    table: pa.Table, name: str, notation: Notation | None
-) -> tuple[pa.Table, np.ndarray]:
-    """Fills missing targets with the first target, so that all rows can be asked for.
-
-    Returns:
-        The table, and which of its rows [n] had no target.
-
-    Raises:
-        TableError: The table has no column of the target, or no row has one.
-    """
-    check_column_exists(table, name, role="target")
-    missing = missing_values(table, name, notation)
-    check_has_target(name, not missing.all())
-    places = np.where(missing, np.argmin(missing), np.arange(len(missing)))
-    place = table.column_names.index(name)
-    filled = table.set_column(place, table.field(name), table[name].take(places))
-    return filled, missing
-
-
-def check_has_target(name: str, has_one: bool) -> None:
-    """Raises `TableError` unless a row has a target."""
-    if not has_one:
+    if not unusable:
         raise TableError(f"No row of the table has a target: column {name!r} is empty.")
+    end = "no row has a target to use"
+    raise TableError(" ".join(describe_unusable(name, unusable, num_rows, end)))
 
 
-def without_unseen_classes(
-    table: pa.Table, name: str, classes: Sequence[str] | None, notation: Notation | None
-) -> tuple[pa.Table, dict[int, str]]:
-    """Empties the target in rows of a class that training did not have.
-
-    Args:
-        table: The table.
-        name: Name of the target.
-        classes: The classes of training; None for numbers, which are all kept.
-        notation: How the target is read.
-
-    Returns:
-        The table, and the labels that were emptied by the index of their rows.
-    """
-    check_column_exists(table, name, role="target")
-    if classes is None:
-        return table, {}
-    unseen = unseen_classes(table, name, tuple(classes), notation)
-    if not unseen:
-        return table, unseen
-    rows = np.zeros(table.num_rows, dtype=bool)
-    rows[list(unseen)] = True
-    place = table.column_names.index(name)
-    values = pa.compute.if_else(rows, None, table[name])
-    return table.set_column(place, table.field(name), values), unseen
-
-
-def describe_unseen(name: str, labels: dict[int, str], num_rows: int, end: str) -> str:
-    """Returns a note that counts the rows of classes that training did not have.
+def empty_log_prob(predictions: pa.Table, known: np.ndarray) -> pa.Table:
+    """Empties `log_prob` in rows without a target to use; adds it if no row has one.
 
     Args:
-        name: Name of the target.
-        labels: Labels by the index of their rows.
-        num_rows: Number of all rows.
-        end: What happens to such rows.
+        predictions: The predictions.
+        known: Which rows [n] have a target to use.
     """
-    row, label = next(iter(labels.items()))
-    have = "has" if len(labels) == 1 else "have"
-    return (
-        f"{len(labels)} of {num_rows} rows {have} a class of {name!r} that training "
-        f"did not have, such as {label!r} in row {row + 1}; {end}."
-    )
-
-
-UNSEEN_TARGET = "The target has the class {!r}, unseen in training; it has no log_prob."
-"""The warning of a row, with its class."""
-
-
-def empty_log_prob(predictions: pa.Table, missing: np.ndarray) -> pa.Table:
-    """Empties `log_prob` in the rows [n] that have no target."""
-    if not missing.any():
+    if "log_prob" not in predictions.column_names:
+        return predictions.append_column("log_prob", pa.nulls(len(known), pa.float64()))
+    if known.all():
         return predictions
-    known = pa.compute.if_else(missing, None, predictions["log_prob"])
+    values = pa.compute.if_else(known, predictions["log_prob"], None)
     place = predictions.column_names.index("log_prob")
-    return predictions.set_column(place, "log_prob", known)
+    return predictions.set_column(place, "log_prob", values)
 
 
-def read_labels_or_numbers(
-    table: pa.Table,
-    name: str,
-    classes: Sequence[str] | None,
-    notation: Notation | None,
-) -> np.ndarray:
-    """Returns the targets of a table as the service takes them: numbers or labels [n].
-
-    Raises:
-        TableError: The table has no column of the target, or a value is missing or does
-            not fit.
-    """
-    check_column_exists(table, name, role="target")
-    if classes is None:
-        return regression_targets(table, name, notation)
-    codes = class_targets(table, name, tuple(classes), notation)
-    return np.array(classes, dtype=object)[codes]
+def name_classes(values: np.ndarray, classes: Sequence[str] | None) -> np.ndarray:
+    """Returns targets as the service takes them: numbers, or labels of indices [n]."""
+    return values if classes is None else np.array(classes, dtype=object)[values]
 
 
 def target_column(manifest: Manifest) -> tuple[str, Notation | None]:
@@ -153,10 +84,3 @@ def target_column(manifest: Manifest) -> tuple[str, Notation | None]:
             "know the column; export the model with `target`."
         )
     return manifest.target, manifest.read_target_notation()
-
-
-def _column(table: pa.Table, manifest: Manifest) -> tuple[str, Notation | None]:
-    """Returns `target_column`, which the table must have."""
-    name, notation = target_column(manifest)
-    check_column_exists(table, name, role="target")
-    return name, notation

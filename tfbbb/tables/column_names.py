@@ -75,10 +75,11 @@ def describe_names(
         left_out: Places of the columns without a name and without values.
     """
     unnamed = [place for place, name in enumerate(given) if not name.strip()]
-    called = [names[place] for place in unnamed if place not in left_out]
+    has_names = len(unnamed) < len(given)
+    called = [names[p] for p in unnamed if has_names and p not in left_out]
     if len(called) == 1:
         yield f"A column has no name and is called {called[0]!r}: give it a name."
-    elif called and len(called) < len(given):
+    elif called:
         yield (
             f"{len(called)} columns have no name and are called {list_names(called)}: "
             "give them names."

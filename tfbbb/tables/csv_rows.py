@@ -34,6 +34,7 @@ _TOTAL = re.compile(
 )
 _RULE = re.compile(r"[-=_*]{3,}")
 _COMMENT = re.compile(r"\s*(#|//|%+ *[^\W\d])")
+_COMMENT_MARK = re.compile(r"#+|//+|%+")
 _SENTENCE_LENGTH = 25
 
 
@@ -125,9 +126,20 @@ def is_missing(cell: str) -> bool:
     return cell.strip() in MISSING_WORDS
 
 
-def is_comment(cell: str) -> bool:
-    """Whether a line that begins with a cell is a comment, unless it is a row."""
-    return _COMMENT.match(cell) is not None
+def is_comment(cells: Sequence[str], dialect: Dialect) -> bool:
+    """Whether a line with these cells is a comment, unless it is a row."""
+    return _COMMENT.match(join_words(cells, dialect)) is not None
+
+
+def is_surely_comment(cells: Sequence[str], dialect: Dialect) -> bool:
+    """Whether a line is a comment even if it has as many words as a row has cells."""
+    is_mark = dialect.delimiter == " " and _COMMENT_MARK.fullmatch(cells[0])
+    return bool(is_mark) and is_comment(cells, dialect)
+
+
+def join_words(cells: Sequence[str], dialect: Dialect) -> str:
+    """Returns the first cell; between spaces the whole line, a cell for each word."""
+    return " ".join(cells) if dialect.delimiter == " " else cells[0]
 
 
 def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
@@ -206,8 +218,9 @@ class RegularRows:
         self._dialect = dialect
         self._header = list(header)
         self._width = len(header)
+        self._first = "the header" if dialect.has_header else "the first row"
         # The least number of cells of a row that is not short.
-        self._least = count_named(header)
+        self._least = count_named(header) if dialect.has_header else len(header)
         self._found: dict[str, list[Row]] = {}
         self._counts: dict[str, int] = {}
         self._recent: deque[list[str]] = deque(maxlen=RECENT)
@@ -256,6 +269,8 @@ class RegularRows:
             if len(cells) == self._width:
                 if self._repeats_header(cells):
                     self._count("repeated", row)
+                elif is_surely_comment(cells, self._dialect):
+                    self._count("comment", row)
                 else:
                     yield row
                 continue
@@ -265,7 +280,7 @@ class RegularRows:
             if follows_gap:
                 row = row._replace(follows_gap=True)
                 follows_gap = False
-            if is_comment(cells[0]):
+            if is_comment(cells, self._dialect):
                 self._count("comment", row)
             elif len(cells) > self._width and not any(
                 cell.strip() for cell in cells[self._width :]
@@ -310,12 +325,15 @@ class RegularRows:
         return None
 
     def _is_footer(self, row: Row, filled: list[str]) -> bool:
-        text = filled[0].strip()
+        text = join_words(filled, self._dialect).strip()
         has_words = len(text.split()) > 1
         is_ragged = len(row.cells) != self._width
-        is_alone = len(filled) == 1
+        is_alone = len(filled) == 1 or self._is_sentence(row)
         if is_alone and is_ragged and self._width > 1 and _RULE.fullmatch(text):
             return True
+        first = row.cells[0]
+        if first.strip() and any(cells[0] == first for cells in self._recent):
+            return False
         if is_number(text) or not any(letter.isalpha() for letter in text):
             return False
         is_marked = _FOOTER.match(text) is not None
@@ -336,12 +354,25 @@ class RegularRows:
             return True
         return not self._num_single and (is_sentence or (has_words and self._width > 2))
 
+    def _is_sentence(self, row: Row) -> bool:
+        """Whether a line between spaces has more or fewer words than a row has cells.
+
+        It has no number in the columns of numbers.
+        """
+        is_ragged = len(row.cells) != self._width
+        return self._dialect.delimiter == " " and is_ragged and not self._fits(row)
+
     def _misfits(self, row: Row) -> bool:
         """Whether a row has words, and no number, in the columns of numbers."""
-        cells = row.cells[: self._width]
-        return bool(_misfits(cells, self._recent)) and not any(
+        return bool(_misfits(row.cells[: self._width], self._recent)) and not (
+            self._fits(row)
+        )
+
+    def _fits(self, row: Row) -> bool:
+        """Whether a row has a number in a column of numbers."""
+        return any(
             is_number(cell) and _is_numeric(self._recent, place)
-            for place, cell in enumerate(cells)
+            for place, cell in enumerate(row.cells[: self._width])
         )
 
     def _is_total(self, row: Row, filled: list[str]) -> bool:
@@ -417,7 +448,7 @@ class RegularRows:
             others = f"; {more} more lines differ from it, such as line {rows[1].line}"
         raise TableError(
             f"{self._where}: line {rows[0].line} has "
-            f"{_count_cells(len(rows[0].cells))}, but the header has "
+            f"{_count_cells(len(rows[0].cells))}, but {self._first} has "
             f"{_count_cells(self._width)}{self._describe_delimiter()}{others}."
         )
 
@@ -429,9 +460,15 @@ class RegularRows:
     def _describe(self) -> Iterator[str]:
         for kind, (one, many) in _SENTENCES.items():
             if rows := self._found.get(kind):
-                count, text = self._counts[kind], next(iter(rows[0].filled), "").strip()
+                count, filled = self._counts[kind], rows[0].filled
+                is_row = kind == "total"
+                text = (filled[:1] if is_row else filled) or [""]
                 sentence = (one if count == 1 else many).format(
-                    count=count, line=rows[0].line, text=repr(text), noun=self._noun
+                    count=count,
+                    line=rows[0].line,
+                    text=repr(self._dialect.delimiter.join(text).strip()),
+                    noun=self._noun,
+                    first=self._first,
                 )
                 yield sentence[0].upper() + sentence[1:]
 
@@ -439,9 +476,9 @@ class RegularRows:
 # A remark on one row, and on several.
 _SENTENCES = {
     "short": (
-        "{noun} {line} has fewer cells than the header: the cells it lacks at its end "
+        "{noun} {line} has fewer cells than {first}: the cells it lacks at its end "
         "are missing values.",
-        "{count} rows have fewer cells than the header, the first in {noun} {line}: "
+        "{count} rows have fewer cells than {first}, the first in {noun} {line}: "
         "the cells they lack at their end are missing values.",
     ),
     "trailing": (

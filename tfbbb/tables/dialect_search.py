@@ -32,6 +32,8 @@ from tfbbb.tables.text_encoding import FoundEncoding, find_encoding
 _MOST_TITLES = 20
 # The least share of rows that spaces must cut into as many cells as the header.
 _LEAST_SHARE_OF_SPACES = 0.8
+# The least share of rows that tabs must cut so, for spaces to be parts of cells.
+_LEAST_SHARE_OF_TABS = 0.5
 # The delimiters that are not blank.
 _MARKS = [delimiter for delimiter in DELIMITERS if delimiter != " "]
 _SINGLE = re.compile(r" *'.*' *", re.DOTALL)
@@ -253,16 +255,20 @@ def _has_spaces(spaces: Reading, readings: Sequence[Reading]) -> bool:
         return False
     if len(spaces.rows) < 2 or not any(is_numeric(each) for each in spaces.columns):
         return False
-    # A tab may be among the spaces, and a comma inside a footer.
+    # A comma may be inside a footer.
     return all(
-        reading.share < spaces.share
-        or (reading.dialect.delimiter == "\t" and _holds_numbers(reading))
+        _are_spaces(reading)
+        if reading.dialect.delimiter == "\t" and reading.share >= _LEAST_SHARE_OF_TABS
+        else reading.share < spaces.share
         for reading in readings
     )
 
 
-def _holds_numbers(reading: Reading) -> bool:
-    """Whether all cells of a column hold several numbers with spaces between."""
+def _are_spaces(reading: Reading) -> bool:
+    """Whether tabs are among spaces that separate cells.
+
+    Then all cells of a column hold several numbers with spaces between.
+    """
     return any(
         all(len(cell.split()) > 1 and is_number(cell.split()[0]) for cell in column)
         for column in reading.columns
@@ -275,7 +281,11 @@ def _choose(readings: Sequence[Reading], preferred: Delimiter) -> Reading:
     return max(
         readings,
         key=lambda one: (
-            one.share == 1 and one.dialect.delimiter == preferred,
+            one.share == 1
+            and one.dialect.delimiter == preferred
+            and not one.has_joined_numbers,
+            one.share == 1,
+            not one.has_joined_numbers,
             one.share,
             one.width,
         ),
@@ -301,7 +311,8 @@ def _decimal_mark(reading: Reading) -> DecimalMark:
 
 def _describe_others(best: Reading, readings: Sequence[Reading]) -> Iterator[str]:
     for other in readings:
-        if other is not best and other.share == 1 and other.width >= best.width:
+        is_possible = other.share == 1 and not other.has_joined_numbers
+        if other is not best and is_possible and other.width >= best.width:
             yield (
                 f"It could also be separated by {DELIMITERS[other.dialect.delimiter]}: "
                 "quote the cells that hold a delimiter."

@@ -6,17 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfbbb.tables.csv_rows import Row, is_comment, is_missing, is_number
+from tfbbb.tables.csv_rows import (
+    Row,
+    is_comment,
+    is_missing,
+    is_number,
+    is_surely_comment,
+)
 from tfbbb.tables.dialect import Dialect
 
 # The share that is most.
 MOSTLY = 0.9
+# Most lines at the end that may be footers.
+_MOST_FOOTERS = 5
 # Fewest rows of texts that show a first row to be no header.
 _FEWEST_TEXTS = 10
 _FIRST_YEAR = 1000
 _YEAR = re.compile(r"(1[6-9]|20)\d\d")
 # What tables of plain text have below the names.
 _RULE = re.compile(r":?[-=_]{2,}:?")
+_BESIDE_DELIMITER = re.compile(r"\d[\"']?[,;|\t]|[,;|\t][\"']?[-+]?\d")
 _UNIT = re.compile(r"[^\W\d]{1,2}[\w/²³°]{0,4}|[%°$€£]\w?")
 
 
@@ -44,15 +53,35 @@ class Reading:
         So R writes a table.
         """
         width = len(self.header) + 1
-        longer = [row.cells for row in self.rows[1:] if len(row.cells) == width]
+        rows = [
+            row.cells
+            for row in self._above_footers(width)
+            if row.cells != self.header and not is_comment(row.cells, self.dialect)
+        ]
+        longer = [cells for cells in rows if len(cells) == width]
         names = [cells[0].strip() for cells in longer]
         return (
-            width > 2
-            and len(longer) > MOSTLY * sum(len(row.cells) > 1 for row in self.rows[1:])
+            len(self.header) > 1
+            and len(longer) > MOSTLY * sum(len(cells) > 1 for cells in rows)
             and any(cells[-1].strip() for cells in longer)
             and len({*names, ""}) == len(names) + 1
             and all(name.strip() for name in self.header)
         )
+
+    def _above_footers(self, width: int) -> list[Row]:
+        """Returns the rows below the header without lines at the end without numbers.
+
+        The first of these follows a blank line or has another number of cells.
+        """
+        rows = self.rows[1:]
+        for place in range(max(len(rows) - _MOST_FOOTERS, 0), len(rows)):
+            below = rows[place:]
+            starts = below[0].follows_gap or len(below[0].cells) != width
+            if starts and not any(
+                is_number(cell) for row in below for cell in row.cells
+            ):
+                return rows[:place]
+        return rows
 
     @cached_property
     def width(self) -> int:
@@ -65,7 +94,7 @@ class Reading:
         fits = [
             self._fits(row)
             for row in self.rows
-            if row is self.rows[0] or not is_comment(row.cells[0])
+            if row is self.rows[0] or not is_comment(row.cells, self.dialect)
         ]
         return sum(fits) / len(fits)
 
@@ -74,7 +103,9 @@ class Reading:
             return True
         if len(row.cells) > self.width:
             return not any(cell.strip() for cell in row.cells[self.width :])
-        return len(row.cells) == self.width
+        return len(row.cells) == self.width and not is_surely_comment(
+            row.cells, self.dialect
+        )
 
     @cached_property
     def columns(self) -> list[tuple[str, ...]]:
@@ -82,7 +113,7 @@ class Reading:
 
         A header may be repeated, but not by many rows.
         """
-        rows = [row.cells for row in self.rows[1:] if self._fits(row)]
+        rows = [row.cells for row in self._above_footers(self.width) if self._fits(row)]
         others = [cells for cells in rows if cells != self.header]
         rows = rows if 2 * len(others) < len(rows) else others
         # The rows have as many cells as the header, or further empty ones.
@@ -98,6 +129,25 @@ class Reading:
             if is_numeric(column) or (len(column) > 2 and is_numeric(column[1:]))
         ]
 
+    @cached_property
+    def has_joined_numbers(self) -> bool:
+        """Whether cells of a column are numbers beside a delimiter, the first one too.
+
+        Then this delimiter separates them, and the table has no header.
+        """
+        for first, column in zip(self.rows[0].cells, self.columns, strict=False):
+            if not _is_joined(first):
+                continue
+            known = [cell for cell in column if not is_missing(cell)]
+            if 2 * sum(map(_is_joined, known)) >= len(known):
+                return True
+        return False
+
+
+def _is_joined(cell: str) -> bool:
+    """Whether a cell has a number beside a delimiter and is no number."""
+    return _BESIDE_DELIMITER.search(cell) is not None and not is_number(cell)
+
 
 def is_numeric(cells: Sequence[str]) -> bool:
     """Whether all known cells are numbers, at least one."""
@@ -110,7 +160,8 @@ def lacks_header(reading: Reading) -> bool:
     """Whether the first row looks like the values below it.
 
     All of its cells above numbers are numbers, and they are no names such as years or
-    counts; or it has a text that its column has below, too.
+    counts, or several marks of missing values; or it has a text that its column has
+    below, too.
     """
     first = reading.header
     columns = reading.columns
@@ -124,6 +175,10 @@ def lacks_header(reading: Reading) -> bool:
         not is_number(first[place]) and not _is_mark(first[place]) for place in numeric
     ):
         return False
+    if len(numeric) > 1 and all(
+        first[place].strip() and is_missing(first[place]) for place in numeric
+    ):
+        return True
     texts = [
         (first[place], cells)
         for place, cells in enumerate(columns)

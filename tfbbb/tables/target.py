@@ -177,37 +177,6 @@ def class_targets(
     return indices
 
 
-def unseen_classes(
-    table: ColumnSource,
-    name: str,
-    classes: tuple[str, ...],
-    notation: Notation | None = None,
-) -> dict[int, str]:
-    """Returns the labels that are not among the classes, by the index of their rows.
-
-    Rows without a target have none.
-    """
-    parsed = parse_column(
-        table, name, "categorical", notation, parse=_parse_any_classes
-    )
-    known = pc.is_in(parsed.texts, pa.array(classes, parsed.texts.type))
-    unseen = ~known.to_numpy(zero_copy_only=False)[parsed.values] & ~parsed.missing
-    return {
-        int(row): parsed.texts[int(parsed.values[row])].as_py()
-        for row in np.flatnonzero(unseen)
-    }
-
-
-def _parse_any_classes(
-    cells: Cells, kind: Kind, notation: Notation | None
-) -> ParsedColumn:
-    """Reads classes as `_parse_classes`, fractions as their digits."""
-    if cells.kind == "categorical":
-        return ParsedColumn.parse(cells, kind, notation)
-    places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
-    return ParsedColumn(cells.name, kind, notation, places, missing, labels)
-
-
 def _parse(
     table: ColumnSource,
     name: str,

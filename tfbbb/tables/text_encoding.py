@@ -48,26 +48,33 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LEAST_ZEROS = 0.05
 _FEWEST_ZEROS = 4
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_CONTROL_BEYOND = re.compile("[\x80-\x9f]")
 _UNDEFINED = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
-# No such byte is part of a character of several bytes.
-_BETWEEN_CELLS = re.compile(rb"[,;\t\r\n\"]+")
+# No such byte is part of a character of several bytes, a vertical bar after ASCII.
+_BETWEEN_CELLS = re.compile(
+    rb"[,;\t\r\n\"]+|(?<![\x80-\xff])\|+|(?<=[\d']) +| +(?=[-+\d'])"
+)
 _SAMPLE_BYTES = 4096
 # Lines in UTF-8 show that the others are damaged, if they are at least this share.
 _LEAST_IN_UTF8 = 0.2
 # The largest share of characters that do not suit the text around them.
 _MOST_UNSUITABLE = 0.1
 _MOST_UNDEFINED = 0.2
-# How much more likely Windows-1252 is than another encoding, before the text is seen.
-_WINDOWS_1252_FACTOR = 1.5
+# How much more likely an encoding is than others, before the text is seen.
+_PRIOR_FACTORS = {"cp1252": 1.5, "cp1254": 1.5, "mac-roman": 0.5, "cp850": 0.5}
 # An encoding with this share of the score of the best is possible, too.
 _ALSO_POSSIBLE = 0.6
+# So few different cells leave the encoding in doubt.
+_FEW_CELLS = 5
 _SIGNS = frozenset(
     "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u20ac\u2122\u2022\u2212\xa0"
     "°£µ²³§©®±½¼¾·«»¿¡ºª\xd7÷"
 )
-# An apostrophe, dashes and the middle dot of Catalan.
-_SIGNS_IN_WORDS = frozenset("\u2019\u2013\u2011·")
+# An apostrophe and dashes.
+_SIGNS_IN_WORDS = frozenset("\u2019\u2013\u2011")
+# The sign of the florin, which is a letter of few languages.
+_FLORIN = "\u0192"
 # Alphabets that are not Latin begin with the Greek one, and end before ideographs.
 _FIRST_GREEK, _FIRST_IDEOGRAPH = 0x370, 0x2E80
 _ESCAPED = re.compile("[\udc80-\udcff]")
@@ -163,6 +170,7 @@ def find_other_encoding(source: CsvSource) -> FoundEncoding:
             num_undefined += found
             undefined.append(number)
         for cell in _BETWEEN_CELLS.split(line):
+            cell = cell.strip(b" '")
             if not cell.isascii() and cell not in sample and size < _SAMPLE_BYTES:
                 sample[cell] = None
                 size += len(cell)
@@ -221,8 +229,9 @@ def _rank(sample: bytes, may_be_damaged: bool) -> list[tuple[Encoding, float]]:
     if "cp1252" not in scores and may_be_damaged:
         defined = _score(_UNDEFINED.sub(b"", sample))
         scores |= {key: score for key, score in defined.items() if key == "cp1252"}
-    if "cp1252" in scores:
-        scores["cp1252"] *= _WINDOWS_1252_FACTOR
+    scores = {
+        key: score * _PRIOR_FACTORS.get(key, 1.0) for key, score in scores.items()
+    }
     # Where encodings have the same letters, it is the usual one.
     western = sample.decode("cp1252", errors="replace")
     same = [
@@ -256,7 +265,7 @@ def _score(sample: bytes) -> dict[Encoding, float]:
             text = sample.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if _unsuitable(text) <= _MOST_UNSUITABLE:
+        if _unsuitable(text) <= _MOST_UNSUITABLE and not _CONTROL_BEYOND.search(text):
             scores[encoding] = max(each["confidence"], scores.get(encoding, 0))
     return scores
 
@@ -270,7 +279,7 @@ def _unsuitable(text: str) -> float:
 
 def _is_unsuitable(before: str, character: str, after: str) -> bool:
     category = unicodedata.category(character)
-    if category in ("Cc", "Cn", "Co"):
+    if category in ("Cc", "Cn", "Co") or character == _FLORIN:
         return True
     if category[0] in "LM":
         if (
@@ -287,7 +296,9 @@ def _is_unsuitable(before: str, character: str, after: str) -> bool:
             character.islower() and before.isupper() and after.isupper()
         )
     if before.isalpha() and after.isalpha():
-        return character not in _SIGNS_IN_WORDS
+        # As in Catalan.
+        is_dot = character == "·" and before in "lL" and after in "lL"
+        return character not in _SIGNS_IN_WORDS and not is_dot
     return ord(character) < _FIRST_IDEOGRAPH and character not in _SIGNS
 
 
@@ -301,22 +312,34 @@ def _describe_choice(
     (best, score), *rest = ranked
     errors = AS_WINDOWS_1252 if is_damaged else "strict"
     read = [cell.decode(best, errors).strip() for cell in cells]
+    few = len(cells) <= _FEW_CELLS
+    least = 0.0 if few else _ALSO_POSSIBLE * score
+    found = (
+        (other, theirs, ours)
+        for other, its in rest
+        if its >= least
+        for cell, ours in zip(cells, read, strict=True)
+        if (theirs := cell.decode(other, errors="replace").strip()) != ours
+    )
+    other, theirs, ours = next(found, ("", "", ""))
+    advice = "if letters are wrong, save the file as UTF-8."
+    if few and other:
+        number = "1 cell" if len(cells) == 1 else f"{len(cells)} different cells"
+        return (
+            f"The file does not state its encoding, and only {number} with letters "
+            f"beyond ASCII can show it: read as {_NAMES[best]} it has {ours!r}, where "
+            f"{_NAMES[other]} would have {theirs!r}; {advice}"
+        )
     text = (
         "The file does not state its encoding, which was chosen by its letters, as in "
         f"{read[0]!r}"
     )
-    for other, its in rest:
-        if its < _ALSO_POSSIBLE * score:
-            break
-        for cell, ours in zip(cells, read, strict=True):
-            theirs = cell.decode(other, errors="replace").strip()
-            if theirs != ours:
-                return (
-                    f"{text}. {_NAMES[other]} is possible, too, which has {theirs!r} "
-                    f"where {ours!r} is read: if letters are wrong, save the file as "
-                    "UTF-8."
-                )
-    return f"{text}: if letters are wrong, save the file as UTF-8."
+    if not other:
+        return f"{text}: {advice}"
+    return (
+        f"{text}. {_NAMES[other]} is possible, too, which has {theirs!r} where "
+        f"{ours!r} is read: {advice}"
+    )
 
 
 def check_encoding(source: CsvSource, encoding: Encoding, *, is_damaged: bool) -> None:

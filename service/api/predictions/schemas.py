@@ -52,7 +52,8 @@ class PredictRequest(BaseModel):
     targets: list[Value | list[Value]] | None = Field(
         None,
         description="The target of each row, of which to return `log_prob`: a number "
-        "in raw units, a list of numbers for several targets, or the name of a class.",
+        "in raw units, a list of numbers for several targets, or the name of a class. "
+        "`log_prob` is `null` for `null`, and for a target that the model lacks.",
     )
     parameters: Parameters | None = None  # type: ignore[valid-type]
 

@@ -1,15 +1,23 @@
 """Intervals, prediction sets and densities of targets, as the service answers them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 
+from service.model_process.answer import VersionName, prepare
+from service.model_process.codecs import CODECS
+from service.model_process.scores import score
+from service.model_process.targets import read_targets
 from service.shared.errors import InvalidRequest
+from service.shared.settings import Settings
 from tests.served_answer import served_answer
 from tests.service.model_process.exporting import CLASSES, exported, network
 from tfbbb.export.manifest import InputError
 from tfbbb.prediction.recalibration import ConformalIntervals
+from tfbbb.tables.notations.number import NumberNotation
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(4, 2)).astype("float32")
@@ -97,7 +105,6 @@ def test_names_of_classes_get_their_log_probability(classes: Any) -> None:
     [
         ([1.0], r"one target for each of the 4 rows\. Received: 1 targets"),
         ("red", r"one target for each of the 4 rows\. Received: no list"),
-        ([0.5, None, 1, 1], r"Row 2: the target must be a number, finite"),
         ([0.5, 1, [1, 2], 1], r"Row 3: the target must be a number, finite"),
         ([0.5, 1, 1, True], r"Row 4: the target must be a number, finite"),
     ],
@@ -119,15 +126,72 @@ def test_an_unseen_class_has_no_density_but_a_warning(
     expected = [row["log_prob"] for row in known]
     assert densities == [expected[0], None, *expected[2:]]
     assert found["predictions"][1]["warnings"][-1] == (
-        f"The target has the class {target!r}, unseen in training; it has no log_prob."
+        f"The target {target!r} is a class unseen in training; it has no log_prob."
     )
 
 
-@pytest.mark.parametrize("target", [None, ["red"]])
-def test_targets_must_be_classes(classes: Any, target: Any) -> None:
+def test_targets_must_be_classes(classes: Any) -> None:
     message = r"Row 2: the target must be one of the classes \['red'"
     with pytest.raises(InputError, match=message):
-        asked(classes, targets=["red", target, "red", "red"])
+        asked(classes, targets=["red", ["red"], "red", "red"])
+
+
+def test_a_row_without_a_class_has_no_density(classes: Any) -> None:
+    rows = asked(classes, targets=["red", None, "red", "red"])["predictions"]
+    assert [row["log_prob"] is None for row in rows] == [False, True, False, False]
+    assert not rows[1].get("warnings")
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("unknown", "is not a number"),
+        (
+            1e300,
+            r"is outside of what the model predicts (finite numbers, 1e+18 at most "
+            "in size)",
+        ),
+        (None, None),
+    ],
+)
+def test_a_target_that_is_no_number_has_no_density_but_a_warning(
+    numbers: Any, target: Any, reason: str | None
+) -> None:
+    found = asked(numbers, targets=[0.5, target, "1", -2.0])["predictions"]
+    known = asked(numbers, targets=[0.5, 0, 1, -2])["predictions"]
+    densities = [row["log_prob"] for row in known]
+    assert [row["log_prob"] for row in found] == [densities[0], None, *densities[2:]]
+    warning = f"The target {target!r} {reason}; it has no log_prob."
+    if reason is not None:
+        assert found[1]["warnings"][-1] == warning
+    alone = asked(numbers, targets=[target] * 4, signature_name="log_prob")
+    assert alone["predictions"] == [None] * 4
+
+
+def test_written_targets_are_read_as_those_of_training(numbers: Any) -> None:
+    notation = NumberNotation(thousands=",", currency=True, bounds=True).to_dict()
+    manifest = replace(numbers.manifest, target_notation=notation)
+    found = read_targets(["$1,200", "<5", "free", 3, None], manifest, 5)
+    np.testing.assert_array_equal(found.values[:, 0], [1200, 5, np.nan, 3, np.nan])
+    assert [*found.unusable] == [2]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("unknown", "Row 2: the target 'unknown' is not a number"),
+        (None, "Row 2 has no"),
+    ],
+)
+def test_feedback_without_a_target_to_use_is_refused(
+    numbers: Any, target: Any, message: str
+) -> None:
+    query = CODECS["json"].read(
+        orjson.dumps({"instances": ROWS, "targets": [1, target, 1, 1]}), {}
+    )
+    request = prepare(VersionName("m", 1), numbers.manifest, query, Settings())
+    with pytest.raises(InputError, match=message):
+        score(numbers, request)
 
 
 def test_answers_of_the_other_task_are_refused(numbers: Any, classes: Any) -> None:

@@ -28,9 +28,9 @@ def feedback(
 ) -> None:
     """Tell the service what came true: the targets of a table's rows.
 
-    Rows without a target are left out. Prints the running figures of the version beside
-    its held-out ones, and whether the rows drift. The same table counts once for each
-    version, so an interrupted command can be repeated.
+    Rows without a target to use are left out. Prints the running figures of the version
+    beside its held-out ones, and whether the rows drift. The same table counts once for
+    each version, so an interrupted command can be repeated.
 
     Example: tfbbb remote feedback houses sold.csv
     """
@@ -39,10 +39,11 @@ def feedback(
             "give either --label or --version.", param_hint="--label"
         )
     with service(url, key) as client:
-        import numpy as np
+        import pyarrow as pa
 
-        from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
+        from tfbbb.cli.table_targets import name_classes, refuse_without_targets
         from tfbbb.tables import read_table
+        from tfbbb.tables.known_targets import describe_unusable, read_known_targets
         from tfbbb.tables.notations import notation_from_dict
 
         remote_model = client.model(model)
@@ -57,11 +58,16 @@ def feedback(
         if notation is not None:
             texts.append(target)
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
-        _, missing = fill_targets(table, target, notation)
-        table = table.filter(np.logical_not(missing))
-        targets = read_labels_or_numbers(
-            table, target, description["classes"], notation
-        )
+        classes = description["classes"]
+        found = read_known_targets(table, target, classes, notation)
+        known, unusable = found.known, found.unusable
+        if not known.any():
+            refuse_without_targets(target, unusable, len(known))
+        end = "such rows are left out"
+        for note in describe_unusable(target, unusable, len(known), end):
+            echo_note(note)
+        table = table.filter(pa.array(known))
+        targets = name_classes(found.values[known], classes)
         # Where the label has moved, the same rows score another version.
         labelled = remote_model.labels().get(label or "latest")
         scored = remote_model.feedback(

@@ -21,13 +21,14 @@ from tfbbb.cli.prediction_options import (
 from tfbbb.cli.remote.service import Key, ModelName, Url, service, terminal_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     import pyarrow as pa
 
     from tfbbb.client import Model, Prediction
     from tfbbb.tables import TableScan
+    from tfbbb.tables.known_targets import KnownTargets, UnusableTarget
     from tfbbb.tables.notations import Notation
 
 
@@ -144,56 +145,45 @@ class _KnownTargets:
     def __init__(self, description: JsonObject, notation: "Notation | None") -> None:
         self._target, self._classes = description["target"], description["classes"]
         self._notation = notation
-        self._unseen: dict[int, str] = {}
+        self._unusable: dict[int, UnusableTarget] = {}
         self._num_rows = 0
-        self.has_one = False
+        self._has_one = False
 
-    def read(
-        self, block: "pa.Table"
-    ) -> "tuple[np.ndarray | None, np.ndarray, dict[int, str]]":
-        """Returns the targets of the rows, None if no row has one, and which lack it.
+    def read(self, block: "pa.Table") -> "KnownTargets":
+        """Returns the targets of the rows."""
+        from tfbbb.tables.known_targets import read_known_targets
 
-        A row without a target gets that of another row, so that all can be asked for.
-        Rows of a class that training did not have lack it as well; the classes come
-        last, by the index of their rows.
-        """
-        from tfbbb.cli.table_targets import (
-            fill_targets,
-            read_labels_or_numbers,
-            without_unseen_classes,
-        )
-        from tfbbb.tables.target import missing_values
-
-        block, unseen = without_unseen_classes(
-            block, self._target, self._classes, self._notation
-        )
-        for row, label in unseen.items():
-            self._unseen.setdefault(self._num_rows + row, label)
+        targets = read_known_targets(block, self._target, self._classes, self._notation)
+        for row, target in targets.unusable.items():
+            self._unusable[self._num_rows + row] = target
         self._num_rows += block.num_rows
-        self.has_one |= bool(unseen)
-        missing = missing_values(block, self._target, self._notation)
-        if missing.all():
-            return None, missing, unseen
-        self.has_one = True
-        filled, missing = fill_targets(block, self._target, self._notation)
-        return (
-            read_labels_or_numbers(filled, self._target, self._classes, self._notation),
-            missing,
-            unseen,
-        )
+        self._has_one |= not targets.missing.all()
+        return targets
+
+    def ask(self, targets: "KnownTargets") -> "np.ndarray | None":
+        """Returns targets as the service takes them, None if no row has one to use."""
+        from tfbbb.cli.table_targets import name_classes
+
+        if not targets.known.any():
+            return None
+        return name_classes(targets.filled, self._classes)
 
     def check(self) -> None:
-        """Notes how many rows have a class that training did not have.
+        """Notes how many targets have no density, and why.
 
         Raises:
             TableError: No row of any block has a target.
         """
-        from tfbbb.cli.table_targets import check_has_target, describe_unseen
+        from tfbbb.cli.table_targets import refuse_without_targets
+        from tfbbb.tables.known_targets import describe_unusable
 
-        check_has_target(self._target, self.has_one)
-        if self._unseen:
-            end = "such a row has no log_prob"
-            echo_note(describe_unseen(self._target, self._unseen, self._num_rows, end))
+        if not self._has_one:
+            refuse_without_targets(self._target, {}, self._num_rows)
+        end = "such a row has no log_prob"
+        for note in describe_unusable(
+            self._target, self._unusable, self._num_rows, end
+        ):
+            echo_note(note)
 
 
 class _Asking:
@@ -246,22 +236,25 @@ class _Asking:
         from tfbbb.cli.answer_table import with_warning_texts
         from tfbbb.client.errors import ServiceError
 
-        targets = missing = None
-        unseen: dict[int, str] = {}
+        asked: np.ndarray | None = None
+        known: np.ndarray | None = None
+        unusable: Mapping[int, UnusableTarget] = {}
         if self._targets is not None:
-            targets, missing, unseen = self._targets.read(block)
-        options = {**self._options, **self.route, "targets": targets}
+            targets = self._targets.read(block)
+            asked, known = self._targets.ask(targets), targets.known
+            unusable = targets.unusable
+        options = {**self._options, **self.route, "targets": asked}
         start = 0
         try:
             for prediction in self._model.predict_blocks(block, **options):
                 self.route = {"version": prediction.version}
                 table = _build_table(prediction, self._levels)
-                warnings = _with_unseen(prediction.warnings, unseen, start, len(table))
+                rows = range(start, start + len(table))
+                warnings = _with_unusable(prediction.warnings, unusable, rows)
                 self.has_warnings |= any(warnings)
-                if missing is not None:
-                    part = missing[start : start + len(table)]
-                    table = _with_log_prob(table, part)
-                start += len(table)
+                if known is not None:
+                    table = _with_log_prob(table, known[rows.start : rows.stop])
+                start = rows.stop
                 yield with_warning_texts(table, warnings)
         except ServiceError as error:
             if not first:
@@ -270,31 +263,28 @@ class _Asking:
             raise ServiceError(error.status, message) from None
 
 
-def _with_unseen(
+def _with_unusable(
     warnings: "Sequence[Sequence[str]] | None",
-    unseen: dict[int, str],
-    start: int,
-    num_rows: int,
+    unusable: "Mapping[int, UnusableTarget]",
+    rows: range,
 ) -> list[list[str]]:
-    """Adds the warnings of rows whose class training did not have."""
-    from tfbbb.cli.table_targets import UNSEEN_TARGET
-
-    found = [list(sentences) for sentences in warnings or [()] * num_rows]
-    for row, label in unseen.items():
-        if start <= row < start + num_rows:
-            found[row - start].append(UNSEEN_TARGET.format(label))
+    """Adds the warnings of targets without a density to those of some rows."""
+    found = [list(sentences) for sentences in warnings or [()] * len(rows)]
+    for row, target in unusable.items():
+        if row in rows:
+            found[row - rows.start].append(target.warning)
     return found
 
 
-def _with_log_prob(table: "pa.Table", missing: "np.ndarray") -> "pa.Table":
-    """Empties `log_prob` in rows without a target; adds it where none has one."""
-    import pyarrow as pa
+def _with_log_prob(table: "pa.Table", known: "np.ndarray") -> "pa.Table":
+    """Empties `log_prob` in rows without a target to use, or without an answer."""
+    import numpy as np
 
     from tfbbb.cli.table_targets import empty_log_prob
 
     if "log_prob" in table.column_names:
-        return empty_log_prob(table, missing)
-    return table.append_column("log_prob", pa.nulls(len(table), pa.float64()))
+        known = known & ~np.isnan(table["log_prob"].to_numpy())
+    return empty_log_prob(table, known)
 
 
 def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":

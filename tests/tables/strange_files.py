@@ -1,0 +1,215 @@
+"""Generated files as people write them, with what a reader must make of them."""
+
+import re
+from dataclasses import dataclass
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+NAMES = ["place", "size", "price"]
+WORDS = {
+    "utf-8": ["north", "Größe", "東京", "São Paulo"],
+    "utf-8-sig": ["north", "Größe", "東京", "São Paulo"],
+    "utf-16": ["north", "Größe", "東京", "São Paulo"],
+    "utf-16-le": ["north", "Größe", "東京", "São Paulo"],
+    "cp1252": ["Orléans", "Nîmes", "Besançon", "Évreux"],
+    "mac-roman": ["Orléans", "Nîmes", "Besançon", "Évreux"],
+    "cp1250": ["Plzeň", "Žďár", "Děčín", "Ústí"],
+    "cp1251": ["Москва", "Казань", "Самара", "Пермь"],
+    # The second byte of 功, 育, 表 and ポ is that of a backslash or a vertical bar.
+    "big5": ["台北", "高雄", "功夫", "教育"],
+    "cp932": ["東京", "大阪", "表町", "ポプラ"],
+}
+TITLES = ["", "Report of the town\n\n", "# made by the station\n# in 2024\n"]
+# What is below the rows, and the sentence about it, with the line of the first.
+BELOW = {
+    "": "",
+    "\n": "",
+    "\nSource: Office of Examples\n": "Line {1}, 'Source: Office of Examples', is left "
+    "out as a footer: if it is a row, fill its cells.",
+    "# end\n": "Line {0}, '# end', is left out as a comment: if it is a row, fill its "
+    "cells.",
+    "(12 rows)\n": "Line {0}, '(12 rows)', is left out as a footer: if it is a row, "
+    "fill its cells.",
+    "* provisional figures, of 2024\n\nLast updated: today\n": "2 lines at the end, "
+    "from line {0} on, such as '* provisional figures, of 2024', are left out as a "
+    "footer: if they are rows, fill their cells.",
+}
+DELIMITERS = {
+    ",": "commas",
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "vertical bars",
+    " ": "spaces",
+}
+# Whole numbers with groups of digits, or with a fraction of three digits.
+_GROUPED = re.compile(r"-?[1-9]\d{0,2},\d{3}")
+
+
+@dataclass(frozen=True)
+class StrangeFile:
+    """A file.
+
+    Attributes:
+        encoding: Its encoding.
+        text: Its text.
+        names: The names of the columns that a reader must find.
+        rows: The cells that a reader must find.
+        head: How its cells are written, the beginning of its description.
+        sentences: The further sentences, but for those about the encoding.
+        is_refused: Whether all rows lack cells, or most of them have only one.
+    """
+
+    encoding: str
+    text: str
+    names: list[str]
+    rows: list[list]
+    head: str
+    sentences: list[str]
+    is_refused: bool
+
+
+@st.composite
+def strange_files(draw):
+    """Draws a file."""
+    encoding = draw(st.sampled_from(sorted(WORDS)))
+    delimiter = draw(st.sampled_from([*DELIMITERS]))
+    quote = draw(st.sampled_from("\"'"))
+    ragged = draw(st.sampled_from(["", "trailing", "short", "row names"]))
+    has_header = ragged == "row names" or draw(st.booleans())
+    mark = draw(st.sampled_from(".,")) if delimiter != "," else "."
+    missing = draw(st.sampled_from(["NA", "n/a"] + [""] * (delimiter != " ")))
+    words = st.sampled_from(WORDS[encoding])
+    numbers = st.integers(-9999, 9999).map(lambda number: number / 8) | st.none()
+    rows = draw(st.lists(st.tuples(words, numbers, numbers), min_size=12, max_size=16))
+    title = draw(st.sampled_from(TITLES)) if has_header else ""
+    inside = draw(st.sampled_from(["", "# sensor replaced", "blank", "header"]))
+    place = draw(st.integers(1, 11))
+    below = draw(st.sampled_from([*BELOW]))
+    assume(has_header or inside != "header")
+    for column in (1, 2):
+        # The first rows show that a column holds numbers, and with which mark.
+        cells = [
+            str(r[column]).replace(".", ",") for r in rows if r[column] is not None
+        ]
+        assume(any(row[column] is not None for row in rows[:5]))
+        assume(not all(map(_GROUPED.fullmatch, cells)))
+
+    header = delimiter.join(NAMES)
+    lines = title.splitlines() + ([header] if has_header else [])
+    first_line = len(lines) + (not has_header)
+    widths, short_lines = [], []
+    for number, row in enumerate(rows):
+        if number == place and inside:
+            inside_line = len(lines) + 1
+            lines.append({"blank": "", "header": header}.get(inside, inside))
+        cells = [f"{quote}{row[0]}{quote}"]
+        cells += [missing if x is None else str(x).replace(".", mark) for x in row[1:]]
+        while ragged == "short" and row[len(cells) - 1] is None:
+            del cells[-1]
+        widths.append(len(cells))
+        if len(cells) < len(NAMES):
+            short_lines.append(len(lines) + 1)
+        if ragged == "row names":
+            cells.insert(0, f"{quote}r{number}{quote}")
+        lines.append(delimiter.join(cells) + delimiter * (ragged == "trailing"))
+    # Between spaces, the number of cells is what shows a table.
+    assume(delimiter != " " or 8 * len(short_lines) <= len(rows))
+    # A file without a header has as many columns as its first row, and empty cells in
+    # it may be columns without a name.
+    assume(has_header or (widths[0] == len(NAMES) and (missing or None not in rows[0])))
+    below_line = len(lines) + 1
+    text = "\n".join([*lines, ""]) + below
+    names = [*NAMES] if has_header else [f"column {i}" for i in (1, 2, 3)]
+    cells = [list(row) for row in rows]
+    if ragged == "row names":
+        names.insert(0, "row names")
+        cells = [[f"r{number}", *row] for number, row in enumerate(cells)]
+
+    sentences = []
+    if not has_header:
+        sentences.append(
+            f"The first line of the table, line {first_line}, has values like those "
+            "below it, so the columns are called 'column 1', 'column 2' and so on: add "
+            "a line with the names of the columns."
+        )
+    if ragged == "row names":
+        sentences.append(
+            "The rows have one cell more than the header, as R writes them: the first "
+            "column holds the names of the rows."
+        )
+        sentences.append(
+            "A column has no name and is called 'row names': give it a name."
+        )
+    if ragged == "trailing" and not has_header and delimiter != " ":
+        sentences.append("Column 4 has neither a name nor values and is left out.")
+    first_row = "the header" if has_header else "the first row"
+    sentences += [
+        sentence.replace("the header", first_row)
+        for sentence in _describe_rows(short_lines, "short")
+    ]
+    if ragged == "trailing" and has_header and delimiter != " ":
+        sentences += _describe_rows(
+            [n for n, line in enumerate(lines, 1) if line.endswith(delimiter)],
+            "trailing",
+        )
+    comments = []
+    if inside.startswith("#"):
+        comments.append(inside_line)
+    sentence = BELOW[below].format(below_line, below_line + 1)
+    if below == "# end\n":
+        comments.append(below_line)
+        sentence = ""
+    if len(comments) == 2:
+        sentences.append(
+            f"2 lines inside the table, the first of them line {comments[0]}, such as "
+            f"{inside!r}, are left out as comments: if they are rows, fill their cells."
+        )
+    elif comments:
+        text_of = lines[comments[0] - 1] if comments[0] <= len(lines) else "# end"
+        sentences.append(
+            f"Line {comments[0]}, {text_of!r}, is left out as a comment: if it is a "
+            "row, fill its cells."
+        )
+    if inside == "header":
+        sentences.append(
+            f"Line {inside_line} repeats the names of the columns and is left out."
+        )
+    if sentence:
+        sentences.append(sentence)
+    head = f"separated by {DELIMITERS[delimiter]}"
+    if mark == ",":
+        head += ", with decimal commas"
+    if quote == "'":
+        head += ", with single quotes around cells"
+    if title:
+        head += f", with the names of the columns in line {first_line}"
+    line_end = draw(st.sampled_from(["\n", "\r\n"]))
+    return StrangeFile(
+        encoding,
+        text.replace("\n", line_end),
+        names,
+        cells,
+        f"{head}.",
+        sentences,
+        len(short_lines) == len(rows) or 2 * widths.count(1) > len(rows),
+    )
+
+
+def _describe_rows(lines, kind):
+    if not lines:
+        return []
+    if kind == "short" and len(lines) == 1:
+        return [
+            f"Line {lines[0]} has fewer cells than the header: the cells it lacks at "
+            "its end are missing values."
+        ]
+    if kind == "short":
+        return [
+            f"{len(lines)} rows have fewer cells than the header, the first in line "
+            f"{lines[0]}: the cells they lack at their end are missing values."
+        ]
+    return [
+        f"{len(lines)} rows have empty cells beyond the last column, the first in line "
+        f"{lines[0]}; these cells are left out."
+    ]

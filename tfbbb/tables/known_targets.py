@@ -1,0 +1,194 @@
+"""The targets of rows whose density is asked for, although some have none to use."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfbbb.base.texts import abbreviate
+from tfbbb.tables.cells import Cells, Kind
+from tfbbb.tables.column_names import check_column_exists
+from tfbbb.tables.column_source import ColumnSource
+from tfbbb.tables.notations import Notation
+from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.parsed_column import ParsedColumn, distinct_texts
+
+_KINDS = {"number": "a number", "duration": "a duration", "boolean": "a boolean"}
+
+
+class UnusableTarget(NamedTuple):
+    """A target that a row has, but that has no density.
+
+    Attributes:
+        cell: The target as it is written.
+        reason: Why it has no density, such as `"is not a number"`.
+    """
+
+    cell: object
+    reason: str
+
+    @classmethod
+    def unseen(cls, label: object) -> "UnusableTarget":
+        """Returns the target of a class that training did not have."""
+        return cls(label, "is a class unseen in training")
+
+    @classmethod
+    def unreadable(cls, cell: object, notation: Notation | None) -> "UnusableTarget":
+        """Returns a cell that is not written as the targets of training were."""
+        if not isinstance(cell, str):
+            return cls(cell, "is infinite in single precision")
+        kind = "number" if notation is None else notation.kind
+        return cls(cell, f"is not {_KINDS.get(kind, 'written as in training')}")
+
+    @property
+    def warning(self) -> str:
+        """The warning of the row."""
+        return f"The target {abbreviate(self.cell)} {self.reason}; it has no log_prob."
+
+
+@dataclass(frozen=True)
+class KnownTargets:
+    """The targets of rows, of which some may have none to use.
+
+    Attributes:
+        values: Numbers [n] or [n, k], NaN without a usable target; or class indices
+            [n], -1 without a usable target.
+        unusable: The targets without a density by the index of their rows. Rows that
+            have neither a value nor such a target have no target at all.
+    """
+
+    values: np.ndarray
+    unusable: Mapping[int, UnusableTarget]
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which rows [n] have a target with a density."""
+        if self.values.dtype.kind == "i":
+            return self.values >= 0
+        return ~np.isnan(self.values.reshape(len(self.values), -1)).any(axis=1)
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which rows [n] have no target."""
+        missing = ~self.known
+        missing[list(self.unusable)] = False
+        return missing
+
+    @property
+    def filled(self) -> np.ndarray:
+        """The targets, with that of the first known row where there is none to use.
+
+        So all rows can be asked for at once. One row needs a usable target.
+        """
+        known = self.known
+        return self.values[np.where(known, np.arange(len(known)), np.argmax(known))]
+
+    def within(self, inside: np.ndarray, description: str) -> "KnownTargets":
+        """Returns the targets without numbers that the likelihood excludes.
+
+        Args:
+            inside: Which numbers the likelihood allows, of the shape of `values`.
+            description: The numbers that it allows.
+        """
+        outside = self.known & ~inside.reshape(len(inside), -1).all(axis=1)
+        if not outside.any():
+            return self
+        reason = f"is outside of what the model predicts ({description})"
+        unusable = {**self.unusable}
+        for row in np.flatnonzero(outside):
+            target = self.values[row]
+            cell = target.item() if target.size == 1 else target.tolist()
+            unusable[int(row)] = UnusableTarget(cell, reason)
+        values = self.values.copy()
+        values[outside] = np.nan
+        return KnownTargets(values, dict(sorted(unusable.items())))
+
+
+def read_known_targets(
+    table: ColumnSource,
+    name: str,
+    classes: Sequence[str] | None,
+    notation: Notation | None,
+) -> KnownTargets:
+    """Reads the targets of a table, whatever their cells hold.
+
+    Args:
+        table: The table.
+        name: Name of the target.
+        classes: The classes of training; None for numbers.
+        notation: How the cells of the target were written in training.
+
+    Raises:
+        TableError: The table has no such column, or a column of another type.
+    """
+    check_column_exists(table, name, role="target")
+    cells = Cells.read(table, name)
+    if classes is None:
+        return read_known_numbers(cells, notation)
+    parsed = _parse_classes(cells, notation)
+    known = pa.array(classes, parsed.texts.type)
+    indices = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
+    values = np.where(parsed.missing, -1, indices[parsed.values]).astype(np.int32)
+    return KnownTargets(
+        values,
+        {
+            int(row): UnusableTarget.unseen(
+                parsed.texts[int(parsed.values[row])].as_py()
+            )
+            for row in np.flatnonzero((values < 0) & ~parsed.missing)
+        },
+    )
+
+
+def read_known_numbers(cells: Cells, notation: Notation | None) -> KnownTargets:
+    """Reads targets that are numbers in a notation; None for plain numbers.
+
+    Raises:
+        TableError: The cells are of another type.
+    """
+    parsed = ParsedColumn.parse(cells, "numeric", notation)
+    if parsed.unreadable is None:
+        return KnownTargets(parsed.values, {})
+    return KnownTargets(
+        parsed.values,
+        {
+            int(row): UnusableTarget.unreadable(
+                cells.values[int(row)].as_py(), notation
+            )
+            for row in np.flatnonzero(parsed.unreadable)
+        },
+    )
+
+
+def _parse_classes(cells: Cells, notation: Notation | None) -> ParsedColumn:
+    """Reads classes; of a number, a fraction too, its digits."""
+    kind: Kind = "categorical"
+    if cells.kind == kind:
+        return ParsedColumn.parse(cells, kind, notation)
+    places, labels, missing = distinct_texts(cells.digits.texts, TextNotation())
+    return ParsedColumn(cells.name, kind, notation, places, missing, labels)
+
+
+def describe_unusable(
+    name: str, unusable: Mapping[int, UnusableTarget], num_rows: int, end: str
+) -> list[str]:
+    """Returns a sentence for each reason of unusable targets, which counts its rows.
+
+    Args:
+        name: Name of the target.
+        unusable: The targets by the index of their rows.
+        num_rows: Number of all rows.
+        end: What happens to such rows.
+    """
+    sentences = []
+    for reason in dict.fromkeys(each.reason for each in unusable.values()):
+        rows = [row for row, each in unusable.items() if each.reason == reason]
+        have = "has" if len(rows) == 1 else "have"
+        sentences.append(
+            f"{len(rows)} of {num_rows} rows {have} a {name!r} that {reason}, such as "
+            f"{abbreviate(unusable[rows[0]].cell)} in row {rows[0] + 1}; {end}."
+        )
+    return sentences

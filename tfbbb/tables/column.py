@@ -1,6 +1,7 @@
 """The description of one column of a table, with which a model reads the column."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -36,6 +37,7 @@ _FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
 _ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 _DAY = 86400
+_BEGINNING = re.compile(r"[0-9]{1,15}(?![0-9])")
 _LISTS = ("categories", "edges", "cycles", "remarks", "warnings")
 
 
@@ -368,7 +370,16 @@ def _describe_texts(
         raise without_values(parsed.name, True)
     places = parsed.values if rows is None else parsed.values[rows]
     trained = np.flatnonzero(np.bincount(places))
-    return {"categories": tuple(sorted(texts[place] for place in trained))}
+    categories = [texts[place] for place in trained]
+    return {"categories": tuple(sorted(categories, key=_sort_key(categories)))}
+
+
+def _sort_key(categories: list[str]) -> Callable[[str], tuple[int, str]] | None:
+    """Returns a key that sorts texts by the number that all begin with, if all do."""
+    begin = [_BEGINNING.match(text) for text in categories if text]
+    if not all(begin):
+        return None
+    return lambda text: (int(_BEGINNING.match(text or "0")[0]), text)  # type: ignore[index]
 
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:

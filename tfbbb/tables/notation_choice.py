@@ -27,6 +27,10 @@ from tfbbb.tables.notations.inference import Finding
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.numbered_texts import (
+    find_two_digit_numbers,
+    remark_on_numbered_categories,
+)
 from tfbbb.tables.override import Override, OverrideKind
 from tfbbb.tables.sentinels import find_sentinels
 
@@ -136,6 +140,15 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
             marked = infer_marks(cells.texts).notation or TextNotation()
             return replace(cast(TextNotation, marked), numbers=True), ()
     found = infer_beside_odd_cells(cells.texts)
+    if isinstance(found.notation, NumberNotation):
+        remark = remark_on_numbered_categories(cells, found.notation)
+        if remark is not None:
+            marks = infer_marks(cells.texts)
+            return marks.notation, (remark, *remarks_on(marks))
+    if found.notation is None:
+        numbers = find_two_digit_numbers(cells)
+        if numbers is not None:
+            return numbers[0], numbers[1:]
     if found.notation is not None:
         notation, remarks = without_sentinels(cells, found.notation)
         return notation, (*remarks_on(found), *remarks)

@@ -271,7 +271,8 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
         return Finding(None, 0.0)
     share = max(found for found, _ in fitting)
     best = [tried for found, tried in fitting if found == share]
-    if len(best) > 1 and _is_open(best[0], best[1:]):
+    has_mark = pc.any(pc.match_substring_regex(texts, r"[.,]\d")).as_py()
+    if has_mark and len(best) > 1 and _is_open(best[0], best[1:]):
         remarks.append(_explain_marks(best[0]))
     chosen = best[0]
     if not chosen.thousands and (chosen.currency or chosen.decimal == ","):

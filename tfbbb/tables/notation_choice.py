@@ -13,6 +13,7 @@ from tfbbb.tables.complaints import (
     show_example,
     unreadable_as_asked,
 )
+from tfbbb.tables.identifiers import naming, words
 from tfbbb.tables.notations import (
     Notation,
     infer_beside_odd_cells,
@@ -20,7 +21,7 @@ from tfbbb.tables.notations import (
     infer_notation,
 )
 from tfbbb.tables.notations.boolean import BooleanNotation
-from tfbbb.tables.notations.compact_date import find_compact_dates
+from tfbbb.tables.notations.compact_date import are_months, find_compact_dates
 from tfbbb.tables.notations.date import DateNotation, Order
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.inference import Finding
@@ -33,6 +34,16 @@ from tfbbb.tables.numbered_texts import (
 )
 from tfbbb.tables.override import Override, OverrideKind
 from tfbbb.tables.sentinels import find_sentinels
+
+# Of columns whose numbers may be as large as 202203.
+_NAMES_OF_AMOUNTS = frozenset(
+    (
+        *("price", "prices", "cost", "costs", "salary", "income", "wage", "amount"),
+        *("value", "revenue", "sales", "profit", "budget", "population", "pop", "area"),
+        *("distance", "mileage", "odometer", "km", "miles", "count", "total", "zip"),
+        *("plz", "postal", "postcode", "zipcode", "size", "weight", "volume"),
+    )
+)
 
 
 class Choice(NamedTuple):
@@ -198,11 +209,21 @@ def _choose_dates_of_numbers(
     return DateNotation(cast(Order, options[0]), epoch="digits"), ()
 
 
+def _says_no_month(name: str) -> bool:
+    """Whether a name says that 202203 is an identifier or an amount."""
+    numbering = naming(name) in ("identifier", "numbering")
+    return numbering or not _NAMES_OF_AMOUNTS.isdisjoint(words(name))
+
+
 def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:
     if cells.is_boolean or cells.is_duration or cells.kind != "numeric":
         return None
     numbers = cells.numbers()
-    return find_compact_dates(numbers[~np.isnan(numbers)])
+    known = numbers[~np.isnan(numbers)]
+    found = find_compact_dates(known)
+    if found and are_months(known.min(), known.max()) and _says_no_month(cells.name):
+        return None
+    return found
 
 
 def _choose_for_texts(

@@ -1,9 +1,8 @@
 """Finds the notation of a column of texts."""
 
-import calendar
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +12,10 @@ import pyarrow.compute as pc
 from tfbbb.tables.notations.annotations import may_have_flags, strip_annotations
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.compact_date import find_compact_dates
-from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.date import MONTH_AND_SHORT_YEAR, DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.missing_marks import DASHES
+from tfbbb.tables.notations.month_names import MONTHS
 from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
     CURRENCY,
@@ -41,8 +41,10 @@ _SPLIT = (
     rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
-# No units, as in a column of 1935 October.
-_MONTHS = {name for month in calendar.month_name for name in (month, month[:3])}
+# Dates in digits: months, days, and days with a time.
+_COMPACT = r"^(?:\d{6,8}|\d{12}|\d{14})$"
+# Of so many days of a month, numbers after its name are days and not years.
+_FEWEST_DAYS, _LAST_DAY = 24, 31
 # Decimal and thousands marks, in the order in which they are preferred.
 _MARKS = (
     *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
@@ -250,7 +252,7 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
             if shares < _MULTIPLES_SHARE or ("B" in after and len(after) == 1):
                 return Finding(None, 0.0)
             notation = replace(notation, multiples=True)
-        elif len(after) == 1 and shares >= _USUAL and not after.keys() & _MONTHS:
+        elif len(after) == 1 and shares >= _USUAL and not _are_months(after):
             notation = replace(notation, unit=next(iter(after)))
         else:
             return Finding(None, 0.0)
@@ -281,6 +283,11 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
     return Finding(chosen, _share(chosen, texts), tuple(remarks))
 
 
+def _are_months(units: Iterable[str]) -> bool:
+    """Whether a unit is the name of a month, as in a column of 1935 October."""
+    return any(unit.rstrip(".").lower() in MONTHS for unit in units)
+
+
 def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:
     return any(other.decimal != chosen.decimal for other in others)
 
@@ -304,7 +311,7 @@ def _count(texts: pa.Array) -> list[tuple[str, int]]:
 
 
 def _find_compact_date(texts: pa.Array) -> Finding:
-    if not pc.all(pc.match_substring_regex(texts, r"^\d{7,8}$")).as_py():
+    if not pc.all(pc.match_substring_regex(texts, _COMPACT)).as_py():
         return Finding(None, 0.0)
     found = find_compact_dates(as_float(texts))
     return Finding(None, 0.0) if found is None else Finding(found[0], 1.0, found[1:])
@@ -313,7 +320,7 @@ def _find_compact_date(texts: pa.Array) -> Finding:
 def _find_date(texts: pa.Array) -> Finding:
     plain = _share(DateNotation(), texts)
     if plain == 1.0:
-        return Finding(DateNotation())
+        return _examine_short_years(texts)
     shares = {
         "year-first": plain,
         "month-first": _share(DateNotation("month-first"), texts),
@@ -333,6 +340,24 @@ def _find_date(texts: pa.Array) -> Finding:
             f"but no cell decides this; date:{other} overrules it"
         )
     return Finding(DateNotation(order), most, tuple(remarks))  # type: ignore[arg-type]
+
+
+def _examine_short_years(texts: pa.Array) -> Finding:
+    """Finds whether `Oct-12` is a month of a year or a day of a month."""
+    months = pc.extract_regex(texts, MONTH_AND_SHORT_YEAR)
+    months = months.filter(months.is_valid())
+    numbers = as_float(pc.unique(months.field("year"))) if len(months) else []
+    if not len(numbers) or min(numbers) < 1 or max(numbers) > _LAST_DAY:
+        return Finding(DateNotation())
+    if len(numbers) >= _FEWEST_DAYS or len(pc.unique(months.field("name"))) == 1:
+        return Finding(None, 0.0)
+    year = 2000 + int(as_float(months.field("year"))[0])
+    written = texts.filter(pc.match_substring_regex(texts, MONTH_AND_SHORT_YEAR))
+    remark = (
+        f"its cells, such as {written[0].as_py()!r}, are read as a month of the year "
+        f"{year}, not as a day; text overrules this"
+    )
+    return Finding(DateNotation(), remarks=(remark,))
 
 
 def _find_duration(texts: pa.Array) -> Finding:

@@ -60,13 +60,19 @@ def test_numbers_with_letters_in_too_few_rows_stay_numbers():
     assert inferred(numbered(range(1, 13), "m", times=4)).kind == "numeric"
 
 
-def test_categories_with_a_unit_are_in_the_order_of_bare_ones():
+@pytest.mark.parametrize("written", ["{}m", "m{}", "week {}", "{}-b"])
+def test_numbered_categories_are_in_the_order_of_bare_ones(written):
     months = [*range(1, 13)] * 5
-    bare = Column.infer(
-        pa.table({"a": pa.array(map(str, months)).dictionary_encode()}), "a", None
-    )
-    with_unit = inferred([f"{month}m" for month in months])
-    assert [f"{text}m" for text in bare.categories] == list(with_unit.categories)
+    bare = pa.array(map(str, months)).dictionary_encode()
+    categories = Column.infer(pa.table({"a": bare}), "a", None).categories
+    assert [*categories] == [*map(str, range(1, 13))]
+    texts = inferred([written.format(month) for month in months]).categories
+    assert texts == tuple(map(written.format, range(1, 13)))
+
+
+def test_other_categories_are_in_the_order_of_their_texts():
+    cells = ["b10", "a9", "b9", None] * 5
+    assert inferred(cells).categories == ("", "a9", "b10", "b9")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The description of one column of a table, with which a model reads the column."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ _FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
 _ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 _DAY = 86400
-_BEGINNING = re.compile(r"[0-9]{1,15}(?![0-9])")
+_NUMBERED = re.compile(r"([^0-9]*)([0-9]{1,15})(?![0-9])")
 _LISTS = ("categories", "edges", "cycles", "remarks", "warnings")
 
 
@@ -370,16 +370,16 @@ def _describe_texts(
         raise without_values(parsed.name, True)
     places = parsed.values if rows is None else parsed.values[rows]
     trained = np.flatnonzero(np.bincount(places))
-    categories = [texts[place] for place in trained]
-    return {"categories": tuple(sorted(categories, key=_sort_key(categories)))}
+    return {"categories": _sorted_categories([texts[place] for place in trained])}
 
 
-def _sort_key(categories: list[str]) -> Callable[[str], tuple[int, str]] | None:
-    """Returns a key that sorts texts by the number that all begin with, if all do."""
-    begin = [_BEGINNING.match(text) for text in categories if text]
-    if not all(begin):
-        return None
-    return lambda text: (int(_BEGINNING.match(text or "0")[0]), text)  # type: ignore[index]
+def _sorted_categories(texts: list[str]) -> tuple[str, ...]:
+    """Sorts texts; those that differ from a number on, such as `week 7`, by it."""
+    found = {text: _NUMBERED.match(text) for text in texts if text}
+    if len({match and match[1] for match in found.values()}) != 1:
+        return tuple(sorted(texts))
+    numbers = {text: int(match[2]) for text, match in found.items() if match}
+    return tuple(sorted(texts, key=lambda text: (numbers.get(text, -1), text)))
 
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """Chooses how the cells of a column are read: by an override, or by the cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -98,12 +98,13 @@ def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
     found = _find_compact_dates(cells)
     if found is not None:
         return found[0], remarks_on(Finding(None, remarks=found[1:]))
-    return without_sentinels(cells, _notation_of_type(cells))
+    notation, sentinels = without_sentinels(cells, _notation_of_type(cells))
+    return notation, _remark_on(sentinels)
 
 
 def without_sentinels(
     cells: Cells, notation: Notation | None
-) -> tuple[Notation | None, tuple[str, ...]]:
+) -> tuple[Notation | None, dict[float, int]]:
     """Finds which numbers of a column stand for a missing value.
 
     Args:
@@ -111,26 +112,30 @@ def without_sentinels(
         notation: How they are written; None for plain numbers.
 
     Returns:
-        The notation in which these numbers are missing, and a remark on each.
+        The notation in which these numbers are missing, and how often each stands in
+        the column.
     """
     if cells.kind == "categorical":
         if not isinstance(notation, NumberNotation) or notation.percent:
-            return notation, ()
+            return notation, {}
         numbers = cells.texts.parse(notation).numbers
     elif notation is None and cells.kind == "numeric":
         numbers = cells.numbers()
     else:
-        return notation, ()
+        return notation, {}
     found = find_sentinels(numbers[~np.isnan(numbers)])
     if not found:
-        return notation, ()
+        return notation, {}
     bare = notation if isinstance(notation, NumberNotation) else NumberNotation()
-    remarks = tuple(
+    return replace(bare, missing_values=tuple(found)), found
+
+
+def _remark_on(sentinels: Mapping[float, int]) -> tuple[str, ...]:
+    return tuple(
         f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
         "values and read as a missing value; number overrules this."
-        for value, count in found.items()
+        for value, count in sentinels.items()
     )
-    return replace(bare, missing_values=tuple(found)), remarks
 
 
 def _notation_of_type(cells: Cells) -> Notation | None:
@@ -161,8 +166,8 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
         if numbers is not None:
             return numbers[0], numbers[1:]
     if found.notation is not None:
-        notation, remarks = without_sentinels(cells, found.notation)
-        return notation, (*remarks_on(found), *remarks)
+        notation, sentinels = without_sentinels(cells, found.notation)
+        return notation, (*remarks_on(found), *_remark_on(sentinels))
     marks = infer_marks(cells.texts)
     return marks.notation, (*remarks_on(found), *remarks_on(marks))
 

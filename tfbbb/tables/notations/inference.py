@@ -346,8 +346,10 @@ def _examine_short_years(texts: pa.Array) -> Finding:
     """Finds whether `Oct-12` is a month of a year or a day of a month."""
     months = pc.extract_regex(texts, MONTH_AND_SHORT_YEAR)
     months = months.filter(months.is_valid())
-    numbers = as_float(pc.unique(months.field("year"))) if len(months) else []
-    if not len(numbers) or min(numbers) < 1 or max(numbers) > _LAST_DAY:
+    if not len(months):
+        return Finding(DateNotation())
+    numbers = as_float(pc.unique(months.field("year")))
+    if numbers.min() < 1 or numbers.max() > _LAST_DAY:
         return Finding(DateNotation())
     if len(numbers) >= _FEWEST_DAYS or len(pc.unique(months.field("name"))) == 1:
         return Finding(None, 0.0)

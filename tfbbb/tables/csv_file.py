@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from pyarrow.csv import CSVStreamingReader
 
+from tfbbb.tables.blank_end import BlankEnd
 from tfbbb.tables.column_names import (
     check_column_names,
     complete_names,
@@ -253,7 +254,8 @@ class CsvFile:
             self._check_encoding()
         marked = self._columns_with_other_mark()
         last: list[dict[str, Any]] = []
-        for batch in reader:
+        end = BlankEnd()
+        for batch in end.without(reader):
             if numbers is not None and not numbers.add(batch.column(0)):
                 self._add_valued({0})
             self._add_valued(
@@ -270,8 +272,9 @@ class CsvFile:
         if marked is not None and marked.names:
             self._change_decimal_mark()
         start = int(numbers is not None)
-        self._remarks = tuple(
-            describe_names(self._given[start:], self._names[start:], unnamed)
+        self._remarks = (
+            *describe_names(self._given[start:], self._names[start:], unnamed),
+            *end.describe(),
         )
         if self._rows is not None:
             self._remarks += self._rows.remarks

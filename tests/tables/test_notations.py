@@ -108,6 +108,7 @@ def test_open_choices_are_said(cells, notation):
         ["1,234.5", "5,678"],
         ["1,234", "5,67"],
         ["31.03.2022"],
+        ["Do, 31.03.2022", "Mo, 4.04.2022"],
         ["31/03/2022"],
         ["12/31/99"],
     ],
@@ -380,6 +381,8 @@ def _seconds(*date):
         ("1º gennaio 2020", (2020, 1, 1)),
         ("segunda-feira, 7 de outubro de 2019", (2019, 10, 7)),
         ("15 augustus 2019", (2019, 8, 15)),
+        ("le 3 févr. 2020", (2020, 2, 3)),
+        ("Oct2012", (2012, 10, 1)),
     ],
 )
 def test_dates_of_logs_quarters_weeks_and_months(cell, date):
@@ -465,6 +468,7 @@ def test_a_month_with_a_short_year_is_no_day_unless_its_numbers_are_those_of_day
     assert read[0] == _seconds(2012, 10, 1)
     assert "'Oct-12', are read as a month of the year 2012" in found.remarks[0]
     assert understood(["Oct-12", "Nov-12", "Jan-99"])[0].remarks == ()
+    assert understood(["Oct '12", "Nov '12", "Jan '13"])[0].remarks == ()
     days = [f"{month}-{day:02d}" for month in ("Oct", "Nov") for day in range(1, 31)]
     assert understood(days)[0].notation is None
     assert understood(["set-10", "set-11", "set-12"])[0].notation is None

@@ -8,7 +8,8 @@ from tfbbb.tables.notations.number import NumberNotation
 
 
 def inferred(cells, name="a"):
-    return Column.infer(pa.table({name: pa.array(cells)}), name, None)
+    cells = cells if isinstance(cells, pa.Array) else pa.array(cells)
+    return Column.infer(pa.table({name: cells}), name, None)
 
 
 def numbered(numbers, unit, times=5):
@@ -27,6 +28,7 @@ def numbered(numbers, unit, times=5):
         (range(1, 13), "mo"),
         ([2, 3, 4, 5], "door"),
         ([4, 6, 8], "cyl"),
+        (range(24), "Uhr"),
     ],
 )
 def test_small_numbers_with_letters_are_categories(numbers, unit):
@@ -49,6 +51,7 @@ def test_small_numbers_with_letters_are_categories(numbers, unit):
         ([5, 10, 15, 20], "min"),
         (range(1, 53), "w"),
         (range(50, 140, 10), " km/h"),
+        (range(18, 30), "yo"),
     ],
 )
 def test_measurements_with_a_unit_stay_numbers(numbers, unit):
@@ -113,6 +116,11 @@ def test_codes_with_leading_zeros_are_categories(name, cells):
     column = inferred(cells * 2, name)
     assert column.categories == tuple(cells)
     assert "are codes and read as categories" in column.remarks[0]
+
+
+def test_categories_of_a_frame_stay_categories():
+    cells = [f"{month:02d}" for month in range(1, 13)]
+    assert inferred(pa.array(cells * 2).dictionary_encode()).categories == tuple(cells)
 
 
 def test_months_of_two_digits_are_read_from_files(tmp_path):

@@ -161,7 +161,7 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
         if remark is not None:
             marks = infer_marks(cells.texts)
             return marks.notation, (remark, *remarks_on(marks))
-    if found.notation is None:
+    if found.notation is None and not cells.is_category:
         numbers = find_two_digit_numbers(cells)
         if numbers is not None:
             return numbers[0], numbers[1:]

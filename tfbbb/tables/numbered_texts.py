@@ -17,6 +17,8 @@ from tfbbb.tables.notations.units import UNITS, UNITS_OF_TIME
 
 # The days of a month. Of more, whole numbers with letters are measurements.
 _MOST = 31
+# Of doors, cylinders and the like.
+_MOST_OF_WORDS = 16
 _FEWEST_CATEGORIES, _ROWS_PER_CATEGORY = 3, 5
 # The share of a run from 0 or 1, and of the minutes of an hour, that must be there.
 _RUN_SHARE, _MINUTES_SHARE = 0.75, 0.9
@@ -97,9 +99,9 @@ def _are_of_calendar(name: str, numbers: np.ndarray) -> bool:
 def remark_on_numbered_categories(cells: Cells, notation: NumberNotation) -> str | None:
     """Returns a remark if numbers with a unit, such as `4door` or `7m`, are categories.
 
-    They are if all are whole numbers up to 31 directly before letters, of which each
-    stands in five rows on average, and the letters are no unit; or, if they are one
-    letter or a unit of time, if the numbers run from 0 or 1.
+    They are if whole numbers up to 31 stand directly before letters, each in five rows
+    on average, and run from 0 or 1; or, before a word that is no unit, if they are at
+    most 16. Before a unit other than of time or of one letter, they are numbers.
 
     Args:
         cells: The texts.
@@ -128,12 +130,12 @@ overrules this."
     )
     if pc.sum(written).as_py() != len(numbers):
         return None
-    lower = unit.lower()
-    if len(unit) == 1 or lower in UNITS_OF_TIME:
-        are_run = numbers[0] <= 1 and len(numbers) >= _RUN_SHARE * numbers[-1]
-        if not are_run:
-            return None
-    elif lower in UNITS:
+    is_letter, is_unit = len(unit) == 1, unit.lower() in UNITS
+    if is_unit and not is_letter and unit.lower() not in UNITS_OF_TIME:
+        return None
+    are_few = not (is_letter or is_unit) and numbers[-1] <= _MOST_OF_WORDS
+    are_run = numbers[0] <= 1 and len(numbers) >= _RUN_SHARE * numbers[-1]
+    if not (are_few or are_run):
         return None
     example = texts.distinct.filter(written)
     return (

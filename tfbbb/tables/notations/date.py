@@ -7,7 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfbbb.tables.notations.month_names import DAY_NAME, MONTH_NAME, MONTHS
+from tfbbb.tables.notations.month_names import (
+    DAY_NAME,
+    DAY_NAMES,
+    MONTH_NAME,
+    MONTHS,
+)
 from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
 
 Order = Literal["year-first", "month-first", "day-first"]
@@ -32,10 +37,12 @@ _NUMERIC = {
     "month-first": (
         *(rf"^{_MONTH}{m}{_DAY}{m}{_YEAR}" for m in _MARKS),
         rf"^{_MONTH}{_TWO['day']}{_FULL_YEAR}",
+        rf"^{DAY_NAME}{_MONTH}[/.-]{_DAY}[/.-]{_YEAR}",
     ),
     "day-first": (
         *(rf"^{_DAY}{m} ?{_MONTH}{m} ?{_YEAR}" for m in _MARKS),
         rf"^{_DAY}{_TWO['month']}{_FULL_YEAR}",
+        rf"^{DAY_NAME}{_DAY}[/.-]{_MONTH}[/.-]{_YEAR}",
     ),
 }
 # `Oct-12` is October 2012; `Oct 12` is a day without a year.
@@ -49,6 +56,7 @@ _PLAIN = (
     rf"^{_DAY}{MONTH_NAME}(?P<year>\d{{4}})",
     rf"^(?P<year>\d{{4}})[/-]{_MONTH}",
     rf"^{MONTH_NAME}(?: |, ?|-|/| del? )(?P<year>\d{{4}})",
+    rf"^{MONTH_NAME}{_FULL_YEAR}",
     rf"^(?P<year>\d{{4}})(?: |, ?|-|/){MONTH_NAME}(?:(?: |-|/){_DAY})?",
     rf"^{_FULL_YEAR}{_TWO['month']}{_TWO['day']}",
     # A quarter is its first day; a week of ISO 8601 is its Monday.
@@ -193,17 +201,21 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
     of_two = of_two.to_numpy(zero_copy_only=False)
     year += of_two * np.where(year >= _FIRST_OF_LAST_CENTURY, 1900, 2000)
     month, day = number("month", 0), number("day", 1)
+    wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
     if "name" in names:
         lower = pc.utf8_lower(parts.field("name"))
         place = pc.index_in(lower, value_set=pa.array(list(MONTHS), texts.type))
         numbers = np.array([*MONTHS.values(), 0.0])
         month = numbers[pc.fill_null(place, -1).to_numpy(zero_copy_only=False)]
+    if "day_name" in names:
+        known = pa.array(["", *DAY_NAMES], texts.type)
+        lower = pc.utf8_lower(parts.field("day_name"))
+        wrong |= ~pc.is_in(lower, known).to_numpy(zero_copy_only=False)
     if "quarter" in names:
         month = 3.0 * number("quarter", 1) - 2.0
     hour, minute = number("hour", 0), number("minute", 0)
     second = np.floor(number("second", 0))
     of_half, afternoon = is_half("A", "a", "P", "p"), is_half("P", "p")
-    wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
     wrong |= of_half & ((hour < 1) | (hour > 12))
     hour = np.where(of_half, hour % 12 + 12 * afternoon, hour)
     wrong |= (hour > 23) | (minute > 59) | (second > 59)

@@ -45,6 +45,7 @@ _SPLIT = (
 _COMPACT = r"^(?:\d{6,8}|\d{12}|\d{14})$"
 # Of so many days of a month, numbers after its name are days and not years.
 _FEWEST_DAYS, _LAST_DAY = 24, 31
+_APOSTROPHE = r"['\x{2019}]"
 # Decimal and thousands marks, in the order in which they are preferred.
 _MARKS = (
     *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
@@ -318,20 +319,19 @@ def _find_compact_date(texts: pa.Array) -> Finding:
 
 
 def _find_date(texts: pa.Array) -> Finding:
-    plain = _share(DateNotation(), texts)
-    if plain == 1.0:
+    shares = _date_shares(texts.slice(0, _SAMPLE))
+    if len(texts) > _SAMPLE:
+        # Every order reads what the first reads.
+        most = max(shares.values())
+        shares = _date_shares(texts, skips_first=shares["year-first"] < most)
+    if shares.get("year-first") == 1.0:
         return _examine_short_years(texts)
-    shares = {
-        "year-first": plain,
-        "month-first": _share(DateNotation("month-first"), texts),
-        "day-first": _share(DateNotation("day-first"), texts),
-    }
     most = max(shares.values())
     best = [order for order, share in shares.items() if share == most]
     order = best[0]
     remarks = []
     if order == "month-first" and len(best) > 1:
-        dots = pc.all(pc.match_substring_regex(texts, r"^\d+\.")).as_py()
+        dots = pc.all(pc.match_substring_regex(texts, r"^\D*\d+\.")).as_py()
         order = "day-first" if dots else "month-first"
         other = "month-first" if dots else "day-first"
         example = texts[0].as_py()
@@ -342,10 +342,24 @@ def _find_date(texts: pa.Array) -> Finding:
     return Finding(DateNotation(order), most, tuple(remarks))  # type: ignore[arg-type]
 
 
+def _date_shares(texts: pa.Array, *, skips_first: bool = False) -> dict[str, float]:
+    """Returns the share of texts that are dates, by the order of their parts."""
+    shares: dict[str, float] = {}
+    if not skips_first:
+        shares["year-first"] = _share(DateNotation(), texts)
+        if shares["year-first"] == 1.0:
+            return shares
+    shares["month-first"] = _share(DateNotation("month-first"), texts)
+    shares["day-first"] = _share(DateNotation("day-first"), texts)
+    return shares
+
+
 def _examine_short_years(texts: pa.Array) -> Finding:
     """Finds whether `Oct-12` is a month of a year or a day of a month."""
-    months = pc.extract_regex(texts, MONTH_AND_SHORT_YEAR)
-    months = months.filter(months.is_valid())
+    written = texts.filter(pc.match_substring_regex(texts, MONTH_AND_SHORT_YEAR))
+    # An apostrophe is before a year.
+    written = written.filter(pc.invert(pc.match_substring_regex(written, _APOSTROPHE)))
+    months = pc.extract_regex(written, MONTH_AND_SHORT_YEAR)
     if not len(months):
         return Finding(DateNotation())
     numbers = as_float(pc.unique(months.field("year")))
@@ -354,7 +368,6 @@ def _examine_short_years(texts: pa.Array) -> Finding:
     if len(numbers) >= _FEWEST_DAYS or len(pc.unique(months.field("name"))) == 1:
         return Finding(None, 0.0)
     year = 2000 + int(as_float(months.field("year"))[0])
-    written = texts.filter(pc.match_substring_regex(texts, MONTH_AND_SHORT_YEAR))
     remark = (
         f"its cells, such as {written[0].as_py()!r}, are read as a month of the year "
         f"{year}, not as a day; text overrules this"

@@ -306,3 +306,16 @@ def test_texts_that_differ_in_each_row_are_refused(texts, message):
 def test_more_rows_get_more_edges(rows, intervals):
     column = inferred(np.random.default_rng(0).normal(size=rows))
     assert len(column.edges) == intervals + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *(("month", "date"), ("period", "date"), ("x", "date")),
+        *(("price", "numeric"), ("house_id", "numeric"), ("zipCode", "numeric")),
+    ],
+)
+def test_a_name_tells_amounts_from_months_in_digits(name, kind):
+    months = [year * 100 + month for year in (2011, 2012) for month in range(1, 13)]
+    column = Column.infer(pa.table({name: months}), name, None)
+    assert column.kind == kind

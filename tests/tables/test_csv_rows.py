@@ -51,6 +51,8 @@ def block_size(request, monkeypatch):
         ("----\n(8 rows)\n", "2 lines at the end, from line 10 on, such as '----'"),
         (",28,60\n", "Line 10, '28', is left out because it sums up"),
         ("Total,28,60\nMean,3.5,7.5\n", "2 lines at the end, from line 10 on"),
+        ("Total,28,60\n,,\n,,\n", "Line 10, 'Total', is left out"),
+        ("Source: x,,\n,,\n,,\n", "Line 10, 'Source: x', is left out"),
         ("Total,28,60\nSource: x\n", "Line 11, 'Source: x', is left out as a footer"),
     ],
 )
@@ -66,7 +68,6 @@ def test_footers_and_sums_are_left_out(tmp_path, below, note):
     [
         ("total,4,5\n", ["total", 4, 5]),
         ("Saint Lucia,,\n", ["Saint Lucia", None, None]),
-        (",,\n", [None, None, None]),
         (",4,5\n", [None, 4, 5]),
         ("unknown,4,5\n", ["unknown", 4, 5]),
         ("\nnorth,4,5\n", ["north", 4, 5]),

@@ -182,7 +182,7 @@ def test_the_quotes_are_found(tmp_path, content, columns):
     ],
 )
 def test_a_second_header_line_is_left_out(tmp_path, second, is_left_out):
-    rows = "x,1,2\ny,3,4\n,,\n"
+    rows = "x,1,2\n,,\ny,3,4\n"
     dialect, columns = read(written(tmp_path, f"a,b,c\n{second}\n{rows}"))
     assert len(columns["b"]) == 3 + (not is_left_out)
     assert (dialect.units_line == 2) == is_left_out

@@ -108,6 +108,7 @@ def test_open_choices_are_said(cells, notation):
         ["1,234.5", "5,678"],
         ["1,234", "5,67"],
         ["31.03.2022"],
+        ["Do, 31.03.2022", "Mo, 4.04.2022"],
         ["31/03/2022"],
         ["12/31/99"],
     ],
@@ -365,13 +366,32 @@ def _seconds(*date):
         ("Fri Mar  1 10:00:01 2019", (2019, 3, 1, 10, 0, 1)),
         ("2019-03-01 10:00:00,123", (2019, 3, 1, 10)),
         ("2019-03-01 10h05", (2019, 3, 1, 10, 5)),
+        ("201207", (2012, 7, 1)),
+        ("20120701010203", (2012, 7, 1, 1, 2, 3)),
+        ("01JAN2020", (2020, 1, 1)),
+        ("Oct-98", (1998, 10, 1)),
+        ("Oct '12", (2012, 10, 1)),
+        ("12. März 2020", (2020, 3, 12)),
+        ("Donnerstag, 12. Mär. 2020 um 14:05", (2020, 3, 12, 14, 5)),
+        ("Okt-12", (2012, 10, 1)),
+        ("1er août 2019", (2019, 8, 1)),
+        ("lundi 3 FÉVRIER 2020 à 14h05", (2020, 2, 3, 14, 5)),
+        ("miércoles, 5 de mayo de 2021", (2021, 5, 5)),
+        ("mayo de 2021", (2021, 5, 1)),
+        ("1º gennaio 2020", (2020, 1, 1)),
+        ("segunda-feira, 7 de outubro de 2019", (2019, 10, 7)),
+        ("15 augustus 2019", (2019, 8, 15)),
+        ("le 3 févr. 2020", (2020, 2, 3)),
+        ("Oct2012", (2012, 10, 1)),
     ],
 )
 def test_dates_of_logs_quarters_weeks_and_months(cell, date):
     assert DateNotation().parse(pa.array([cell])).numbers.tolist() == [_seconds(*date)]
 
 
-@pytest.mark.parametrize("cell", ["2019-W53", "2019-W00", "2010Q5", "20121301 01:00"])
+@pytest.mark.parametrize(
+    "cell", ["2019-W53", "2019-W00", "2010Q5", "20121301 01:00", "201213"]
+)
 def test_periods_that_no_calendar_has_are_unreadable(cell):
     assert DateNotation().parse(pa.array([cell])).unreadable.tolist() == [True]
 
@@ -403,6 +423,55 @@ def test_dates_in_digits_are_the_same_as_texts_and_as_numbers(cells, order):
 )
 def test_other_numbers_of_eight_digits_stay_numbers(cells):
     assert understood(cells)[0].notation == NumberNotation()
+
+
+_MONTHS = [year * 100 + month for year in (2011, 2012) for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("cells", [_MONTHS[:6], _MONTHS])
+def test_years_with_months_in_digits_are_dates(cells):
+    found, read = understood([*map(str, cells)])
+    assert found.notation == DateNotation(epoch="digits")
+    assert "are read as months, year first; number overrules" in found.remarks[0]
+    as_numbers = found.notation.seconds(np.array(cells, float))
+    np.testing.assert_array_equal(as_numbers, read)
+    assert read[0] == _seconds(2011, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        _MONTHS[:5],
+        [*_MONTHS, 201213],
+        # One month of the year is a number of years.
+        [year * 100 + 1 for year in range(1990, 2020)],
+        [month - 20_000 for month in _MONTHS],
+    ],
+)
+def test_other_numbers_of_six_digits_stay_numbers(cells):
+    assert understood([*map(str, cells)])[0].notation == NumberNotation()
+
+
+@pytest.mark.parametrize("cells", [[20120701010203, 20120701235959, 20120702000000]])
+def test_days_with_a_time_in_digits_are_dates(cells):
+    found, read = understood([*map(str, cells)])
+    assert found.notation == DateNotation(epoch="digits-with-time")
+    assert read[0] == _seconds(2012, 7, 1, 1, 2, 3)
+    np.testing.assert_array_equal(found.notation.seconds(np.array(cells, float)), read)
+    short = np.array([201207010102.0, 201207012460.0])
+    seconds = found.notation.seconds(short)
+    np.testing.assert_array_equal(seconds, [_seconds(2012, 7, 1, 1, 2), np.nan])
+
+
+def test_a_month_with_a_short_year_is_no_day_unless_its_numbers_are_those_of_days():
+    found, read = understood(["Oct-12", "Nov-12", "Jan-13"])
+    assert read[0] == _seconds(2012, 10, 1)
+    assert "'Oct-12', are read as a month of the year 2012" in found.remarks[0]
+    assert understood(["Oct-12", "Nov-12", "Jan-99"])[0].remarks == ()
+    assert understood(["Oct '12", "Nov '12", "Jan '13"])[0].remarks == ()
+    days = [f"{month}-{day:02d}" for month in ("Oct", "Nov") for day in range(1, 31)]
+    assert understood(days)[0].notation is None
+    assert understood(["set-10", "set-11", "set-12"])[0].notation is None
 
 
 def test_hours_and_minutes_with_an_h_are_times_of_day():

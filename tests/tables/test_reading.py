@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tables.files import SAME_FILE, written
-from tfbbb.tables import TableError, read_table
+from tfbbb.tables import TableError, TableScan, read_table
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 # Words that the reader does not take for a number, a date or a missing value.
@@ -81,8 +81,11 @@ def test_tables_without_an_index_cause_no_note(tmp_path):
 
 @pytest.mark.parametrize("word", ["", "NA", " NA", '"NaN"', "null", "#N/A", '""'])
 def test_missing_words_are_missing_in_numbers_and_texts(tmp_path, word):
-    path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n")
-    assert read_table(path).to_pydict() == {"number": [1.5, None], "text": ["x", None]}
+    path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n2,y\n")
+    assert read_table(path).to_pydict() == {
+        "number": [1.5, None, 2.0],
+        "text": ["x", None, "y"],
+    }
 
 
 @pytest.mark.parametrize("word", ["None", "?", "-"])
@@ -220,3 +223,25 @@ def test_a_cell_may_be_long(tmp_path):
     long = "x" * 2**18
     path.write_text(f"a\n{long}\ny\n")
     assert read_table(path).to_pydict() == {"a": [long, "y"]}
+
+
+@pytest.mark.parametrize(
+    "end", [",,\n" * 3, '"","",""\n' * 3, " , ,\n" * 3, ",,,,\n" * 3, ",\n" * 3]
+)
+def test_rows_without_values_at_the_end_are_left_out_and_counted(end, tmp_path):
+    path = tmp_path / "table.csv"
+    # Rows without values in between are kept.
+    rows = "".join(f"{i},{i / 8},x{i}\n" for i in range(1, 9))
+    path.write_text(f"a,b,c\n{rows},,\n{rows}{end}")
+    scan = TableScan(path)
+    table = read_table(path)
+    assert table["a"].to_pylist() == [*range(1, 9), None, *range(1, 9)]
+    assert sum(batch.num_rows for batch in scan.batches()) == 17
+    assert "The last 3 rows, without values, are left out" in scan.dialect.describe()
+
+
+@pytest.mark.parametrize("text", ["a,b\n,\n,\n", 'a\n1\n""\n""\n'])
+def test_rows_without_values_stay_in_tables_without_others(text, tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    assert read_table(path).num_rows == text.count("\n") - 1

@@ -9,7 +9,8 @@ from tfbbb.tables import (
     TableError,
     samples,
 )
-from tfbbb.tables.target import rows_with_target
+from tfbbb.tables.override import Override
+from tfbbb.tables.target import missing_values, rows_with_target, unseen_classes
 
 
 def table_of(**columns):
@@ -348,10 +349,13 @@ def test_the_task_of_a_target_is_chosen_and_said(target, task, remark):
 def test_rows_whose_class_is_a_dash_have_no_target():
     cells = ["win", "draw", "-", "win"] * 4
     table = pa.table({"y": cells, "x": np.square(range(16))})
-    known = rows_with_target(table, "y")
+    known, choice = rows_with_target(table, "y")
     assert known.tolist() == [True, True, False, True] * 4
-    schema = Schema.infer(table.filter(pa.array(known)), "y")
+    schema = Schema.infer(table.filter(pa.array(known)), "y", target_choice=choice)
     assert schema.classes == ("draw", "win")
+    later = pa.table({"y": ["-", "win"]})
+    missing = missing_values(later, "y", schema.target.notation)
+    assert missing.tolist() == [True, False]
 
 
 def test_a_target_of_classes_that_hardly_repeat_is_refused_with_advice():
@@ -457,6 +461,41 @@ def test_nines_far_outside_are_missing_values(values, missing):
     assert asked.features[0].num_missing == 0
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_rows_whose_target_is_nines_have_no_target(as_text):
+    table = numbers_with(-999, -999).rename_columns(["y", "x"])
+    if as_text:
+        table = table.set_column(0, "y", table["y"].cast(pa.string()))
+    known, choice = rows_with_target(table, "y", "regression")
+    assert known.tolist() == [True] * 38 + [False] * 2
+    assert choice.remarks == (
+        "Its -999, in 2 cells, is far outside of all other values, so these rows count "
+        "as rows without a target; columns={'y': 'number'} (--column y=number) keeps "
+        "them.",
+    )
+    schema = Schema.infer(table.filter(pa.array(known)), "y", target_choice=choice)
+    assert schema.target.low == 100
+    assert schema.target.remarks == choice.remarks
+    later = pa.table({"y": [-999, 120, None]})
+    missing = missing_values(later, "y", schema.target.notation)
+    assert missing.tolist() == [True, False, True]
+    kept, choice = rows_with_target(table, "y", None, Override("number"))
+    assert kept.all()
+    assert not choice.remarks
+    with pytest.raises(TableError, match=r"no value \(or -999.*\) in row 39"):
+        Schema.infer(table, "y", task="regression")
+
+
+def test_classes_beside_nines_are_classes():
+    table = pa.table({"y": [0, 1, 1, -999] * 10, "x": np.square(range(40))})
+    known, choice = rows_with_target(table, "y")
+    schema = Schema.infer(table.filter(pa.array(known)), "y", target_choice=choice)
+    assert (schema.task, schema.classes) == ("classification", ("0", "1"))
+    later, notation = pa.table({"y": [-999, 2, 1]}), schema.target.notation
+    assert missing_values(later, "y", notation).tolist() == [True, False, False]
+    assert unseen_classes(later, "y", schema.classes, notation) == {1: "2"}
+
+
 def test_whole_numbers_that_single_numbers_round_are_said():
     (x,) = Schema.infer(numbers_with(2**53, 2**53 + 1), "y", features=["x"]).features
     assert x.remarks[0].startswith("It has whole numbers of 2^53 or above, in 2 cells")
@@ -484,6 +523,21 @@ def test_an_odd_cell_of_a_later_table_is_missing_with_a_warning():
         [],
         ["Column 'x' has 'broken', which is no number and counts as missing."],
     ]
+
+
+def test_an_unseen_level_is_missing_and_any_other_odd_cell_is_refused():
+    levels = pa.array(["low", "mid", "high"])
+    indices = pa.array([0, 1, 2] * 4, pa.int8())
+    ordered = pa.DictionaryArray.from_arrays(indices, levels, ordered=True)
+    table = pa.table({"x": ordered, "z": np.arange(12.0) ** 2, "y": np.arange(12.0)})
+    schema = Schema.infer(table, "y")
+    later = pa.table({"x": ["high", "huge"], "z": [1.0, 2.0]})
+    with pytest.warns(UserWarning, match="'x' has 'huge', which is none of its"):
+        read = schema.inputs(later, strict=True)
+    np.testing.assert_array_equal(read[:, 0], [2.0, np.nan])
+    wrong = later.set_column(1, "z", pa.array(["1", "two"]))
+    with pytest.raises(TableError, match=r"^Column 'z' has 'two'.* in row 2\.$"):
+        schema.inputs(wrong, strict=True)
 
 
 def test_all_columns_with_trouble_are_in_one_message():

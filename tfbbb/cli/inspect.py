@@ -64,8 +64,8 @@ def inspect(
                 echo_table_columns(features, left_out)
             return
         job = validate_fields({"target": target, "task": task, "columns": overrides})
-        known = find_rows_with_target(table, job)
-        schema = infer_schema(table.filter(pa.array(known)), job)
+        known, choice = find_rows_with_target(table, job)
+        schema = infer_schema(table.filter(pa.array(known)), job, choice)
         if as_json:
             entries = column_entries(schema.features, schema.left_out, schema.target)
             entries[0]["missing"] = int((~known).sum())

@@ -73,14 +73,14 @@ def find_schema(
     from tfbbb.tables.table_error import ColumnError
     from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 
-    known = find_rows_with_target(table, job)
+    known, choice = find_rows_with_target(table, job)
     if not known.all():
         number = int((~known).sum())
         rows = "1 row has" if number == 1 else f"{number} rows have"
         typer.echo(f"{rows} no target {job.target!r} and are left out.")
         table = table.filter(pa.array(known))
     try:
-        return infer_schema(table, job)
+        return infer_schema(table, job, choice)
     except ColumnError as error:
         if error.column == job.target:
             raise

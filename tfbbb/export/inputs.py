@@ -387,7 +387,7 @@ def _with_digits_as_seconds(dates: np.ndarray, feature: Feature) -> np.ndarray:
     Days in seconds end in two zeros, which no date in digits does with the year first.
     """
     notation = feature.column.notation
-    if not isinstance(notation, DateNotation) or notation.epoch != "digits":
+    if not isinstance(notation, DateNotation) or not notation.has_digits:
         return dates
     seconds = notation.seconds(dates.astype(np.float64))
     known = ~np.isnan(seconds)

@@ -154,8 +154,10 @@ class BayesianEstimator(BaseEstimator):
         spec = job_spec(self, target=target, task=self._task, features=features)
         column = self._target_column(values)
         self._train(table.append_column(target, column), spec, weights, None)
-        remarks += [reason for _, reason in self._fitted.trained.schema.left_out]
-        for remark in remarks:
+        schema = self._fitted.trained.schema
+        remarks += [reason for _, reason in schema.left_out]
+        target_remarks = [f"Target {target!r}: {x}" for x in schema.target.remarks]
+        for remark in (*remarks, *target_remarks):
             warnings.warn(remark, stacklevel=2)
         self.recipe_["remarks"] = [*self.recipe_["remarks"], *remarks]
         return self

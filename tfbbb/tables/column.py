@@ -1,5 +1,6 @@
 """The description of one column of a table, with which a model reads the column."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -36,6 +37,7 @@ _FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
 _ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 _DAY = 86400
+_NUMBERED = re.compile(r"([^0-9]*)([0-9]{1,15})(?![0-9])")
 _LISTS = ("categories", "edges", "cycles", "remarks", "warnings")
 
 
@@ -368,7 +370,16 @@ def _describe_texts(
         raise without_values(parsed.name, True)
     places = parsed.values if rows is None else parsed.values[rows]
     trained = np.flatnonzero(np.bincount(places))
-    return {"categories": tuple(sorted(texts[place] for place in trained))}
+    return {"categories": _sorted_categories([texts[place] for place in trained])}
+
+
+def _sorted_categories(texts: list[str]) -> tuple[str, ...]:
+    """Sorts texts; those that differ from a number on, such as `week 7`, by it."""
+    found = {text: _NUMBERED.match(text) for text in texts if text}
+    if len({match and match[1] for match in found.values()}) != 1:
+        return tuple(sorted(texts))
+    numbers = {text: int(match[2]) for text, match in found.items() if match}
+    return tuple(sorted(texts, key=lambda text: (numbers.get(text, -1), text)))
 
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:

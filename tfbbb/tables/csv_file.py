@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from pyarrow.csv import CSVStreamingReader
 
+from tfbbb.tables.blank_end import BlankEnd
 from tfbbb.tables.column_names import (
     check_column_names,
     complete_names,
@@ -270,7 +271,8 @@ class CsvFile:
         marked = self._columns_with_other_mark()
         # The last batches, of `RECENT` rows together.
         last: list[pa.RecordBatch] = []
-        for batch in reader:
+        end = BlankEnd()
+        for batch in end.without(reader):
             columns = batch.columns
             valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
             if numbers is not None and not numbers.add(columns[0]):
@@ -290,8 +292,9 @@ class CsvFile:
         if marked is not None and marked.names:
             self._change_decimal_mark()
         start = int(numbers is not None)
-        self._remarks = tuple(
-            describe_names(self._given[start:], self._names[start:], unnamed)
+        self._remarks = (
+            *describe_names(self._given[start:], self._names[start:], unnamed),
+            *end.describe(),
         )
         if self._rows is not None:
             self._remarks += self._rows.remarks

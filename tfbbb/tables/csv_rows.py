@@ -252,10 +252,14 @@ class RegularRows:
                 self._num_totals += _is_named_total(held[0])
                 yield from self._fill(held.popleft())
             yield from self._fill(row)
+        # A footer may have empty rows below, which `BlankEnd` leaves out.
+        below: deque[Row] = deque()
+        while held and not held[-1].filled:
+            below.appendleft(held.pop())
         while held and (kind := self._kind_below(held[-1])):
             self._count(kind, held.pop(), is_first=True)
-        while held:
-            yield from self._fill(held.popleft())
+        for row in (*held, *below):
+            yield from self._fill(row)
         self._check()
 
     def _rows(self) -> Iterator[Row]:

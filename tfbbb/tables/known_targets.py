@@ -15,6 +15,7 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.parsed_column import ParsedColumn, distinct_texts
+from tfbbb.tables.target import missing_values
 
 _KINDS = {"number": "a number", "duration": "a duration", "boolean": "a boolean"}
 
@@ -131,14 +132,15 @@ def read_known_targets(
     parsed = _parse_classes(cells, notation)
     known = pa.array(classes, parsed.texts.type)
     indices = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
-    values = np.where(parsed.missing, -1, indices[parsed.values]).astype(np.int32)
+    missing = missing_values(table, name, notation)
+    values = np.where(missing, -1, indices[parsed.values]).astype(np.int32)
     return KnownTargets(
         values,
         {
             int(row): UnusableTarget.unseen(
                 parsed.texts[int(parsed.values[row])].as_py()
             )
-            for row in np.flatnonzero((values < 0) & ~parsed.missing)
+            for row in np.flatnonzero((values < 0) & ~missing)
         },
     )
 

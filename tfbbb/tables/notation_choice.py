@@ -1,6 +1,6 @@
 """Chooses how the cells of a column are read: by an override, or by the cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
@@ -11,6 +11,7 @@ from tfbbb.tables.complaints import (
     show_example,
     unreadable_as_asked,
 )
+from tfbbb.tables.identifiers import naming, words
 from tfbbb.tables.notations import (
     Notation,
     infer_beside_odd_cells,
@@ -18,16 +19,30 @@ from tfbbb.tables.notations import (
     infer_notation,
 )
 from tfbbb.tables.notations.boolean import BooleanNotation
-from tfbbb.tables.notations.compact_date import find_compact_dates
+from tfbbb.tables.notations.compact_date import are_months, find_compact_dates
 from tfbbb.tables.notations.date import DateNotation, Order
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.inference import Finding
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.numbered_texts import (
+    find_two_digit_numbers,
+    remark_on_numbered_categories,
+)
 from tfbbb.tables.override import Override, OverrideKind
 from tfbbb.tables.sentinels import find_sentinels
 from tfbbb.tables.values import drop_missing
+
+# Of columns whose numbers may be as large as 202203.
+_NAMES_OF_AMOUNTS = frozenset(
+    (
+        *("price", "prices", "cost", "costs", "salary", "income", "wage", "amount"),
+        *("value", "revenue", "sales", "profit", "budget", "population", "pop", "area"),
+        *("distance", "mileage", "odometer", "km", "miles", "count", "total", "zip"),
+        *("plz", "postal", "postcode", "zipcode", "size", "weight", "volume"),
+    )
+)
 
 
 class Choice(NamedTuple):
@@ -82,12 +97,13 @@ def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
     found = _find_compact_dates(cells)
     if found is not None:
         return found[0], remarks_on(Finding(None, remarks=found[1:]))
-    return without_sentinels(cells, _notation_of_type(cells))
+    notation, sentinels = without_sentinels(cells, _notation_of_type(cells))
+    return notation, _remark_on(sentinels)
 
 
 def without_sentinels(
     cells: Cells, notation: Notation | None
-) -> tuple[Notation | None, tuple[str, ...]]:
+) -> tuple[Notation | None, dict[float, int]]:
     """Finds which numbers of a column stand for a missing value.
 
     Args:
@@ -95,26 +111,30 @@ def without_sentinels(
         notation: How they are written; None for plain numbers.
 
     Returns:
-        The notation in which these numbers are missing, and a remark on each.
+        The notation in which these numbers are missing, and how often each stands in
+        the column.
     """
     if cells.kind == "categorical":
         if not isinstance(notation, NumberNotation) or notation.percent:
-            return notation, ()
+            return notation, {}
         numbers = cells.texts.parse(notation).numbers
     elif notation is None and cells.kind == "numeric":
         numbers = cells.numbers
     else:
-        return notation, ()
+        return notation, {}
     found = find_sentinels(drop_missing(numbers))
     if not found:
-        return notation, ()
+        return notation, {}
     bare = notation if isinstance(notation, NumberNotation) else NumberNotation()
-    remarks = tuple(
+    return replace(bare, missing_values=tuple(found)), found
+
+
+def _remark_on(sentinels: Mapping[float, int]) -> tuple[str, ...]:
+    return tuple(
         f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
         "values and read as a missing value; number overrules this."
-        for value, count in found.items()
+        for value, count in sentinels.items()
     )
-    return replace(bare, missing_values=tuple(found)), remarks
 
 
 def _notation_of_type(cells: Cells) -> Notation | None:
@@ -135,9 +155,18 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
             marked = infer_marks(cells.texts).notation or TextNotation()
             return replace(cast(TextNotation, marked), numbers=True), ()
     found = infer_beside_odd_cells(cells.texts)
+    if isinstance(found.notation, NumberNotation):
+        remark = remark_on_numbered_categories(cells, found.notation)
+        if remark is not None:
+            marks = infer_marks(cells.texts)
+            return marks.notation, (remark, *remarks_on(marks))
+    if found.notation is None and not cells.is_category:
+        numbers = find_two_digit_numbers(cells)
+        if numbers is not None:
+            return numbers[0], numbers[1:]
     if found.notation is not None:
-        notation, remarks = without_sentinels(cells, found.notation)
-        return notation, (*remarks_on(found), *remarks)
+        notation, sentinels = without_sentinels(cells, found.notation)
+        return notation, (*remarks_on(found), *_remark_on(sentinels))
     marks = infer_marks(cells.texts)
     return marks.notation, (*remarks_on(found), *remarks_on(marks))
 
@@ -184,10 +213,20 @@ def _choose_dates_of_numbers(
     return DateNotation(cast(Order, options[0]), epoch="digits"), ()
 
 
+def _says_no_month(name: str) -> bool:
+    """Whether a name says that 202203 is an identifier or an amount."""
+    numbering = naming(name) in ("identifier", "numbering")
+    return numbering or not _NAMES_OF_AMOUNTS.isdisjoint(words(name))
+
+
 def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:
     if cells.is_boolean or cells.is_duration or cells.kind != "numeric":
         return None
-    return find_compact_dates(drop_missing(cells.numbers))
+    known = drop_missing(cells.numbers)
+    found = find_compact_dates(known)
+    if found and are_months(known.min(), known.max()) and _says_no_month(cells.name):
+        return None
+    return found
 
 
 def _choose_for_texts(

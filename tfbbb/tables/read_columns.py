@@ -64,6 +64,17 @@ class ReadColumns(dict[str, np.ndarray]):
             raise TableError(" ".join(errors))
         return cls(values, unreadable)
 
+    def without_unseen_levels(self, columns: Iterable[Column]) -> "ReadColumns":
+        """Returns the columns whose unreadable cells are no levels of ordered columns.
+
+        Such a cell is a category that the training rows did not have.
+        """
+        ordered = {column.name for column in columns if column.meaning == "ordered"}
+        others = {
+            name: rows for name, rows in self.unreadable.items() if name not in ordered
+        }
+        return ReadColumns(self, others)
+
     def describe_unreadable(self) -> str:
         """Returns a sentence on the first unreadable cell of each column.
 

@@ -26,6 +26,7 @@ from tfbbb.tables.target import (
     refit_target,
     regression_targets,
 )
+from tfbbb.tables.target_choice import TargetChoice
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Schema:
         columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
         held_out_at_random: bool = True,
+        target_choice: TargetChoice | None = None,
     ) -> "Schema":
         """Infers the schema of a table.
 
@@ -102,6 +104,7 @@ class Schema:
                 default.
             held_out_at_random: Whether rows that measure a model are held out at
                 random. Then columns have warnings of an order in time and of groups.
+            target_choice: How the target is read, if rows without one were left out.
 
         Returns:
             The schema.
@@ -139,7 +142,9 @@ class Schema:
         overrides |= {
             name: Override("text") for name in text_columns if name not in overrides
         }
-        found = infer_target(table, target, task, rows, overrides.get(target))
+        found = infer_target(
+            table, target, task, rows, overrides.get(target), target_choice
+        )
         columns_to_read, left_out = infer_features(
             table,
             features,
@@ -226,7 +231,8 @@ class Schema:
         Args:
             table: A table, as for `infer`, with all feature columns; other columns are
                 ignored.
-            strict: Whether a cell that cannot be read is an error.
+            strict: Whether a cell that cannot be read is an error, unless it is a level
+                that an ordered column lacks.
 
         Returns:
             A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
@@ -241,8 +247,9 @@ class Schema:
         """
         table = as_source(table)
         columns = ReadColumns.read(self.features, table)
-        if columns.unreadable and strict:
-            raise TableError(columns.describe_unreadable())
+        refused = columns.without_unseen_levels(self.features)
+        if strict and refused.unreadable:
+            raise TableError(refused.describe_unreadable())
         if columns.unreadable:
             warnings.warn(
                 f"{columns.describe_unreadable()} Such cells count as missing.",

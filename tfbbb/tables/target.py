@@ -12,6 +12,7 @@ from tfbbb.tables.column import Column
 from tfbbb.tables.column_names import list_names
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations import Notation
+from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import (
@@ -50,6 +51,7 @@ def infer_target(
     task: Task | None,
     rows: np.ndarray | None,
     override: Override | None = None,
+    choice: TargetChoice | None = None,
 ) -> Target:
     """Infers the target of a table.
 
@@ -61,6 +63,7 @@ def infer_target(
         task: `"regression"`, `"classification"`, or None to choose.
         rows: Indices of the training rows, or None for all.
         override: What the column is, in place of what its cells suggest.
+        choice: How the target is read, if rows without one were left out.
 
     Raises:
         TableError: A value is missing or of the wrong kind, the target is
@@ -68,7 +71,7 @@ def infer_target(
             all rows have a class of their own.
     """
     cells = Cells.read(table, name)
-    choice = choose_target(table, cells, task, override)
+    choice = choice or choose_target(table, cells, task, override)
     parsed = _parse(table, name, choice.task, choice.notation, cells)
     # A user may ask for classes by the task, not by saying that they are texts.
     if choice.task == "classification" and task is None:
@@ -104,20 +107,33 @@ def classes_repeat(num_classes: int, num_rows: int) -> bool:
     return few or 2 * num_classes <= num_rows
 
 
+class RowsWithTarget(NamedTuple):
+    """Which rows of a table have a target.
+
+    Attributes:
+        known: Which rows `[n]` have one.
+        choice: How the target of all rows is read.
+    """
+
+    known: np.ndarray
+    choice: TargetChoice
+
+
 def rows_with_target(
     table: ColumnSource,
     name: str,
     task: Task | None = None,
     override: Override | None = None,
-) -> np.ndarray:
-    """Returns which rows `[n]` have a target.
+) -> RowsWithTarget:
+    """Finds which rows have a target.
 
     Raises:
         TableError: The target cannot be read.
     """
     cells = Cells.read(table, name)
     choice = choose_target(table, cells, task, override)
-    return ~_find_missing(cells, choice.notation, unreadable=False)
+    known = ~_find_missing(cells, choice.notation, unreadable=False)
+    return RowsWithTarget(known, choice)
 
 
 def missing_values(
@@ -132,7 +148,10 @@ def _find_missing(
 ) -> np.ndarray:
     if cells.kind != "categorical":
         # A value may be missing although others cannot be read.
-        return cells.values.is_null(nan_is_null=True).to_numpy()
+        missing = cells.values.is_null(nan_is_null=True).to_numpy()
+        if isinstance(notation, NumberNotation) and notation.missing_values:
+            return missing | np.isin(cells.numbers, notation.missing_values)
+        return missing
     texts = isinstance(notation, TextNotation | None)
     kind: Kind = "categorical" if texts else "numeric"
     parsed = ParsedColumn.parse(cells, kind, notation)
@@ -200,9 +219,14 @@ def _parse(
     if unreadable is not None:
         raise TableError(f"The target {name!r} {unreadable}.")
     if parsed.missing.any():
+        row = first_row(parsed.missing)
+        has = "no value"
+        if isinstance(notation, NumberNotation) and notation.missing_values:
+            numbers = ", ".join(f"{value:.15g}" for value in notation.missing_values)
+            has = f"no value (or {numbers}, which stands for a missing value)"
         raise TableError(
-            f"The target {name!r} has no value in row "
-            f"{first_row(parsed.missing)}; drop the rows without a target."
+            f"The target {name!r} has {has} in row {row}; drop the rows without a "
+            "target."
         )
     return parsed
 

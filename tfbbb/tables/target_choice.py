@@ -1,5 +1,6 @@
 """Chooses the task of a target, and how its cells are read."""
 
+import shlex
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,11 @@ from tfbbb.base.task import Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.complaints import count_cells
-from tfbbb.tables.notation_choice import choose_notation, remarks_on
+from tfbbb.tables.notation_choice import (
+    choose_notation,
+    remarks_on,
+    without_sentinels,
+)
 from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.number import NumberNotation
@@ -16,9 +21,7 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
-from tfbbb.tables.sentinels import find_sentinels
 from tfbbb.tables.table_error import ColumnError, TableError
-from tfbbb.tables.values import drop_missing
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -63,15 +66,14 @@ def choose_target(
     if cells.kind == "date":
         raise _of_dates(cells)
     if cells.kind == "numeric":
-        if task is not None or cells.is_boolean:
-            chosen = TargetChoice(task or "classification")
-        else:
-            chosen = _choose_of_numbers(
-                parse_column(table, cells.name, "numeric", None, cells=cells)
-            )
-        if chosen.task == "classification":
-            return chosen
-        return chosen._replace(remarks=(*chosen.remarks, *_remark_on_sentinels(cells)))
+        if cells.is_boolean or task == "classification":
+            return TargetChoice(task or "classification")
+        numeric, remarks = _without_sentinels(cells, None)
+        chosen = TargetChoice("regression")
+        if task is None:
+            parsed = parse_column(table, cells.name, "numeric", numeric, cells=cells)
+            chosen = _choose_of_numbers(parsed)
+        return TargetChoice(chosen.task, numeric, (*chosen.remarks, *remarks))
     texts, distinct = cells.texts, cells.texts.distinct
     marks = infer_marks(texts)
     notation = marks.notation
@@ -84,7 +86,9 @@ def choose_target(
     if isinstance(found.notation, DateNotation) and found.share == 1.0:
         raise _of_dates(cells)
     if found.notation is not None and found.notation.kind in ("number", "duration"):
-        as_numbers = TargetChoice("regression", found.notation, remarks_on(found))
+        numeric, remarks = _without_sentinels(cells, found.notation)
+        remarks = (*remarks_on(found), *remarks)
+        as_numbers = TargetChoice("regression", numeric, remarks)
         if task is not None:
             return as_numbers
         numbers = texts.parse(found.notation).numbers
@@ -151,15 +155,23 @@ def _choose_of_numbers(parsed: ParsedColumn) -> TargetChoice:
     return TargetChoice("regression")
 
 
-def _remark_on_sentinels(cells: Cells) -> tuple[str, ...]:
-    """Returns remarks on numbers that may stand for a missing target."""
-    if cells.is_duration or cells.is_boolean:
-        return ()
-    found = find_sentinels(drop_missing(cells.numbers))
-    return tuple(
+def _without_sentinels(
+    cells: Cells, notation: Notation | None
+) -> tuple[Notation | None, tuple[str, ...]]:
+    """Finds which numbers stand for a missing target.
+
+    Returns:
+        The notation in which these numbers are missing, and a remark on each.
+    """
+    if cells.is_duration:
+        return notation, ()
+    found, sentinels = without_sentinels(cells, notation)
+    option = shlex.quote(f"{cells.name}=number")
+    return found, tuple(
         f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
-        "values and may stand for a missing value; leave these cells empty if it does."
-        for value, count in found.items()
+        "values, so these rows count as rows without a target; "
+        f"columns={{{cells.name!r}: 'number'}} (--column {option}) keeps them."
+        for value, count in sentinels.items()
     )
 
 

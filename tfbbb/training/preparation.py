@@ -93,7 +93,9 @@ def prepare(
             f"Every row of the table needs one weight. Received: {len(row_weights)} "
             f"weights for {whole_table.num_rows} rows"
         )
-    with_target, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
+    found = find_rows_with_target(whole_table, spec, schema)
+    kept = np.flatnonzero(found.known)
+    with_target = _take_known(whole_table, found.known, directory)
     table: StoredTable | ParsedTable
     if isinstance(with_target, StoredTable):
         table = with_target
@@ -103,7 +105,7 @@ def prepare(
         row_weights = row_weights[kept]
     if schema is not None:
         _check_columns(table, schema)
-    whole = schema or infer_schema(table, spec)
+    whole = schema or infer_schema(table, spec, found.choice)
     _check_targets(table, whole, spec)
     # A training with a parent version goes on with all of its members.
     num_folds = 0
@@ -132,19 +134,14 @@ def prepare(
     )
 
 
-def _drop_rows_without_target(
-    table: pa.Table | StoredTable,
-    spec: JobSpec,
-    schema: Schema | None,
-    directory: Path | None,
-) -> tuple[pa.Table | StoredTable, np.ndarray]:
-    """Returns the rows that have a target, and their indices."""
-    known = find_rows_with_target(table, spec, schema)
-    kept = np.flatnonzero(known)
+def _take_known(
+    table: pa.Table | StoredTable, known: np.ndarray, directory: Path | None
+) -> pa.Table | StoredTable:
+    """Returns the rows that have a target, a mask `[n]`."""
     if known.all():
-        return table, kept
+        return table
     if not isinstance(table, StoredTable):
-        return table.filter(pa.array(known)), kept
+        return table.filter(pa.array(known))
     assert directory is not None
     first, path = 0, table.path.with_stem(f"{table.path.stem}-with-target")
 
@@ -156,7 +153,7 @@ def _drop_rows_without_target(
             yield from part.filter(pa.array(here)).to_batches()
 
     with disk_faults_named(directory):
-        return StoredTable.write(path, batches()), kept
+        return StoredTable.write(path, batches())
 
 
 def _check_columns(table: ColumnSource, schema: Schema) -> None:

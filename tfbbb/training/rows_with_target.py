@@ -2,20 +2,26 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from tfbbb.base.task import Task
 from tfbbb.tables.column_names import check_column_exists, check_column_names
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.override import Override
 from tfbbb.tables.schema import Schema
 from tfbbb.tables.table_error import TableError
-from tfbbb.tables.target import missing_values, rows_with_target
+from tfbbb.tables.target import RowsWithTarget, missing_values, rows_with_target
+from tfbbb.tables.target_choice import TargetChoice
 from tfbbb.training.spec import JobSpec
 
 
-def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
+def infer_schema(
+    table: ColumnSource, spec: JobSpec, choice: TargetChoice | None = None
+) -> Schema:
     """Infers the schema of a table in which every row has a target.
+
+    Args:
+        table: The table.
+        spec: The spec.
+        choice: How the target is read, if rows without one were left out.
 
     Raises:
         TableError: The table does not fit the spec.
@@ -33,6 +39,7 @@ def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
         text_columns=spec.text_columns,
         columns=columns,
         held_out_at_random=decided_by is None,
+        target_choice=choice,
     )
     reasons = dict(schema.left_out)
     if decided_by in reasons:
@@ -42,8 +49,8 @@ def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
 
 def find_rows_with_target(
     table: ColumnSource, spec: JobSpec, schema: Schema | None = None
-) -> np.ndarray:
-    """Returns which rows `[n]` of a table have a target.
+) -> RowsWithTarget:
+    """Finds which rows of a table have a target.
 
     Args:
         table: The table.
@@ -57,14 +64,18 @@ def find_rows_with_target(
     check_column_names(table.column_names)
     check_column_exists(table, name, role="target")
     if schema is not None:
-        known = ~missing_values(table, name, schema.target.notation)
+        target = schema.target
+        found = RowsWithTarget(
+            ~missing_values(table, name, target.notation),
+            TargetChoice(schema.task, target.notation, target.remarks),
+        )
     else:
         text = spec.columns.get(name)
         override = None if text is None else Override.parse(text)
-        known = rows_with_target(table, name, _task_of(spec), override)
-    if len(known) and not known.any():
+        found = rows_with_target(table, name, _task_of(spec), override)
+    if len(found.known) and not found.known.any():
         raise TableError(f"The target {name!r} has no values; name another column.")
-    return known
+    return found
 
 
 def _task_of(spec: JobSpec) -> Task | None:

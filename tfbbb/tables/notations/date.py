@@ -7,23 +7,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfbbb.tables.notations.month_names import (
+    DAY_NAME,
+    DAY_NAMES,
+    MONTH_NAME,
+    MONTHS,
+)
 from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
 
 Order = Literal["year-first", "month-first", "day-first"]
 
-_MONTHS = (
-    *("jan", "feb", "mar", "apr", "may", "jun"),
-    *("jul", "aug", "sep", "oct", "nov", "dec"),
-)
-_NAME = (
-    r"(?P<name>[Jj]an(?:uary)?|[Ff]eb(?:ruary)?|[Mm]ar(?:ch)?|[Aa]pr(?:il)?|[Mm]ay|"
-    r"[Jj]une?|[Jj]uly?|[Aa]ug(?:ust)?|[Ss]ept?(?:ember)?|[Oo]ct(?:ober)?|"
-    r"[Nn]ov(?:ember)?|[Dd]ec(?:ember)?|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|"
-    r"DEC)\.?"
-)
-_DAY_NAME = r"(?:(?i:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
+# What stands between day, month and year if the month has a name.
+_BETWEEN = r"(?:\.?[ /-]| del? |\.)"
+_ORDINAL = r"(?:st|nd|rd|th|er|º|°|ª)?"
 _TIME = (
-    r"(?:(?:[T: ]|, | at )(?P<hour>\d{1,2})[:h](?P<minute>\d{2})"
+    r"(?:(?:[T: ]|,? (?:at|um|om|à|às|a las|alle) |, )"
+    r"(?P<hour>\d{1,2})[:h](?P<minute>\d{2})"
     r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"
     r" ?(?P<zone>Z|UTC|GMT|[-+]\d{2}:?(?:\d{2})?)?)?\]?$"
 )
@@ -38,20 +37,27 @@ _NUMERIC = {
     "month-first": (
         *(rf"^{_MONTH}{m}{_DAY}{m}{_YEAR}" for m in _MARKS),
         rf"^{_MONTH}{_TWO['day']}{_FULL_YEAR}",
+        rf"^{DAY_NAME}{_MONTH}[/.-]{_DAY}[/.-]{_YEAR}",
     ),
     "day-first": (
         *(rf"^{_DAY}{m} ?{_MONTH}{m} ?{_YEAR}" for m in _MARKS),
         rf"^{_DAY}{_TWO['month']}{_FULL_YEAR}",
+        rf"^{DAY_NAME}{_DAY}[/.-]{_MONTH}[/.-]{_YEAR}",
     ),
 }
+# `Oct-12` is October 2012; `Oct 12` is a day without a year.
+MONTH_AND_SHORT_YEAR = rf"^{MONTH_NAME}(?:[-/]|[ -]?['\x{{2019}}])(?P<year>\d{{2}})$"
+_YEAR_AND_MONTH = rf"^{_FULL_YEAR}{_TWO['month']}$"
 # Of these, no cell can be read in two ways.
 _PLAIN = (
     *(rf"^(?P<year>\d{{4}}){m}{_MONTH}{m}{_DAY}" for m in _MARKS),
-    rf"^\[?{_DAY_NAME}{_DAY}(?:st|nd|rd|th|\.)?[ /-]{_NAME}[ /-]{_YEAR}",
-    rf"^{_DAY_NAME}{_NAME}[ /-]{_DAY}(?:st|nd|rd|th)?(?:,? |[/-])(?P<year>\d{{4}})",
+    rf"^\[?{DAY_NAME}{_DAY}{_ORDINAL}{_BETWEEN}{MONTH_NAME}{_BETWEEN}{_YEAR}",
+    rf"^{DAY_NAME}{MONTH_NAME}[ /-]{_DAY}{_ORDINAL}(?:,? |[/-])(?P<year>\d{{4}})",
+    rf"^{_DAY}{MONTH_NAME}(?P<year>\d{{4}})",
     rf"^(?P<year>\d{{4}})[/-]{_MONTH}",
-    rf"^{_NAME}(?: |, ?|-|/)(?P<year>\d{{4}})",
-    rf"^(?P<year>\d{{4}})(?: |, ?|-|/){_NAME}(?:(?: |-|/){_DAY})?",
+    rf"^{MONTH_NAME}(?: |, ?|-|/| del? )(?P<year>\d{{4}})",
+    rf"^{MONTH_NAME}{_FULL_YEAR}",
+    rf"^(?P<year>\d{{4}})(?: |, ?|-|/){MONTH_NAME}(?:(?: |-|/){_DAY})?",
     rf"^{_FULL_YEAR}{_TWO['month']}{_TWO['day']}",
     # A quarter is its first day; a week of ISO 8601 is its Monday.
     r"^(?P<year>\d{4})[ :-]?[Qq](?P<quarter>[1-4])",
@@ -69,12 +75,14 @@ _BASIC = (
 )
 # As of ctime: Thu Mar 31 14:05:09 2022.
 _TIME_INSIDE = (
-    rf"^\[?{_DAY_NAME}{_NAME} +{_DAY} (?P<hour>\d{{2}}):(?P<minute>\d{{2}}):"
-    r"(?P<second>\d{2}) (?:(?P<zone>UTC|GMT) )?(?P<year>\d{4})\]?$"
+    rf"^\[?{DAY_NAME}{MONTH_NAME} +{_DAY} (?P<hour>\d{{2}}):"
+    r"(?P<minute>\d{2}):(?P<second>\d{2}) (?:(?P<zone>UTC|GMT) )?(?P<year>\d{4})\]?$"
 )
 _PATTERNS: dict[str, tuple[str, ...]] = {
     order: (
         *(pattern + _TIME for pattern in (*_PLAIN, *patterns)),
+        MONTH_AND_SHORT_YEAR,
+        _YEAR_AND_MONTH,
         _BASIC,
         _TIME_INSIDE,
     )
@@ -98,8 +106,9 @@ class DateNotation(Notation):
         order: Order of dates that are numbers: `"year-first"` (only `2022-03-31`),
             `"month-first"` (`03/31/2022`) or `"day-first"` (`31/03/2022`). Dates that
             begin with a year of four digits, or name the month, are read in any order.
-        epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970, or
-            `"digits"` for 20220331, or 3312022 in another order.
+        epoch: What plain numbers are: `"seconds"` or `"milliseconds"` since 1970,
+            `"digits"` for 20220331 and 202203, or 3312022 in another order, or
+            `"digits-with-time"` for 20220331140509 and 202203311405.
         lenient: Whether an unreadable cell counts as missing.
         missing_marks: Texts, in lower case, that mark a missing value.
 
@@ -138,11 +147,20 @@ class DateNotation(Notation):
         Example:
         >>> DateNotation(epoch="digits").seconds(np.array([19700102.0, 19701301.0]))
         array([86400.,    nan])
+        >>> DateNotation(epoch="digits").seconds(np.array([197001.0, 197002.0]))
+        array([      0., 2678400.])
         """
         if self.epoch == "digits":
             return _seconds_of_digits(numbers, self.order)
+        if self.epoch == "digits-with-time":
+            return _seconds_of_digits_with_time(numbers)
         seconds = np.where(np.isfinite(numbers), numbers, np.nan)
         return np.floor(seconds / 1000.0 if self.epoch == "milliseconds" else seconds)
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether the digits of a plain number are a date."""
+        return self.epoch.startswith("digits")
 
     def describe(self) -> str:
         order = self.order.replace("-", " ")
@@ -183,16 +201,21 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
     of_two = of_two.to_numpy(zero_copy_only=False)
     year += of_two * np.where(year >= _FIRST_OF_LAST_CENTURY, 1900, 2000)
     month, day = number("month", 0), number("day", 1)
+    wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
     if "name" in names:
-        lower = pc.utf8_lower(pc.utf8_slice_codeunits(parts.field("name"), 0, 3))
-        place = pc.index_in(lower, value_set=pa.array(_MONTHS, texts.type))
-        month = 1.0 + pc.fill_null(place, -1).to_numpy(zero_copy_only=False)
+        lower = pc.utf8_lower(parts.field("name"))
+        place = pc.index_in(lower, value_set=pa.array(list(MONTHS), texts.type))
+        numbers = np.array([*MONTHS.values(), 0.0])
+        month = numbers[pc.fill_null(place, -1).to_numpy(zero_copy_only=False)]
+    if "day_name" in names:
+        known = pa.array(["", *DAY_NAMES], texts.type)
+        lower = pc.utf8_lower(parts.field("day_name"))
+        wrong |= ~pc.is_in(lower, known).to_numpy(zero_copy_only=False)
     if "quarter" in names:
         month = 3.0 * number("quarter", 1) - 2.0
     hour, minute = number("hour", 0), number("minute", 0)
     second = np.floor(number("second", 0))
     of_half, afternoon = is_half("A", "a", "P", "p"), is_half("P", "p")
-    wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
     wrong |= of_half & ((hour < 1) | (hour > 12))
     hour = np.where(of_half, hour % 12 + 12 * afternoon, hour)
     wrong |= (hour > 23) | (minute > 59) | (second > 59)
@@ -233,11 +256,11 @@ def _days_of_week(
 
 
 def _seconds_of_digits(numbers: np.ndarray, order: Order) -> np.ndarray:
-    """Returns the seconds `[n]` of numbers such as 20220331, NaN of others."""
-    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
-    whole &= (numbers >= 0) & (numbers < 10**8)
-    digits = np.where(whole, numbers, 0).astype(np.int64)
+    """Returns the seconds `[n]` of 20220331 and 202203, NaN of other numbers."""
+    digits = _whole_numbers(numbers, 10**8)
     if order == "year-first":
+        # A month is its first day.
+        digits = np.where(digits < 10**6, 100 * digits + 1, digits)
         year, month, day = digits // 10_000, digits // 100 % 100, digits % 100
     else:
         first, second, year = (
@@ -249,6 +272,23 @@ def _seconds_of_digits(numbers: np.ndarray, order: Order) -> np.ndarray:
     known = (year >= _FIRST_YEAR) & (year <= _LAST_YEAR)
     days = _days(np.where(known, year, 1970), month, day)
     return np.where(known, 86400.0 * days, np.nan)
+
+
+def _seconds_of_digits_with_time(numbers: np.ndarray) -> np.ndarray:
+    """Returns the seconds `[n]` of 20220331140509 and 202203311405, NaN of others."""
+    digits = _whole_numbers(numbers, 10**14)
+    digits = np.where(digits < 10**12, 100 * digits, digits)
+    hour, minute, second = digits // 10_000 % 100, digits // 100 % 100, digits % 100
+    known = (digits >= 10**13) & (hour < 24) & (minute < 60) & (second < 60)
+    day = _seconds_of_digits(digits // 10**6, "year-first")
+    return np.where(known, day + 3600 * hour + 60 * minute + second, np.nan)
+
+
+def _whole_numbers(numbers: np.ndarray, end: int) -> np.ndarray:
+    """Returns whole numbers `[n]` from 0 and below the end as int64, 0 for others."""
+    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    whole &= (numbers >= 0) & (numbers < end)
+    return np.where(whole, numbers, 0).astype(np.int64)
 
 
 def _zone_seconds(zones: pa.Array) -> np.ndarray:

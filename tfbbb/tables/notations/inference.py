@@ -1,9 +1,8 @@
 """Finds the notation of a column of texts."""
 
-import calendar
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +12,10 @@ import pyarrow.compute as pc
 from tfbbb.tables.notations.annotations import may_have_flags, strip_annotations
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.compact_date import find_compact_dates
-from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.date import MONTH_AND_SHORT_YEAR, DateNotation
 from tfbbb.tables.notations.duration import DurationNotation
 from tfbbb.tables.notations.missing_marks import DASHES
+from tfbbb.tables.notations.month_names import MONTHS
 from tfbbb.tables.notations.notation import Notation, Texts, as_float
 from tfbbb.tables.notations.number import (
     CURRENCY,
@@ -41,8 +41,11 @@ _SPLIT = (
     rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
-# No units, as in a column of 1935 October.
-_MONTHS = {name for month in calendar.month_name for name in (month, month[:3])}
+# Dates in digits: months, days, and days with a time.
+_COMPACT = r"^(?:\d{6,8}|\d{12}|\d{14})$"
+# Of so many days of a month, numbers after its name are days and not years.
+_FEWEST_DAYS, _LAST_DAY = 24, 31
+_APOSTROPHE = r"['\x{2019}]"
 # Decimal and thousands marks, in the order in which they are preferred.
 _MARKS = (
     *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
@@ -250,7 +253,7 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
             if shares < _MULTIPLES_SHARE or ("B" in after and len(after) == 1):
                 return Finding(None, 0.0)
             notation = replace(notation, multiples=True)
-        elif len(after) == 1 and shares >= _USUAL and not after.keys() & _MONTHS:
+        elif len(after) == 1 and shares >= _USUAL and not _are_months(after):
             notation = replace(notation, unit=next(iter(after)))
         else:
             return Finding(None, 0.0)
@@ -271,13 +274,19 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
         return Finding(None, 0.0)
     share = max(found for found, _ in fitting)
     best = [tried for found, tried in fitting if found == share]
-    if len(best) > 1 and _is_open(best[0], best[1:]):
+    has_mark = pc.any(pc.match_substring_regex(texts, r"[.,]\d")).as_py()
+    if has_mark and len(best) > 1 and _is_open(best[0], best[1:]):
         remarks.append(_explain_marks(best[0]))
     chosen = best[0]
     if not chosen.thousands and (chosen.currency or chosen.decimal == ","):
         # Later tables may have greater numbers.
         chosen = replace(chosen, thousands="." if chosen.decimal == "," else ",")
     return Finding(chosen, _share(chosen, texts), tuple(remarks))
+
+
+def _are_months(units: Iterable[str]) -> bool:
+    """Whether a unit is the name of a month, as in a column of 1935 October."""
+    return any(unit.rstrip(".").lower() in MONTHS for unit in units)
 
 
 def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:
@@ -303,27 +312,26 @@ def _count(texts: pa.Array) -> list[tuple[str, int]]:
 
 
 def _find_compact_date(texts: pa.Array) -> Finding:
-    if not pc.all(pc.match_substring_regex(texts, r"^\d{7,8}$")).as_py():
+    if not pc.all(pc.match_substring_regex(texts, _COMPACT)).as_py():
         return Finding(None, 0.0)
     found = find_compact_dates(as_float(texts))
     return Finding(None, 0.0) if found is None else Finding(found[0], 1.0, found[1:])
 
 
 def _find_date(texts: pa.Array) -> Finding:
-    plain = _share(DateNotation(), texts)
-    if plain == 1.0:
-        return Finding(DateNotation())
-    shares = {
-        "year-first": plain,
-        "month-first": _share(DateNotation("month-first"), texts),
-        "day-first": _share(DateNotation("day-first"), texts),
-    }
+    shares = _date_shares(texts.slice(0, _SAMPLE))
+    if len(texts) > _SAMPLE:
+        # Every order reads what the first reads.
+        most = max(shares.values())
+        shares = _date_shares(texts, skips_first=shares["year-first"] < most)
+    if shares.get("year-first") == 1.0:
+        return _examine_short_years(texts)
     most = max(shares.values())
     best = [order for order, share in shares.items() if share == most]
     order = best[0]
     remarks = []
     if order == "month-first" and len(best) > 1:
-        dots = pc.all(pc.match_substring_regex(texts, r"^\d+\.")).as_py()
+        dots = pc.all(pc.match_substring_regex(texts, r"^\D*\d+\.")).as_py()
         order = "day-first" if dots else "month-first"
         other = "month-first" if dots else "day-first"
         example = texts[0].as_py()
@@ -332,6 +340,39 @@ def _find_date(texts: pa.Array) -> Finding:
             f"but no cell decides this; date:{other} overrules it"
         )
     return Finding(DateNotation(order), most, tuple(remarks))  # type: ignore[arg-type]
+
+
+def _date_shares(texts: pa.Array, *, skips_first: bool = False) -> dict[str, float]:
+    """Returns the share of texts that are dates, by the order of their parts."""
+    shares: dict[str, float] = {}
+    if not skips_first:
+        shares["year-first"] = _share(DateNotation(), texts)
+        if shares["year-first"] == 1.0:
+            return shares
+    shares["month-first"] = _share(DateNotation("month-first"), texts)
+    shares["day-first"] = _share(DateNotation("day-first"), texts)
+    return shares
+
+
+def _examine_short_years(texts: pa.Array) -> Finding:
+    """Finds whether `Oct-12` is a month of a year or a day of a month."""
+    written = texts.filter(pc.match_substring_regex(texts, MONTH_AND_SHORT_YEAR))
+    # An apostrophe is before a year.
+    written = written.filter(pc.invert(pc.match_substring_regex(written, _APOSTROPHE)))
+    months = pc.extract_regex(written, MONTH_AND_SHORT_YEAR)
+    if not len(months):
+        return Finding(DateNotation())
+    numbers = as_float(pc.unique(months.field("year")))
+    if numbers.min() < 1 or numbers.max() > _LAST_DAY:
+        return Finding(DateNotation())
+    if len(numbers) >= _FEWEST_DAYS or len(pc.unique(months.field("name"))) == 1:
+        return Finding(None, 0.0)
+    year = 2000 + int(as_float(months.field("year"))[0])
+    remark = (
+        f"its cells, such as {written[0].as_py()!r}, are read as a month of the year "
+        f"{year}, not as a day; text overrules this"
+    )
+    return Finding(DateNotation(), remarks=(remark,))
 
 
 def _find_duration(texts: pa.Array) -> Finding:

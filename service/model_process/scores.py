@@ -62,12 +62,14 @@ def _score_numbers(
     prediction: "Predictive", targets: np.ndarray
 ) -> dict[str, np.ndarray]:
     # Imports TensorFlow.
-    from tfbbb.prediction.target_scores import cdf_step, crps_of_targets
+    from tfbbb.prediction.target_scores import (
+        cdf_step,
+        crps_of_targets,
+        in_intervals,
+    )
 
     errors = prediction.mean - targets
-    lower, upper = prediction.interval(LEVELS)
-    between = targets[:, np.newaxis]
-    covered = np.mean((lower <= between) & (between <= upper), axis=2)
+    covered = np.mean(in_intervals(prediction, targets, LEVELS), axis=2)
     below, up_to = cdf_step(prediction, targets)
     return {
         "crps": np.mean(crps_of_targets(prediction, targets), axis=1),

@@ -16,6 +16,7 @@ from tfbbb.judging.explain.importance import Importance
 from tfbbb.judging.explain.rows import sampled
 from tfbbb.judging.explain.variance_split import VarianceSplit
 from tfbbb.judging.types import Prediction
+from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.scores import metrics
 from tfbbb.scores.plots.sampling_band import sampling_band
 
@@ -55,15 +56,8 @@ def calibration(
             "accuracy": diagram.accuracy.tolist(),
             **_band(diagram.counts, expected),
         }
-    if prediction.central_intervals:
-        # Without a search for quantiles.
-        coverage = metrics.calibration_curve(
-            scored, targets, _CALIBRATION_LEVELS, central=True
-        ).observed
-    else:
-        lower, upper = prediction.interval(_CALIBRATION_LEVELS)
-        between = targets[:, np.newaxis]
-        coverage = np.mean((lower <= between) & (between <= upper), axis=(0, 2))
+    held = in_intervals(scored, targets, _CALIBRATION_LEVELS)
+    coverage = np.mean(held, axis=(0, 2))
     return {
         "rows": len(rows),
         "levels": list(_CALIBRATION_LEVELS),

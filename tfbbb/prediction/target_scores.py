@@ -1,6 +1,7 @@
 """Scores of predictions by their targets, for which Keras is not needed."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,32 @@ def cdf_step(
     previous = values - tf.cast(values >= 1.0, tf.float64)
     below = tf.cast(prediction.cdf(previous), tf.float64)
     return tf.where(values >= 1.0, below, 0.0), up_to
+
+
+def in_intervals(
+    prediction: "Predictive | CrossFitted",
+    targets: ArrayLike,
+    levels: Sequence[float],
+) -> tf.Tensor:
+    """Returns whether central intervals hold the targets, [rows, Q, ..., k].
+
+    A target lies between two quantiles if F(y) lies between their levels, so there is
+    no search for quantiles. Conformal intervals have bounds of their own.
+
+    Args:
+        prediction: A prediction of ordered targets.
+        targets: Targets from `tfbbb.metrics.targets.checked_targets`.
+        levels: Probabilities of the intervals, [Q].
+    """
+    if not getattr(prediction, "central_intervals", True):
+        lower, upper = prediction.interval(levels)
+        values = ordered_values(prediction, targets)[:, np.newaxis]
+        return (lower <= values) & (values <= upper)
+    below, up_to = cdf_step(prediction, targets)
+    held = [
+        (up_to >= 0.5 - level / 2.0) & (below <= 0.5 + level / 2.0) for level in levels
+    ]
+    return tf.stack(held, axis=1)
 
 
 def ordered_values(

@@ -8,8 +8,10 @@ from tfbbb.base.types import Structure
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
+from tfbbb.prediction.result import Predictive
 from tfbbb.training.cross_fitting import MemberRows
 
+# As many as those behind the prediction of rows left out.
 _DRAWS = 10
 
 
@@ -17,7 +19,7 @@ def epistemic_reference(
     model: BayesianModel,
     members: MemberRows,
     inputs: Structure,
-    num_rows: int,
+    left_out: Predictive | None = None,
     abstain_above: float | None = None,
 ) -> EpistemicReference | None:
     """Returns the reference of a trained model; None if it has none.
@@ -35,43 +37,34 @@ def epistemic_reference(
         members: The rows of its members.
         inputs: Inputs of the rows that its figures are of: the training rows if members
             left out folds, otherwise rows that the model did not see.
-        num_rows: Number of these rows.
+        left_out: Their prediction by the members that left them out, if members left
+            out folds.
         abstain_above: The percentile above which rows get no answer.
     """
     factor = 1.0
     if members.folds is not None and model.likelihood.task == "regression":
         if len(members.folds) == 1:
             return None
-        unseen, seen = (
-            _median_variance(model, members, shift, inputs, num_rows)
-            for shift in (0, 1)
-        )
-        factor = max(unseen / seen, 1.0)
+        assert left_out is not None
+        seen = _prediction_by_others(model, members, inputs)
+        factor = max(_median_variance(left_out) / _median_variance(seen), 1.0)
     return EpistemicReference.of(
         model.predictive(inputs), factor=factor, abstain_above=abstain_above
     )
 
 
-def _median_variance(
-    model: BayesianModel,
-    members: MemberRows,
-    shift: int,
-    inputs: Structure,
-    num_rows: int,
-) -> float:
-    """Returns the median epistemic variance by the members that left out other folds.
-
-    Args:
-        model: The trained model.
-        members: The rows of its members.
-        shift: How many folds on; 0 for the members that left out the row itself.
-        inputs: Inputs of the rows.
-        num_rows: Number of rows.
-    """
+def _prediction_by_others(
+    model: BayesianModel, members: MemberRows, inputs: Structure
+) -> Predictive:
+    """Returns the prediction of rows by the members that left out the next fold."""
     assert members.folds is not None
-    others = (members.folds + shift) % members.num_folds
+    others = (members.folds + 1) % members.num_folds
     shifted = replace(members, temperatures=(1.0,), folds=others)
+    num_rows = others.shape[1]
     (outputs,) = shifted.out_of_sample_outputs(model, inputs, num_rows, _DRAWS)
-    prediction = predictive_from_outputs(model.likelihood, outputs)
+    return predictive_from_outputs(model.likelihood, outputs)
+
+
+def _median_variance(prediction: Predictive) -> float:
     # A network that never varies has the variance 0.
     return max(float(np.median(prediction.epistemic)), float(np.finfo(np.float32).tiny))

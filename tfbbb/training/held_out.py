@@ -9,7 +9,7 @@ from tfbbb.judging.drift_reference import DriftReference, drift_scores
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction import Predictive
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
-from tfbbb.prediction.target_scores import cdf_step
+from tfbbb.prediction.target_scores import cdf_step, in_intervals
 from tfbbb.scores.metrics import (
     brier_score,
     calibration_error,
@@ -84,10 +84,7 @@ def _regression_figures(
 ) -> dict[str, float]:
     errors = np.mean(np.square(prediction.mean - targets), axis=1)
     distances = np.mean(np.abs(prediction.mean - targets), axis=1)
-    # All levels at once: the search for quantiles takes as long for several.
-    lower, upper = prediction.interval(LEVELS)
-    between = targets[:, np.newaxis]
-    inside = np.mean((lower <= between) & (between <= upper), axis=2)
+    inside = np.mean(in_intervals(prediction, targets, LEVELS), axis=2)
     shares = np.average(inside, axis=0, weights=weights)
     return {
         "rmse": float(np.sqrt(np.average(errors, weights=weights))),

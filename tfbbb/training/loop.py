@@ -17,6 +17,7 @@ from tfbbb.model.training_rows import TrainingRows
 from tfbbb.tables.memory_rows import BatchSource
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.decay_in_time import DecayInTime
 from tfbbb.training.early_stopping import BestEpoch
 from tfbbb.training.progress import Interrupted, Progress
 from tfbbb.training.spec.training import EarlyStopping
@@ -72,6 +73,7 @@ def fit(
     early_stopping: EarlyStopping | None = None,
     max_seconds: float = math.inf,
     reserve: float = 0.0,
+    decay: DecayInTime | None = None,
     checkpoint_directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     fingerprint: str = "",
@@ -107,6 +109,7 @@ def fit(
             first step counts with its compilation, and is taken in any case.
         reserve: Part of `max_seconds` to leave unused, in units of the time of the
             first step with its compilation; at most half.
+        decay: The learning rate of the model's optimizer, if it follows the time, too.
         checkpoint_directory: Directory of checkpoints. If it has one, the training
             continues from there. None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
@@ -158,6 +161,7 @@ def fit(
             early_stopping,
             max_seconds,
             reserve,
+            decay,
             stage,
             report,
         )
@@ -216,6 +220,7 @@ class _Training:
         early_stopping: EarlyStopping | None,
         max_seconds: float,
         reserve: float,
+        decay: DecayInTime | None,
         stage: str,
         report: Callable[[Progress], object],
     ):
@@ -223,7 +228,7 @@ class _Training:
         self._saved_step = 0
         self._seconds = 0.0
         self._losses: list[float] = []
-        self._max_seconds, self._reserve = max_seconds, reserve
+        self._max_seconds, self._reserve, self._decay = max_seconds, reserve, decay
         self._first_seconds: float | None = None
         self._stopped = self._out_of_time = False
         self._model = model
@@ -297,6 +302,11 @@ class _Training:
         self._seconds += seconds
         reserved = min(self._reserve * self._first_seconds, 0.5 * self._max_seconds)
         self._out_of_time = self._seconds + reserved >= self._max_seconds
+        if self._decay is not None and not self._out_of_time:
+            # The compilation is no part of the decay.
+            used = self._seconds - self._first_seconds
+            usable = self._max_seconds - reserved - self._first_seconds
+            self._decay.follow(self.step, used / usable)
 
     def end(self) -> Outcome:
         """Leaves the model with its final weights and objective."""

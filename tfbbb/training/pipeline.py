@@ -163,7 +163,7 @@ class Run:
                 best.model,
                 self.members,
                 self.inputs,
-                len(self.targets),
+                None if best.choice is None else best.choice.prediction,
                 self.spec.abstain_above,
             ),
             drift_reference=None

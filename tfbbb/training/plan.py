@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import keras
@@ -35,6 +35,10 @@ _FEWEST_EPOCHS = 3
 # Fewer rows per column cannot determine a curve for each column.
 _ROWS_PER_ENCODED_COLUMN = 10
 _MOST_ENCODED_COLUMNS = 200
+# Of a training: with less time for each, fewer networks are tried, the most promising
+# first; with less in all, one temperature.
+_SECONDS_PER_NETWORK, _SECONDS_OF_TEMPERATURES = 40.0, 20.0
+_SAFE_TEMPERATURE = 0.1
 # A network of many more inputs than rows fits them all; few of them may matter.
 _LINEAR, _LINEAR_PRIOR = "linear, horseshoe prior", priors.make("horseshoe")
 
@@ -126,6 +130,8 @@ class TrainingPlan:
         temperatures: tuple[float, ...] = (1.0,)
         if training.kl_schedule is None and _may_temper(spec):
             temperatures = defaults.temperatures
+            if _seconds(spec) < _SECONDS_OF_TEMPERATURES:
+                temperatures = (_SAFE_TEMPERATURE,)
         # Each partition takes the steps of a training on one machine.
         rows_at_once = max(1, num_training_rows // (training.partitions or 1))
         batch_size = training.batch_size or _batch_size(rows_at_once)
@@ -286,7 +292,15 @@ def _networks(
     if compares and chooses_layers and many_inputs:
         linear = {"hidden_units": (), "prior": _LINEAR_PRIOR}
         networks[_LINEAR] = networks[encodings[0]].model_copy(update=linear)
-    return networks
+    number = int(max(1.0, min(_seconds(spec) / _SECONDS_PER_NETWORK, len(networks))))
+    # The linear network suits many inputs; curves suit most tables.
+    promising = [name for name in (_LINEAR, *reversed(encodings)) if name in networks]
+    return {name: networks[name] for name in networks if name in promising[:number]}
+
+
+def _seconds(spec: JobSpec) -> float:
+    seconds = spec.training.max_seconds
+    return inf if seconds is None else seconds
 
 
 def _may_temper(spec: JobSpec) -> bool:

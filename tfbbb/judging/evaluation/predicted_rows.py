@@ -46,8 +46,10 @@ class PredictedRows:
         if hasattr(prediction, "probabilities"):
             return cls(log_prob, np.asarray(prediction.probabilities), of_classes=True)
         if coverage is None:
-            lower, upper = prediction.interval(LEVEL)
-            coverage = float(np.mean((lower <= targets) & (targets <= upper)))
+            # Imports TensorFlow.
+            from tfbbb.prediction.target_scores import in_intervals
+
+            coverage = float(np.mean(in_intervals(prediction, targets, [LEVEL])))
         return cls(log_prob, np.asarray(prediction.mean), coverage)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":

@@ -21,6 +21,7 @@ from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.recalibration.scaled import scaling
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import in_intervals
 
 # Levels whose coverage decides about conformal intervals and sets. Of four fifths of
 # the least number of rows, one score lies beyond the last.
@@ -190,28 +191,16 @@ class _Trial:
     def score(self, name: str, prediction: Predictive | CrossFitted) -> Config:
         """Returns the scores of a prediction, each row's where they are compared."""
         log_probs = prediction.log_prob(self.targets)
-        bounds = None
-        if not self.is_classes:
-            lower, upper = np.moveaxis(np.stack(prediction.interval(_LEVELS)), 2, 1)
-            bounds = list(zip(lower, upper, strict=True))
-        covered = [
-            self._covered(prediction, level)
-            if bounds is None
-            else self._inside(*bounds[number])
-            for number, level in enumerate(_LEVELS)
-        ]
+        covered = self._covered(prediction, _LEVELS)
         coverage = [float(np.mean(inside)) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
         summary = dict(zip(names, coverage, strict=True))
-        scores: Config = {"log_probs": log_probs, "covered": covered}
+        scores: Config = {"log_probs": log_probs, "prediction": prediction}
         misses = np.abs(np.subtract(coverage, _LEVELS))
         scores["coverage_error"] = np.mean(misses)
         errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / len(log_probs))
         scores["misses_a_level"] = np.any(misses > errors)
-        if bounds is not None:
-            scores["interval_score"] = self._interval_score(bounds)
-            summary["interval_score"] = scores["interval_score"]
-        else:
+        if self.is_classes:
             sizes = prediction.prediction_set(0.9).sum(axis=-1)
             summary["set_size_90"] = float(np.mean(sizes))
         log_likelihood = float(np.mean(log_probs))
@@ -228,7 +217,7 @@ class _Trial:
     def groups(self, prediction: Predictive | CrossFitted) -> list[Config]:
         """Returns the number of rows and the coverage of each group."""
         assert self.labels is not None
-        covered = self._covered(prediction, 0.9)
+        (covered,) = self._covered(prediction, [0.9])
         found = []
         for value in dict.fromkeys(self.labels.tolist()):
             missing = isinstance(value, float) and math.isnan(value)
@@ -244,26 +233,32 @@ class _Trial:
         return sorted(found, key=lambda group: -group["num_rows"])
 
     def _covered(
-        self, prediction: Predictive | CrossFitted, level: float
-    ) -> np.ndarray:
-        """Returns whether intervals or sets contain the targets, [rows, ...]."""
+        self, prediction: Predictive | CrossFitted, levels: Sequence[float]
+    ) -> list[np.ndarray]:
+        """Returns whether intervals or sets of each level contain the targets."""
+        if not self.is_classes:
+            held = np.asarray(in_intervals(prediction, self.targets, levels))
+            return list(np.moveaxis(held, 1, 0))
+        places = self.targets[..., np.newaxis]
+        return [
+            np.take_along_axis(prediction.prediction_set(level), places, axis=-1)
+            for level in levels
+        ]
+
+    def interval_score(self, prediction: Predictive | CrossFitted) -> float:
+        """Returns the interval score, averaged over levels, rows and targets.
+
+        Unlike the coverage, it takes a search for quantiles; 1 for classes.
+        """
         if self.is_classes:
-            inside = prediction.prediction_set(level)
-            return np.take_along_axis(inside, self.targets[..., np.newaxis], axis=-1)
-        return self._inside(*prediction.interval(level))
-
-    def _inside(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        return (lower <= self.targets) & (self.targets <= upper)
-
-    def _interval_score(self, bounds: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-        """Returns the interval score, averaged over levels, rows and targets."""
-        scores = []
-        for level, (lower, upper) in zip(_LEVELS, bounds, strict=True):
-            below = np.maximum(lower - self.targets, 0.0)
-            above = np.maximum(self.targets - upper, 0.0)
-            tail = 0.5 * (1.0 - level)
-            scores.append(tail * (upper - lower) + below + above)
-        return float(np.mean(scores))
+            return 1.0
+        targets = self.targets[:, np.newaxis]
+        lower, upper = prediction.interval(_LEVELS)
+        tails = 0.5 * (1.0 - np.array(_LEVELS))
+        # [Q] against [rows, Q, ..., k].
+        tails = tails.reshape(-1, *[1] * (lower.ndim - 2))
+        missed = np.maximum(lower - targets, 0.0) + np.maximum(targets - upper, 0.0)
+        return float(np.mean(tails * (upper - lower) + missed))
 
 
 def _choose(trial: _Trial, plain: Config) -> tuple[Fitted | None, str]:
@@ -315,9 +310,6 @@ def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, 
     of_top = trial.score(describe(top[0]), top[1])
     kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
     closer = of_top["coverage_error"] < scores["coverage_error"]
-    ratio = 1.0
-    if "interval_score" in scores:
-        ratio = of_top["interval_score"] / scores["interval_score"]
     errors = (
         f"the coverage of rows that they were not fitted to differs from the level by "
         f"{of_top['coverage_error']:.3f} on average, without them by "
@@ -327,10 +319,12 @@ def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, 
         return True, f"{kind} hold in each group; {errors}."
     if not scores["misses_a_level"]:
         errors = "without them the coverage is within one standard error of each level"
-    elif closer and ratio > _WORST_INTERVAL_SCORE:
-        errors = f"their interval score is worse by {ratio - 1.0:.0%}"
     elif closer:
-        return True, f"{kind} help: {errors}."
+        ratio = trial.interval_score(top[1])
+        ratio /= trial.interval_score(scores["prediction"])
+        if ratio <= _WORST_INTERVAL_SCORE:
+            return True, f"{kind} help: {errors}."
+        errors = f"their interval score is worse by {ratio - 1.0:.0%}"
     return False, f"{kind} do not help: {errors}."
 
 

@@ -1,5 +1,7 @@
 """Temperature scaling of classes."""
 
+from collections.abc import Callable
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -9,7 +11,11 @@ from tfbbb.base.types import Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.best_factor import best_factor, some_rows
+from tfbbb.prediction.recalibration.best_factor import (
+    best_factor,
+    fewer_rows,
+    some_rows,
+)
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 
@@ -68,21 +74,30 @@ class Temperature(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "Temperature":
-        prediction, targets = some_rows(prediction, targets)
-
-        def loss(temperature: float) -> float:
-            tempered = Temperature(temperature)
-
-            def log_prob(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
-                outputs = tempered.outputs(likelihood, outputs)
-                return Mixture(likelihood, outputs).log_prob(targets)
-
-            return -float(prediction.of_outputs(log_prob, targets).mean())
-
+        whole = some_rows(prediction, targets)
+        loss, rough = (_loss(likelihood, *rows) for rows in (whole, fewer_rows(*whole)))
         # The temperature of similar rows, if this recalibration is fitted to some.
         known = None if self.temperature == 1.0 else self.temperature
-        return Temperature(best_factor("temperature", loss, known, len(targets)))
+        num_rows = len(whole[1])
+        return Temperature(best_factor("temperature", loss, known, num_rows, rough))
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
         assert isinstance(likelihood, Classification)
         return likelihood.tempered(outputs, self.temperature)
+
+
+def _loss(
+    likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+) -> Callable[[float], float]:
+    """Returns from a temperature to the mean of minus log p(y)."""
+
+    def loss(temperature: float) -> float:
+        tempered = Temperature(temperature)
+
+        def log_prob(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
+            outputs = tempered.outputs(likelihood, outputs)
+            return Mixture(likelihood, outputs).log_prob(targets)
+
+        return -float(prediction.of_outputs(log_prob, targets).mean())
+
+    return loss

@@ -1,6 +1,6 @@
 """Scaling of the predictive spread of real numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -11,7 +11,11 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.best_factor import best_factor, some_rows
+from tfbbb.prediction.recalibration.best_factor import (
+    best_factor,
+    fewer_rows,
+    some_rows,
+)
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 
@@ -82,26 +86,19 @@ class VarianceScaling(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "VarianceScaling":
-        prediction, targets = some_rows(prediction, targets)
-
-        def log_densities(factor: float) -> np.ndarray:
-            scaling = VarianceScaling(factor)
-
-            def of_targets(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
-                mixture = Mixture(likelihood, outputs)
-                values = scaling._unscaled(targets, mixture.mean)
-                return tf.math.log(tf.maximum(mixture.prob(values), _LEAST_DENSITY))
-
-            found = prediction.of_outputs(of_targets, targets) - np.log(factor)
-            return found.reshape(-1, targets.shape[-1]).mean(axis=0)
+        whole = some_rows(prediction, targets)
+        loss, rough = (
+            _losses(likelihood, *rows) for rows in (whole, fewer_rows(*whole))
+        )
 
         def best(target: int) -> float:
             # The factors of similar rows, if this recalibration is fitted to some.
             known = self.factors[target if len(self.factors) > 1 else 0]
             return best_factor(
                 "factor",
-                lambda x: -float(log_densities(x)[target]),
+                lambda x: float(loss(x)[target]),
                 None if known == 1.0 else known,
+                rough=lambda x: float(rough(x)[target]),
             )
 
         return VarianceScaling([best(target) for target in range(targets.shape[-1])])
@@ -137,3 +134,22 @@ class VarianceScaling(Recalibration):
     def _unscaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
         distance = tf.cast(values, tf.float64) - mean
         return mean + distance / tf.constant(self.factors, tf.float64)
+
+
+def _losses(
+    likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+) -> Callable[[float], np.ndarray]:
+    """Returns from a factor to the mean of minus log p(y'), target by target, [k]."""
+    mean = prediction.of_outputs(lambda outputs: Mixture(likelihood, outputs).mean)
+
+    def losses(factor: float) -> np.ndarray:
+        values = mean + (targets - mean) / factor
+
+        def log_densities(outputs: tf.Tensor, values: np.ndarray) -> tf.Tensor:
+            density = Mixture(likelihood, outputs).prob(values)
+            return tf.math.log(tf.maximum(density, _LEAST_DENSITY))
+
+        found = prediction.of_outputs(log_densities, values) - np.log(factor)
+        return -found.reshape(-1, targets.shape[-1]).mean(axis=0)
+
+    return losses

@@ -9,8 +9,8 @@ import tensorflow as tf
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.levels import checked_level
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.target_scores import cdf_step, ordered_values
-from tfbbb.scores.metrics.interval_metric import IntervalMetric, non_quantile_interval
+from tfbbb.prediction.target_scores import in_intervals
+from tfbbb.scores.metrics.interval_metric import IntervalMetric
 from tfbbb.scores.metrics.mean_score import average
 from tfbbb.scores.metrics.targets import checked_targets
 
@@ -94,13 +94,4 @@ class IntervalCoverage(IntervalMetric):
 
 
 def _covered(prediction: Predictive, targets: ArrayLike, level: float) -> tf.Tensor:
-    bounds = non_quantile_interval(prediction, level)
-    if bounds is not None:
-        values = ordered_values(prediction, targets)
-        held = (bounds[0] <= values) & (values <= bounds[1])
-        return tf.cast(held, tf.float64)
-    # y lies between two quantiles if F(y) lies between their levels, so there is no
-    # need to invert F.
-    below, up_to = cdf_step(prediction, targets)
-    tail = 0.5 - level / 2.0
-    return tf.cast((up_to >= tail) & (below <= 1.0 - tail), tf.float64)
+    return tf.cast(in_intervals(prediction, targets, [level])[:, 0], tf.float64)

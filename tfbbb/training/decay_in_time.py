@@ -1,0 +1,41 @@
+"""A decay of the learning rate that ends with the time, if that ends sooner."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.base.types import Config, Tensor
+
+
+class DecayInTime(keras.optimizers.schedules.LearningRateSchedule):
+    """Follows a decay by steps, and skips what the time does not suffice for.
+
+    A training that its time limit ends early would stop at a learning rate that is
+    still high, where the weights are noisy. So the place in the decay is the step, or
+    the same share of the steps as of the time that is used, whichever is greater.
+
+    Args:
+        decay: The decay, which ends after `steps` steps.
+        steps: Number of steps.
+    """
+
+    def __init__(self, decay: Any, steps: int):
+        self._decay, self._steps = decay, steps
+        self._skipped = tf.Variable(0.0, trainable=False)
+
+    def __call__(self, step: Tensor) -> Tensor:
+        return self._decay(keras.ops.cast(step, "float32") + self._skipped)
+
+    def follow(self, step: int, share: float) -> None:
+        """Skips what is missing to a share of the decay.
+
+        Args:
+            step: Number of steps that were taken.
+            share: The part of the time that is used, from 0 to 1.
+        """
+        skipped = min(share, 1.0) * self._steps - step
+        self._skipped.assign(max(skipped, float(self._skipped.numpy())))
+
+    def get_config(self) -> Config:
+        return {"decay": self._decay, "steps": self._steps}

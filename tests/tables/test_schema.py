@@ -9,8 +9,9 @@ from tfbbb.tables import (
     TableError,
     samples,
 )
+from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
 from tfbbb.tables.override import Override
-from tfbbb.tables.target import missing_values, rows_with_target, unseen_classes
+from tfbbb.tables.target import missing_values, rows_with_target
 
 
 def table_of(**columns):
@@ -493,7 +494,9 @@ def test_classes_beside_nines_are_classes():
     assert (schema.task, schema.classes) == ("classification", ("0", "1"))
     later, notation = pa.table({"y": [-999, 2, 1]}), schema.target.notation
     assert missing_values(later, "y", notation).tolist() == [True, False, False]
-    assert unseen_classes(later, "y", schema.classes, notation) == {1: "2"}
+    found = read_known_targets(later, "y", schema.classes, notation)
+    assert found.values.tolist() == [-1, -1, 1]
+    assert found.unusable == {1: UnusableTarget.unseen("2")}
 
 
 def test_whole_numbers_that_single_numbers_round_are_said():

@@ -10,23 +10,25 @@ from tfbbb.tables import Schema
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.row_layout import RowLayout
-from tfbbb.training.judging import _sample, judge_training
+from tfbbb.training.judging import _sample, fit_baselines, judge_training
 
 ROWS = trainings.ROWS
 INPUTS, TARGETS = trainings.held_out()
 MODEL = PredictedRows(np.zeros(ROWS), TARGETS, 0.9)
 
 
+def judged_beside_baselines(
+    rows, folds, inputs, targets, model, schema=trainings.SCHEMA
+):
+    measured = (schema, rows, folds, inputs, targets)
+    baselines = fit_baselines(*measured, discrete=False)
+    return judge_training(*measured, model, baselines), baselines.of_all
+
+
 def test_baselines_of_a_row_are_fitted_to_the_other_folds():
     folds = np.arange(ROWS)[np.newaxis] % 4
-    judged, baselines = judge_training(
-        trainings.SCHEMA,
-        trainings.rows(),
-        folds,
-        INPUTS,
-        TARGETS,
-        MODEL,
-        discrete=False,
+    judged, baselines = judged_beside_baselines(
+        trainings.rows(), folds, INPUTS, TARGETS, MODEL
     )
     errors, ridge_errors = [], []
     whole = Baselines.fit(INPUTS, TARGETS)
@@ -53,15 +55,8 @@ def test_baselines_of_a_row_are_fitted_to_the_other_folds():
 def test_baselines_of_held_out_rows_are_fitted_to_the_training_rows(tmp_path):
     held_out = {"x": np.zeros(2), "word": np.array(["a", "b"], dtype=object)}
     for rows in (trainings.rows(), trainings.stored_rows(tmp_path / "rows")):
-        judged, _ = judge_training(
-            trainings.SCHEMA,
-            rows,
-            None,
-            held_out,
-            TARGETS[:2],
-            PredictedRows(np.zeros(2), TARGETS[:2], 0.9),
-            discrete=False,
-        )
+        model = PredictedRows(np.zeros(2), TARGETS[:2], 0.9)
+        judged, _ = judged_beside_baselines(rows, None, held_out, TARGETS[:2], model)
         errors = TARGETS[:2] - TARGETS.mean(dtype=np.float64)
         rmse = np.sqrt(np.mean(np.square(errors)))
         assert judged["figures"]["mean"]["rmse"] == pytest.approx(rmse, rel=1e-6)
@@ -86,15 +81,8 @@ def test_a_target_that_was_computed_from_columns_is_said(folds, noise):
     layout = RowLayout(schema)
     rows = MemoryRows(layout, layout.encode(as_source(table)))
     inputs, targets = schema.inputs(table), schema.targets(table)
-    judged, _ = judge_training(
-        schema,
-        rows,
-        folds,
-        inputs,
-        targets,
-        PredictedRows(np.zeros(ROWS), targets, 0.9),
-        discrete=False,
-    )
+    model = PredictedRows(np.zeros(ROWS), targets, 0.9)
+    judged, _ = judged_beside_baselines(rows, folds, inputs, targets, model, schema)
     said = [text for text in judged["warnings"] if "linear function" in text]
     assert said == [text for text in judged["sentences"] if "linear function" in text]
     if noise:

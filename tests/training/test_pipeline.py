@@ -11,6 +11,7 @@ from tfbbb.training.devices import training_strategy
 from tfbbb.training.pipeline import (
     Run,
     calibrate_model,
+    compare_baselines,
     judge_model,
     make_plan,
     prepare_rows,
@@ -74,8 +75,9 @@ def changed(before, after):
         (prepare_rows, {"prepared"}),
         (make_plan, {"plan", "networks", "members"}),
         (train_networks, {"candidates", "outcomes"}),
-        (calibrate_model, {"inputs", "targets", "calibrated", "scored"}),
-        (judge_model, {"judgement", "baselines", "recipe"}),
+        (compare_baselines, {"inputs", "targets", "baselines"}),
+        (calibrate_model, {"calibrated", "scored"}),
+        (judge_model, {"judgement", "recipe"}),
     ],
 )
 def test_a_step_sets_its_fields_alone(runs, step, expected):
@@ -106,15 +108,15 @@ def test_a_column_that_the_table_lacks_is_refused_by_the_first_step():
 
 def test_a_calibration_needs_no_training_of_this_process(runs):
     """A step reads the fields of its run alone, so it can be repeated."""
-    again = calibrate_model(replace(runs[3], calibrated=None, scored=None))
-    assert again.calibrated.metrics == pytest.approx(runs[4].calibrated.metrics)
-    np.testing.assert_allclose(again.scored.log_prob, runs[4].scored.log_prob)
+    again = calibrate_model(replace(runs[4], calibrated=None, scored=None))
+    assert again.calibrated.metrics == pytest.approx(runs[5].calibrated.metrics)
+    np.testing.assert_allclose(again.scored.log_prob, runs[5].scored.log_prob)
 
 
 def test_the_last_run_is_the_result(runs):
     trained = runs[-1].trained()
     assert trained.num_training_rows == 60
-    assert trained.metrics == runs[4].calibrated.metrics
+    assert trained.metrics == runs[5].calibrated.metrics
     assert trained.spec.training.learning_rate == runs[2].plan.learning_rate
     assert trained.judgement["learned"]
 

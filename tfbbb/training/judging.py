@@ -1,5 +1,6 @@
 """Judges a trained model beside baselines that were fitted to the same rows."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,19 +30,29 @@ from tfbbb.tables.memory_rows import BatchSource
 _MOST_NUMBERS = 4_000_000
 
 
-def judge_training(
+@dataclass(frozen=True)
+class FittedBaselines:
+    """The baselines of a training.
+
+    Attributes:
+        of_all: The baselines of all training rows.
+        predicted: What baselines that did not see them make of the measured rows.
+    """
+
+    of_all: Baselines
+    predicted: dict[str, PredictedRows]
+
+
+def fit_baselines(
     schema: Schema,
     rows: BatchSource,
     folds: np.ndarray | None,
     inputs: Inputs,
     targets: np.ndarray,
-    model: PredictedRows,
     *,
     discrete: bool,
-    places: np.ndarray | None = None,
-    parent: PredictedRows | None = None,
-) -> tuple[Config, Baselines]:
-    """Compares a model with baselines on the rows that its metrics are of.
+) -> FittedBaselines:
+    """Fits baselines to the rows that a model was trained on.
 
     If members left out folds of the rows, the baselines of a row are fitted to the
     other folds. Otherwise they are fitted to the training rows, of which a sample of
@@ -53,14 +64,7 @@ def judge_training(
         folds: The fold of each row, [repeats, rows]; None for held-out rows.
         inputs: Inputs of the measured rows: the training rows or the held-out ones.
         targets: Their targets.
-        model: Their predictions by the model.
         discrete: Whether the targets are whole numbers.
-        places: The index of each measured row in its table, [n].
-        parent: Predictions of the measured rows by the parent version, if there is one.
-
-    Returns:
-        The judgement, as `tfbbb.evaluation.judge` returns it, and the baselines of all
-        training rows.
     """
     options: dict[str, Any] = {
         "names": [column.name for column in schema.features],
@@ -71,18 +75,51 @@ def judge_training(
         baselines = Baselines.fit(
             *_sample(rows, len(schema.features)), num_rows=rows.num_rows, **options
         )
-        others = baselines.predict(inputs, targets)
-    else:
-        baselines = Baselines.fit(inputs, targets, **options)
-        others = _cross_fitted(inputs, targets, folds[0], options)
+        return FittedBaselines(baselines, baselines.predict(inputs, targets))
+    return FittedBaselines(
+        Baselines.fit(inputs, targets, **options),
+        _cross_fitted(inputs, targets, folds[0], options),
+    )
+
+
+def judge_training(
+    schema: Schema,
+    rows: BatchSource,
+    folds: np.ndarray | None,
+    inputs: Inputs,
+    targets: np.ndarray,
+    model: PredictedRows,
+    baselines: FittedBaselines,
+    *,
+    places: np.ndarray | None = None,
+    parent: PredictedRows | None = None,
+) -> Config:
+    """Compares a model with baselines on the rows that its metrics are of.
+
+    Args:
+        schema: The schema of the table.
+        rows: The training rows.
+        folds: The fold of each row, [repeats, rows]; None for held-out rows.
+        inputs: Inputs of the measured rows: the training rows or the held-out ones.
+        targets: Their targets.
+        model: Their predictions by the model.
+        baselines: The result of `fit_baselines`.
+        places: The index of each measured row in its table, [n].
+        parent: Predictions of the measured rows by the parent version, if there is one.
+
+    Returns:
+        The judgement, as `tfbbb.evaluation.judge` returns it.
+    """
+    others = dict(baselines.predicted)
     if parent is not None:
         others[PARENT] = parent
     judgement = judge({MODEL: model, **others}, targets, places)
     if not schema.classes:
-        said = _exact_linear_sentence(rows, folds, inputs, targets, baselines, others)
+        of_all = baselines.of_all
+        said = _exact_linear_sentence(rows, folds, inputs, targets, of_all, others)
         judgement["sentences"] += said
         judgement["warnings"] += said
-    return judgement, baselines
+    return judgement
 
 
 def _exact_linear_sentence(

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.judging.types import Prediction
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 
@@ -20,6 +21,8 @@ from tfbbb.prediction.from_outputs import predictive_from_outputs
 WORST_ERROR = 1.1
 # In nats per row: what a candidate may cost that is better than a constant.
 _MOST_COST = 0.1
+# In nats per row, and of the root mean squared error.
+_CLOSE = 0.05
 # Of the greatest log mean, and the log-likelihood that a step may cost.
 _STEP, _LEAST_COST = 0.5, 0.002
 
@@ -60,6 +63,29 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
     if best.relative_error <= 1.0 or not better:
         return best
     return max(better, key=lambda each: each.log_likelihood)
+
+
+def competes(
+    candidate: Measured,
+    linear: PredictedRows,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> bool:
+    """Returns whether a linear model predicts rows left out about as well.
+
+    Args:
+        candidate: A trained network.
+        linear: The predictions of these rows by a linear model.
+        targets: The targets, [rows, ...].
+        weights: The weight of each row, [rows]; None for 1.
+    """
+    log_likelihood = float(np.average(linear.log_prob, weights=weights))
+    if log_likelihood > candidate.log_likelihood - _CLOSE:
+        return True
+    if linear.of_classes:
+        return False
+    error = relative_error(linear, targets, weights)
+    return error < (1.0 + _CLOSE) ** 2 * candidate.relative_error
 
 
 def relative_error(

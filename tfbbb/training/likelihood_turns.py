@@ -1,11 +1,12 @@
 """Trains with one likelihood after the other, until one suits rows left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.left_out_error import WORST_ERROR, most_likely
+from tfbbb.training.loop import Outcome
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.target_likelihood import LikelihoodChoice
@@ -84,11 +85,23 @@ class ProgressOfTurns:
 
     Args:
         report: Called with the progress.
+        before: Trainings that have ended.
     """
 
-    def __init__(self, report: Callable[[Progress], object]) -> None:
+    def __init__(
+        self, report: Callable[[Progress], object], before: Sequence[Outcome] = ()
+    ) -> None:
         self._report = report
-        self._before = self._last = Progress(epoch=0, epochs=0, step=0, steps=0)
+        epochs = sum(each.epoch for each in before)
+        steps = sum(each.step for each in before)
+        self._before = self._last = Progress(
+            epoch=epochs,
+            epochs=epochs,
+            step=steps,
+            steps=steps,
+            saved_step=steps,
+            seconds=sum(each.seconds for each in before),
+        )
         self._likelihood = ""
 
     def begin(self, number: int, part: LikelihoodPart | None) -> None:

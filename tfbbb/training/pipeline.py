@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import Config
-from tfbbb.judging.evaluation import Baselines, PredictedRows
+from tfbbb.judging.evaluation import PredictedRows
+from tfbbb.judging.evaluation.baseline import LINEAR_MODEL
 from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING, beats_constant
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.judging.types import Inputs
@@ -25,8 +26,8 @@ from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.epistemic_reference import epistemic_reference
 from tfbbb.training.held_out import drift_reference
-from tfbbb.training.judging import judge_training
-from tfbbb.training.left_out_error import most_likely
+from tfbbb.training.judging import FittedBaselines, fit_baselines, judge_training
+from tfbbb.training.left_out_error import competes, most_likely
 from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
@@ -52,6 +53,8 @@ from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
 
+# Of the time: with less left, no further network is trained.
+_LEAST_SHARE_OF_TIME = 0.5
 # Of fields that a later step sets.
 _LATER: Any = None
 
@@ -80,13 +83,14 @@ class Run:
         candidates: By `train_networks`: the trained networks.
         outcomes: Whether each tried likelihood trained, diverged or lost.
         partitions: Number, rows, rounds and bytes of the partitions; None without them.
-        inputs: By `calibrate_model`: the rows that measure the model, which no member
+        inputs: By `compare_baselines`: the rows that measure the model, which no member
             saw that predicts them.
         targets: Their targets.
-        calibrated: The model's predictions of them, recalibrated, and their figures.
+        baselines: The baselines.
+        calibrated: By `calibrate_model`: the predictions of them, recalibrated, with
+            their figures.
         scored: The log likelihood and the error of each of them.
         judgement: By `judge_model`: the figures beside those of the baselines.
-        baselines: The baselines.
         recipe: What the training chose.
     """
 
@@ -114,10 +118,10 @@ class Run:
     partitions: Config | None = None
     inputs: Inputs = _LATER
     targets: np.ndarray = _LATER
+    baselines: FittedBaselines = _LATER
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER
     judgement: Config = _LATER
-    baselines: Baselines = _LATER
     recipe: Config = _LATER
 
     @property
@@ -158,7 +162,7 @@ class Run:
             recalibration_choice=self.calibrated.choice,
             recipe=self.recipe,
             judgement=self.judgement,
-            baselines=self.baselines,
+            baselines=self.baselines.of_all,
             epistemic_reference=epistemic_reference(
                 best.model,
                 self.members,
@@ -172,7 +176,7 @@ class Run:
             report=VersionReport.measure(
                 best.model,
                 prepared.schema,
-                self.baselines,
+                self.baselines.of_all,
                 self.calibrated,
                 self.recipe,
                 self.judgement,
@@ -236,33 +240,45 @@ def train_networks(run: Run) -> Run:
     def train_with(
         number: int, part: LikelihoodPart | None, limit: TimeLimit
     ) -> list[Candidate]:
-        networks, plan, directory = run.networks, run.plan, run.directory
+        networks, plan, name = run.networks, run.plan, ""
         if number:
             assert run.likelihoods is not None
             assert part is not None
             plan = _plan(run, replace(run.likelihoods, likelihood=part))
             networks = _make_networks(run, plan)
-            if directory is not None:
-                directory = directory / f"likelihood_{number + 1}"
+            name = f"likelihood_{number + 1}"
         progress.begin(number, part)
-        return train_candidates(
-            networks,
-            plan,
-            run.prepared,
-            run.members,
-            run.training,
-            limit,
-            directory=directory,
-            checkpoint_seconds=run.checkpoint_seconds,
-            fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {number}",
-            xla=run.xla,
-            validate_left_out=run.validate_left_out,
-            report=progress,
-            should_stop=run.should_stop,
-        )
+        return _train(run, networks, plan, limit, name, progress)
 
     turns = train_in_turn(run.likelihoods, train_with, run.limit)
     return replace(run, candidates=turns.candidates, outcomes=turns.outcomes)
+
+
+def _train(
+    run: Run,
+    networks: Sequence[BayesianModel],
+    plan: TrainingPlan,
+    limit: TimeLimit,
+    name: str,
+    report: Callable[[Progress], object],
+) -> list[Candidate]:
+    """Trains networks; those with a name have checkpoints of their own."""
+    directory = run.directory
+    return train_candidates(
+        networks,
+        plan,
+        run.prepared,
+        run.members,
+        run.training,
+        limit,
+        directory=directory / name if directory is not None and name else directory,
+        checkpoint_seconds=run.checkpoint_seconds,
+        fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {name}",
+        xla=run.xla,
+        validate_left_out=run.validate_left_out,
+        report=report,
+        should_stop=run.should_stop,
+    )
 
 
 def _train_in_partitions(run: Run) -> Run:
@@ -282,14 +298,55 @@ def _train_in_partitions(run: Run) -> Run:
     return replace(run, candidates=[candidate], outcomes={}, partitions=partitions)
 
 
+def compare_baselines(run: Run) -> Run:
+    """Fits the baselines; where a linear one competes, trains a linear network, too.
+
+    A network gains nothing where the target is linear in the columns, or mostly noise;
+    there, a Bayesian linear model may be better.
+
+    Raises:
+        Interrupted: `should_stop` returned true.
+    """
+    prepared, best = run.prepared, run.best
+    inputs, targets, weights = measured_rows(prepared, run.members)
+    baselines = fit_baselines(
+        prepared.schema,
+        prepared.rows,
+        run.members.folds,
+        inputs,
+        targets,
+        discrete=best.model.likelihood.discrete,
+    )
+    run = replace(run, inputs=inputs, targets=targets, baselines=baselines)
+    linear = baselines.predicted.get(LINEAR_MODEL)
+    in_time = run.limit.elapsed < _LEAST_SHARE_OF_TIME * run.limit.seconds
+    if not run.plan.simpler or linear is None or not in_time:
+        return run
+    if not competes(best, linear, targets, weights):
+        return run
+    same = {"likelihood": best.network.likelihood}
+    networks = {
+        name: network.model_copy(update=same)
+        for name, network in run.plan.simpler.items()
+    }
+    plan = replace(run.plan, networks=networks)
+    models, limit = _make_networks(run, plan), run.limit.rest()
+    progress = ProgressOfTurns(run.report, [each.outcome for each in run.candidates])
+    try:
+        found = _train(run, models, plan, limit, "linear", progress)
+    except TrainingDivergedError:
+        return run
+    return replace(run, candidates=[*run.candidates, *found])
+
+
 def calibrate_model(run: Run) -> Run:
     """Recalibrates the best network by the rows that it left out, and scores them.
 
     Raises:
         TrainingDivergedError: A figure is not finite.
     """
-    best = run.best
-    inputs, targets, weights = measured_rows(run.prepared, run.members)
+    best, inputs, targets = run.best, run.inputs, run.targets
+    _, _, weights = measured_rows(run.prepared, run.members)
     calibrated = calibrate(
         best.model,
         run.spec.recalibration,
@@ -307,8 +364,6 @@ def calibrate_model(run: Run) -> Run:
     apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob)
     return replace(
         run,
-        inputs=inputs,
-        targets=targets,
         calibrated=calibrated,
         scored=replace(scored, tells_rows_apart=apart),
     )
@@ -317,14 +372,14 @@ def calibrate_model(run: Run) -> Run:
 def judge_model(run: Run) -> Run:
     """Compares the model with the baselines, and says whether it learned anything."""
     best, members, targets = run.best, run.members, run.targets
-    judgement, baselines = judge_training(
+    judgement = judge_training(
         run.prepared.schema,
         run.prepared.rows,
         members.folds,
         run.inputs,
         targets,
         run.scored,
-        discrete=best.model.likelihood.discrete,
+        run.baselines,
         places=run.places,
         parent=_scores_of_parent(run),
     )
@@ -355,7 +410,7 @@ def judge_model(run: Run) -> Run:
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
     for kind in ("sentences", "warnings"):
         judgement[kind] += [*convergence["warnings"], *useless, *ended]
-    return replace(run, judgement=judgement, baselines=baselines, recipe=recipe)
+    return replace(run, judgement=judgement, recipe=recipe)
 
 
 def _scores_of_parent(run: Run) -> PredictedRows | None:

@@ -1,7 +1,7 @@
 """Chooses what a spec leaves open: the network, the members and the training."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
@@ -73,6 +73,8 @@ class TrainingPlan:
     Attributes:
         networks: The networks that are tried, without members, by what tells them
             apart.
+        simpler: Networks to try as well where a linear model predicts rows left out
+            about as well as the networks.
         schedule: The schedule of the divergence's weight.
         temperatures: The temperatures that are tried, relative to the schedule.
         group_size: Number of members with the same temperature.
@@ -97,6 +99,7 @@ class TrainingPlan:
     learning_rate: LearningRate
     likelihoods: tuple[LikelihoodTrial, ...] = ()
     partitions: int | None = None
+    simpler: Mapping[str, ModelSpec] = field(default_factory=dict)
 
     @classmethod
     def from_spec(
@@ -149,8 +152,12 @@ class TrainingPlan:
         rate = training.learning_rate
         if rate.initial is None:
             rate = rate.model_copy(update={"initial": defaults.learning_rate})
+        networks = _networks(spec, schema, targets, repeats, num_rows, likelihood)
         return cls(
-            networks=_networks(spec, schema, targets, repeats, num_rows, likelihood),
+            networks=networks,
+            simpler=_simpler(spec, networks)
+            if _compares(spec, repeats, num_rows)
+            else {},
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -270,7 +277,7 @@ def _networks(
         update["likelihood"] = likelihood if choice is None else choice.likelihood
     model = model.model_copy(update=update)
     few = suits_few_rows(num_rows)
-    compares = _may_temper(spec) and (repeats > 0 or not few)
+    compares = _compares(spec, repeats, num_rows)
     columns = sum(column.kind == "numeric" for column in schema.features)
     inputs = columns + sum(
         len(column.categories) + column.buckets for column in schema.features
@@ -296,6 +303,24 @@ def _networks(
     # The linear network suits many inputs; curves suit most tables.
     promising = [name for name in (_LINEAR, *reversed(encodings)) if name in networks]
     return {name: networks[name] for name in networks if name in promising[:number]}
+
+
+def _compares(spec: JobSpec, repeats: int, num_rows: int) -> bool:
+    """Returns whether rows left out choose among networks."""
+    return _may_temper(spec) and (repeats > 0 or not suits_few_rows(num_rows))
+
+
+def _simpler(spec: JobSpec, networks: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
+    """Returns a linear network, unless the spec or the plan has one."""
+    given = spec.model
+    chooses_layers = given.hidden_units is None and given.layers is None
+    if not chooses_layers or _LINEAR in networks:
+        return {}
+    update: Config = {"hidden_units": ()}
+    if given.numeric_encoding is None:
+        update["numeric_encoding"] = "standardized"
+    network, *_ = networks.values()
+    return {"linear": network.model_copy(update=update)}
 
 
 def _seconds(spec: JobSpec) -> float:

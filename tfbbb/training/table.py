@@ -15,6 +15,7 @@ from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.pipeline import (
     Run,
     calibrate_model,
+    compare_baselines,
     judge_model,
     make_plan,
     prepare_rows,
@@ -26,7 +27,14 @@ from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.xla import XLA
 
-STEPS = (prepare_rows, make_plan, train_networks, calibrate_model, judge_model)
+STEPS = (
+    prepare_rows,
+    make_plan,
+    train_networks,
+    compare_baselines,
+    calibrate_model,
+    judge_model,
+)
 
 
 def train_table(

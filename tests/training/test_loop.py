@@ -1,6 +1,7 @@
 import math
 import weakref
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -8,6 +9,7 @@ import tensorflow as tf
 from tests.training import trainings
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.bayes.kl_schedules import LinearWarmup
+from tfbbb.training.decay_in_time import DecayInTime
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
 from tfbbb.training.steps import Steps
@@ -178,3 +180,24 @@ def test_stopping_without_a_directory_only_stops():
     with pytest.raises(Interrupted, match="after 0 of 28 steps"):
         trainings.train(model, should_stop=lambda: True)
     assert model.num_rows is None
+
+
+def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(monkeypatch):
+    """Of 21 steps, time is for 11, the first of which takes 10 s and each other 1 s."""
+    now, take, places = [0.0], Steps.take, []
+    monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
+    linear = keras.optimizers.schedules.PolynomialDecay(0.01, 21, 0.0)
+    decay = DecayInTime(linear, steps=21)
+
+    def timed(steps, first, end):
+        places.append(float(decay(first)))
+        now[0] += 1.0 if first else 10.0
+        return take(steps, first, end)
+
+    monkeypatch.setattr(Steps, "take", timed)
+    outcome = trainings.train(trainings.model(), max_seconds=20.0, decay=decay)
+    assert outcome.out_of_time
+    # After the first step, whose time does not count, in tenths of the time.
+    shares = [0.0, 1 / 21, *np.linspace(0.1, 0.9, 9)]
+    np.testing.assert_allclose(places, 0.01 * np.subtract(1.0, shares), rtol=1e-6)

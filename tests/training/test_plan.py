@@ -53,8 +53,7 @@ def test_epochs_and_batches_that_are_given_are_taken():
 @pytest.mark.parametrize(
     ("num_rows", "training", "model", "repeats"),
     [
-        (39, {}, {}, 0),
-        (40, {}, {}, 2),
+        (10, {}, {}, 2),
         (5000, {}, {}, 0),
         (400, {"validation": {"fraction": 0.2}}, {}, 0),
         (400, {"validation": {"time": "x"}}, {}, 0),
@@ -84,7 +83,7 @@ def test_temperatures_are_tried_unless_a_schedule_is_given():
 
 
 def test_numbers_are_encoded_if_rows_are_many():
-    assert encodings(9) == ["standardized"]
+    assert encodings(9) == ["standardized"] * 2
     assert encodings(10) == encodings(4999) == ["piecewise_linear"]
     assert encodings(400, {"numeric_encoding": "standardized"}) == ["standardized"]
 
@@ -122,3 +121,18 @@ def test_the_learning_rate_falls_as_it_is_told(decay, half, end):
     assert float(of_step(0)) == pytest.approx(0.02)
     assert float(of_step(1250)) == pytest.approx(half)
     assert float(of_step(2500)) == pytest.approx(end, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "networks", "temperatures"),
+    [
+        (None, ["standardized", "piecewise_linear"], (0.1, 0.01)),
+        (80, ["standardized", "piecewise_linear"], (0.1, 0.01)),
+        (79, ["piecewise_linear"], (0.1, 0.01)),
+        (19, ["piecewise_linear"], (0.1,)),
+    ],
+)
+def test_little_time_is_for_few_networks(seconds, networks, temperatures):
+    found = plan(5000, max_seconds=seconds)
+    assert list(found.networks) == networks
+    assert found.temperatures == temperatures

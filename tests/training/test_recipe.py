@@ -145,13 +145,26 @@ def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
     assert trained.spec.training.temperature == 0.05
 
 
-def test_few_rows_are_held_out_instead():
-    spec = {"target": "y", "model": SMALL, "training": {"epochs": 2}}
-    trained = trained_table(table(rows=30), spec)
-    assert len(trained.held_out_rows) == 3
-    assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
-    (remark,) = trained.recipe["remarks"]
-    assert remark.startswith("The table has 30 rows; below 40, members leave out no")
+@pytest.mark.parametrize(
+    ("function", "rows", "network", "units"),
+    [
+        (lambda x: 2 * x, 20, "linear", []),
+        (lambda x: np.cos(2 * x), 80, "piecewise_linear", [64, 64]),
+    ],
+)
+def test_a_linear_network_is_tried_where_a_linear_model_competes(
+    function, rows, network, units
+):
+    x = np.linspace(-3.0, 3.0, rows)
+    y = function(x) + np.random.default_rng(0).normal(0.0, 0.3, rows)
+    spec = {"target": "y", "model": {"members": 4}, "training": {"steps": 800}}
+    recipe = trained_table({"x": x, "y": y}, spec).recipe
+    assert recipe["chosen"]["network"] == network
+    assert recipe["chosen"]["hidden_units"] == units
+    tried = {trial["network"] for trial in recipe["tried"]}
+    assert ("linear" in tried) == (network == "linear")
+    said = "The table has 20 rows, so its figures are uncertain."
+    assert recipe["remarks"] == [said] * (rows == 20)
 
 
 def test_a_class_with_fewer_rows_than_folds_trains():

@@ -26,9 +26,7 @@ from tfbbb.training.target_likelihood import (
     default_likelihood,
 )
 
-# Below the first number the folds would be too small to measure anything, from the
-# second on a tenth of the rows measures well enough, and costs less.
-FEWEST_ROWS_TO_CROSS_FIT = 40
+# From so many on, a tenth of the rows measures well enough, and costs less.
 FEWEST_ROWS_TO_HOLD_OUT = 5_000
 _REPEATS = 2
 _FEWEST_EPOCHS = 3
@@ -207,7 +205,7 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     """Returns how often each row is left out; 0 if rows are held out instead.
 
     Rows are held out if the spec says which or how many, if training stops by them, and
-    if the table has few or many rows. Folds can keep groups of rows together.
+    if the table has many rows. Folds can keep groups of rows together.
 
     Args:
         spec: The spec.
@@ -221,7 +219,6 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
         or validation.fraction is not None
         or validation.column is not None
         or validation.time is not None
-        or num_rows < FEWEST_ROWS_TO_CROSS_FIT
         or not suits_few_rows(num_rows)
     ):
         return 0

@@ -53,7 +53,9 @@ def describe_recipe(
     model, outcome = best.network, best.outcome
     chosen: Config = {
         "network": best.name,
-        "hidden_units": model.hidden_units and list(model.hidden_units),
+        "hidden_units": None
+        if model.hidden_units is None
+        else list(model.hidden_units),
         "numeric_encoding": model.numeric_encoding,
         "likelihood": model.likelihood and model.likelihood.model_dump(),
         "members": plan.group_size,

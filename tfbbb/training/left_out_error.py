@@ -89,7 +89,9 @@ def competes(
 
 
 def relative_error(
-    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None = None
+    prediction: Prediction | PredictedRows,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> float:
     """Returns the mean squared error over that of the mean of the targets.
 

@@ -57,8 +57,9 @@ def train_table(
     it trains members at several temperatures in one graph, each of which leaves out a
     fold of the rows, keeps the temperature whose members predict the rows they left out
     best, and calibrates them by these rows. So all rows train, and each row has a
-    prediction by members that never saw it, which gives the metrics. Tables of 5000 rows
-    and more have held-out rows instead, as do specs with a `validation` by `fraction`, `column` or `time`, with `early_stopping` or with fewer
+    prediction by members that never saw it, which gives the metrics. Tables of 5000
+    rows and more have held-out rows instead, as do specs with a `validation` by
+    `fraction`, `column` or `time`, with `early_stopping` or with fewer
     than three members. A numeric target without a `likelihood` gets the one that rows
     left out by a random forest prefer, by default Student t noise. One that diverges,
     or predicts rows left out far worse than a constant, gives way to another. From 5000

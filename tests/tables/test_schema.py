@@ -442,9 +442,10 @@ def numbers_with(*values):
         ([-999, -999, 9999, 9999], 4),
         # So far away, one is enough.
         ([99999999], 1),
+        ([-999], 1),
         # Within reach of the others, alone, or of other digits.
         ([999, 1500, 999], 0),
-        ([-999], 0),
+        ([-99], 0),
         ([-1, -1], 0),
         ([8888, 8888], 0),
         ([99, 99], 0),

@@ -10,7 +10,7 @@ _SENTINELS = frozenset(sign * number for number in _NINES for sign in (-1, 1))
 # need none if no other value is negative.
 _RANGES, _RANGES_OF_TWO_DIGITS = 5.0, 20.0
 _FEWEST, _FEWEST_OTHERS = 2, 5
-# One alone must be so far away.
+# One alone must be so far away, unless it is the only negative value.
 _RANGES_OF_ONE = 1000.0
 
 
@@ -48,8 +48,10 @@ def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
 
 def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:
     distance = max(low - value, value - high) / (high - low)
+    is_only_negative = value < 0 <= low
     if count < _FEWEST:
-        return distance > _RANGES_OF_ONE
-    if value < 0 <= low:
+        far = _RANGES_OF_TWO_DIGITS if is_only_negative else _RANGES_OF_ONE
+        return distance > far
+    if is_only_negative:
         return True
     return distance > (_RANGES if abs(value) > 99 else _RANGES_OF_TWO_DIGITS)

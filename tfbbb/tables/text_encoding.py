@@ -60,7 +60,7 @@ _SAMPLE_BYTES = 4096
 _LEAST_IN_UTF8 = 0.2
 # The largest share of characters that do not suit the text around them.
 _MOST_UNSUITABLE = 0.1
-_MOST_UNDEFINED = 0.2
+_MOST_UNDEFINED, _MOST_UNDEFINED_OF_ANY = 0.2, 0.5
 # How much more likely an encoding is than others, before the text is seen.
 _PRIOR_FACTORS = {"cp1252": 1.5, "cp1254": 1.5, "mac-roman": 0.5, "cp850": 0.5}
 # An encoding with this share of the score of the best is possible, too.
@@ -184,8 +184,10 @@ def find_other_encoding(source: CsvSource) -> FoundEncoding:
             f"as {_NAMES['cp1252']}: save the file as UTF-8 if letters are wrong."
         )
         return FoundEncoding("utf-8", True, (doubt,))
-    may_be_damaged = num_undefined <= _MOST_UNDEFINED * others
-    ranked = _rank(b"\n".join(sample), may_be_damaged)
+    letters, share = b"\n".join(sample), num_undefined / others
+    # Many such bytes say that it is another encoding, if any suits the text.
+    ranked = _rank(letters, share <= _MOST_UNDEFINED)
+    ranked = ranked or _rank(letters, share <= _MOST_UNDEFINED_OF_ANY)
     if not ranked:
         raise _not_utf8(source)
     best = ranked[0][0]

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import tfbbb
+from tfbbb.judging.evaluation import PredictedRows
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.training.left_out_error import (
     bounded_by,
+    competes,
     most_likely,
     relative_error,
     tighter_bound_of_means,
@@ -80,3 +82,28 @@ def test_a_tighter_bound_repairs_wild_rows_at_no_cost():
 def test_a_sane_model_keeps_its_bound():
     likelihood, outputs, targets = counts(wild_rows=0)
     assert tighter_bound_of_means(likelihood, outputs, targets) is None
+
+
+@pytest.mark.parametrize(
+    ("log_likelihood", "scale", "of_classes", "expected"),
+    [
+        # The errors of the network are 1, those of the linear model `scale`.
+        (-1.0, 1.04, False, True),
+        (-1.0, 1.06, False, False),
+        (-1.0, 1.04, True, False),
+        (-2.01, 9.0, False, True),
+        (-1.99, 9.0, False, True),
+        (-1.97, 9.0, False, False),
+        (-1.99, 1.0, True, True),
+    ],
+)
+def test_a_linear_model_competes_that_is_about_as_good(
+    log_likelihood, scale, of_classes, expected
+):
+    targets = np.array([[-3.0], [-1.0], [1.0], [3.0]])
+    signs = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    network = Figures(log_likelihood, relative_error=1 / 5)
+    linear = PredictedRows(
+        np.full(4, -2.0), targets + scale * signs, of_classes=of_classes
+    )
+    assert competes(network, linear, targets) == expected

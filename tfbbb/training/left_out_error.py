@@ -22,7 +22,7 @@ WORST_ERROR = 1.1
 # In nats per row: what a candidate may cost that is better than a constant.
 _MOST_COST = 0.1
 # In nats per row, and of the root mean squared error.
-_CLOSE = 0.05
+_CLOSE_LIKELIHOOD, _CLOSE_ERROR = 0.02, 0.05
 # Of the greatest log mean, and the log-likelihood that a step may cost.
 _STEP, _LEAST_COST = 0.5, 0.002
 
@@ -80,12 +80,12 @@ def competes(
         weights: The weight of each row, [rows]; None for 1.
     """
     log_likelihood = float(np.average(linear.log_prob, weights=weights))
-    if log_likelihood > candidate.log_likelihood - _CLOSE:
+    if log_likelihood > candidate.log_likelihood - _CLOSE_LIKELIHOOD:
         return True
     if linear.of_classes:
         return False
     error = relative_error(linear, targets, weights)
-    return error < (1.0 + _CLOSE) ** 2 * candidate.relative_error
+    return error < (1.0 + _CLOSE_ERROR) ** 2 * candidate.relative_error
 
 
 def relative_error(

@@ -12,7 +12,6 @@ import tensorflow as tf
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation import PredictedRows
-from tfbbb.judging.evaluation.baseline import LINEAR_MODEL
 from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING, beats_constant
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.judging.types import Inputs
@@ -273,7 +272,7 @@ def _train(
         limit,
         directory=directory / name if directory is not None and name else directory,
         checkpoint_seconds=run.checkpoint_seconds,
-        fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {name}",
+        fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {name or 0}",
         xla=run.xla,
         validate_left_out=run.validate_left_out,
         report=report,
@@ -318,11 +317,12 @@ def compare_baselines(run: Run) -> Run:
         discrete=best.model.likelihood.discrete,
     )
     run = replace(run, inputs=inputs, targets=targets, baselines=baselines)
-    linear = baselines.predicted.get(LINEAR_MODEL)
     in_time = run.limit.elapsed < _LEAST_SHARE_OF_TIME * run.limit.seconds
-    if not run.plan.simpler or linear is None or not in_time:
+    if not run.plan.simpler or not in_time:
         return run
-    if not competes(best, linear, targets, weights):
+    # After the constant, there is a linear or logistic model, unless no column varies.
+    *_, last = baselines.predicted.values()
+    if not competes(best, last, targets, weights):
         return run
     same = {"likelihood": best.network.likelihood}
     networks = {

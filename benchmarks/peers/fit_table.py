@@ -151,6 +151,9 @@ def tune(kind, options, train, y, seed):
         losses, trees = [], []
         for fold in folds:
             rest = np.setdiff1d(np.arange(len(y)), fold)
+            if y.dtype.kind in "iu":
+                # CatBoost ends at a class that it did not learn.
+                fold = fold[np.isin(y[fold], y[rest])]
             model = kind(
                 iterations=MOST_TREES,
                 early_stopping_rounds=PATIENCE,

@@ -143,8 +143,8 @@ def test_what_was_found_about_the_file_is_said(datasets: httpx.Client) -> None:
             "text, separated by semicolons, with decimal commas. The file does not "
             "state its encoding, and only 2 different cells with letters beyond ASCII "
             "can show it: read as Windows-1252 (Western European) it has 'größe', "
-            "where Mac Roman (Western European) would have 'gr\u02c6\ufb02e'; if letters are "
-            "wrong, save the file as UTF-8.",
+            "where Mac Roman (Western European) would have 'gr\u02c6\ufb02e'; if "
+            "letters are wrong, save the file as UTF-8.",
         }
     ]
 

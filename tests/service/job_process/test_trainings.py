@@ -54,7 +54,10 @@ def dataset(client: Client) -> str:
 
 @pytest.fixture(scope="module")
 def trained(client: Client, dataset: str) -> Job:
-    return client.train(dataset, "progression", name="first", training=TRAINING).wait()
+    # Of layers that are given, one network is trained.
+    model = {"hidden_units": [64, 64]}
+    options: dict[str, Any] = {"model": model, "training": TRAINING}
+    return client.train(dataset, "progression", name="first", **options).wait()
 
 
 def trainers() -> list[psutil.Process]:

@@ -26,7 +26,7 @@ from tfbbb.training.xla import XLA
 
 # Choice, calibration, judgement and export trace graphs too, which takes this many
 # times as long as the first step.
-_RESERVE = 5.0
+_RESERVE = 9.0
 
 
 @dataclass(frozen=True)

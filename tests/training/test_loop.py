@@ -1,5 +1,6 @@
 import math
 import weakref
+from contextlib import suppress
 
 import keras
 import numpy as np
@@ -9,7 +10,6 @@ import tensorflow as tf
 from tests.training import trainings
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.bayes.kl_schedules import LinearWarmup
-from tfbbb.training.decay_in_time import DecayInTime
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
 from tfbbb.training.steps import Steps
@@ -183,21 +183,47 @@ def test_stopping_without_a_directory_only_stops():
 
 
 def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(monkeypatch):
-    """Of 21 steps, time is for 11, the first of which takes 10 s and each other 1 s."""
-    now, take, places = [0.0], Steps.take, []
+    """Of 28 steps, time is for 11, the first of which takes 10 s and each other 1 s."""
+    now, take, rates = [0.0], Steps.take, []
     monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
     monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
-    linear = keras.optimizers.schedules.PolynomialDecay(0.01, 21, 0.0)
-    decay = DecayInTime(linear, steps=21)
+    linear = keras.optimizers.schedules.PolynomialDecay(0.01, 28, 0.0)
+    model = trainings.model()
+    model.optimizer.learning_rate = linear
 
     def timed(steps, first, end):
-        places.append(float(decay(first)))
+        rates.append(float(model.optimizer.learning_rate))
         now[0] += 1.0 if first else 10.0
         return take(steps, first, end)
 
     monkeypatch.setattr(Steps, "take", timed)
-    outcome = trainings.train(trainings.model(), max_seconds=20.0, decay=decay)
+    outcome = trainings.train(model, max_seconds=20.0, decay=linear)
     assert outcome.out_of_time
     # After the first step, whose time does not count, in tenths of the time.
-    shares = [0.0, 1 / 21, *np.linspace(0.1, 0.9, 9)]
-    np.testing.assert_allclose(places, 0.01 * np.subtract(1.0, shares), rtol=1e-6)
+    shares = [0.0, 1 / 28, *np.linspace(0.1, 0.9, 9)]
+    np.testing.assert_allclose(rates, 0.01 * np.subtract(1.0, shares), rtol=1e-6)
+
+
+def test_a_time_limit_changes_neither_the_saved_optimizer_nor_a_long_training(tmp_path):
+    models = []
+    for options in ({}, {"max_seconds": 1e6, "checkpoint_directory": tmp_path / "c"}):
+        models.append(trainings.model())
+        decay = keras.optimizers.schedules.CosineDecay(0.05, 100)
+        stops = iter([False] * 3 + [True] * bool(options))
+        with suppress(Interrupted):
+            trainings.train(
+                models[-1],
+                decay=decay,
+                should_stop=lambda stops=stops: next(stops, False),
+                **options,
+            )
+        if options:
+            # Another process makes another decay.
+            models[-1] = trainings.model()
+            decay = keras.optimizers.schedules.CosineDecay(0.05, 100)
+            trainings.train(models[-1], decay=decay, **options)
+    trainings.assert_same(*models)
+    models[1].save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    rates = [each.optimizer.get_config()["learning_rate"] for each in (loaded, *models)]
+    assert rates[0] == rates[1] == rates[2]

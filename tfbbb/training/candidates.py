@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 
 from tfbbb.base.diverged_training import TrainingDivergedError
@@ -12,7 +11,6 @@ from tfbbb.model.optimizers import Adam
 from tfbbb.prediction.result import NotFiniteError
 from tfbbb.tables.memory_rows import BatchSource, MemoryRows
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.decay_in_time import DecayInTime
 from tfbbb.training.devices import describe_devices
 from tfbbb.training.loop import HeldOut, Outcome, fit
 from tfbbb.training.plan import TrainingPlan
@@ -125,9 +123,7 @@ def train_candidates(
         if directory is not None and number:
             of_this = directory / f"network_{number + 1}"
         schedule = kl_schedules.make(plan.schedule.name, **plan.schedule.options())
-        rate, decay = plan.keras_learning_rate, None
-        if isfinite(limit.seconds) and plan.learning_rate.decay != "constant":
-            rate = decay = DecayInTime(rate, plan.steps)
+        rate = plan.keras_learning_rate
         with model.distribute_strategy.scope():
             model.compile(Adam(rate), kl_schedule=schedule)
         try:
@@ -142,7 +138,7 @@ def train_candidates(
                 early_stopping=training.early_stopping,
                 max_seconds=limit.of_steps(number, number_of_all, seconds),
                 reserve=_RESERVE if number + 1 == number_of_all else 0.0,
-                decay=decay,
+                decay=None if plan.learning_rate.decay == "constant" else rate,
                 checkpoint_directory=of_this,
                 checkpoint_seconds=checkpoint_seconds,
                 fingerprint=f"{fingerprint} {plan.temperatures} {name}",

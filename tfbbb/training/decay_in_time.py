@@ -1,15 +1,17 @@
 """A decay of the learning rate that ends with the time, if that ends sooner."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import keras
 import tensorflow as tf
+from keras.optimizers.schedules import LearningRateSchedule
 
-from tfbbb.base.types import Config, Tensor
+from tfbbb.base.types import Tensor
 
 
-class DecayInTime(keras.optimizers.schedules.LearningRateSchedule):
-    """Follows a decay by steps, and skips what the time does not suffice for.
+class DecayInTime(LearningRateSchedule):
+    """Follows a decay by steps, and skips the part for which there is no time.
 
     A training that its time limit ends early would stop at a learning rate that is
     still high, where the weights are noisy. So the place in the decay is the step, or
@@ -20,7 +22,7 @@ class DecayInTime(keras.optimizers.schedules.LearningRateSchedule):
         steps: Number of steps.
     """
 
-    def __init__(self, decay: Any, steps: int):
+    def __init__(self, decay: LearningRateSchedule, steps: int):
         self._decay, self._steps = decay, steps
         self._skipped = tf.Variable(0.0, trainable=False)
 
@@ -37,5 +39,11 @@ class DecayInTime(keras.optimizers.schedules.LearningRateSchedule):
         skipped = min(share, 1.0) * self._steps - step
         self._skipped.assign(max(skipped, float(self._skipped.numpy())))
 
-    def get_config(self) -> Config:
-        return {"decay": self._decay, "steps": self._steps}
+    @contextmanager
+    def used_by(self, optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
+        """Sets the learning rate of an optimizer, which saved models have as before."""
+        optimizer.learning_rate = self
+        try:
+            yield
+        finally:
+            optimizer.learning_rate = self._decay

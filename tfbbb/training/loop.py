@@ -3,10 +3,12 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from keras.optimizers.schedules import LearningRateSchedule
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.numbers import positive_integer
@@ -73,7 +75,7 @@ def fit(
     early_stopping: EarlyStopping | None = None,
     max_seconds: float = math.inf,
     reserve: float = 0.0,
-    decay: DecayInTime | None = None,
+    decay: LearningRateSchedule | None = None,
     checkpoint_directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     fingerprint: str = "",
@@ -109,7 +111,8 @@ def fit(
             first step counts with its compilation, and is taken in any case.
         reserve: Part of `max_seconds` to leave unused, in units of the time of the
             first step with its compilation; at most half.
-        decay: The learning rate of the model's optimizer, if it follows the time, too.
+        decay: The schedule of the optimizer's learning rate. It ends with the time, if
+            `max_seconds` ends before the steps; None for a rate that follows the steps.
         checkpoint_directory: Directory of checkpoints. If it has one, the training
             continues from there. None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
@@ -153,6 +156,9 @@ def fit(
     temperature = model.training_temperature(training_rows.size)
     with model.distribute_strategy.scope(), model.training_on(training_rows):
         model.optimizer.build(model.trainable_variables)
+        in_time = None
+        if decay is not None and math.isfinite(max_seconds):
+            in_time = DecayInTime(decay, epochs * steps_per_epoch)
         training = _Training(
             model,
             temperature,
@@ -161,7 +167,7 @@ def fit(
             early_stopping,
             max_seconds,
             reserve,
-            decay,
+            in_time,
             stage,
             report,
         )
@@ -182,7 +188,10 @@ def fit(
                 training.resume(latest)
         epoch, batch = divmod(training.step, steps_per_epoch)
         batches = rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch)
-        with Steps(model, batches, temperature, steps_per_epoch) as steps:
+        with (
+            in_time.used_by(model.optimizer) if in_time else nullcontext(),
+            Steps(model, batches, temperature, steps_per_epoch) as steps,
+        ):
             if latest is None and may_use_xla(xla, model):
                 training.choose_xla(xla, steps)
                 steps.restart(batches)

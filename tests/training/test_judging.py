@@ -10,7 +10,7 @@ from tfbbb.tables import Schema
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.row_layout import RowLayout
-from tfbbb.training.judging import _sample, fit_baselines, judge_training
+from tfbbb.training.judging import TrainingBaselines, _sample
 
 ROWS = trainings.ROWS
 INPUTS, TARGETS = trainings.held_out()
@@ -21,8 +21,8 @@ def judged_beside_baselines(
     rows, folds, inputs, targets, model, schema=trainings.SCHEMA
 ):
     measured = (schema, rows, folds, inputs, targets)
-    baselines = fit_baselines(*measured, discrete=False)
-    return judge_training(*measured, model, baselines), baselines.of_all
+    baselines = TrainingBaselines.fit(*measured, discrete=False)
+    return baselines.judge(model), baselines.of_all
 
 
 def test_baselines_of_a_row_are_fitted_to_the_other_folds():

@@ -89,6 +89,7 @@ class Scored:
             sample_weight: Weight of each row, [rows].
         """
         values = one_target(self, y, len(np.asarray(y)))
+        # The mixin of scikit-learn, which each estimator names next, has `score`.
         return float(super().score(X, values, sample_weight))  # type: ignore[misc]
 
 

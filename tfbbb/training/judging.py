@@ -31,121 +31,107 @@ _MOST_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True)
-class FittedBaselines:
-    """The baselines of a training.
+class TrainingBaselines:
+    """The baselines of a training, beside which its model is judged.
 
     Attributes:
+        schema: The schema of the table.
+        rows: The training rows.
+        folds: The fold of each row, [repeats, rows]; None for held-out rows.
+        inputs: Inputs of the measured rows: the training rows or the held-out ones.
+        targets: Their targets.
         of_all: The baselines of all training rows.
         predicted: What baselines that did not see them make of the measured rows.
     """
 
+    schema: Schema
+    rows: BatchSource
+    folds: np.ndarray | None
+    inputs: Inputs
+    targets: np.ndarray
     of_all: Baselines
     predicted: dict[str, PredictedRows]
 
+    @classmethod
+    def fit(
+        cls,
+        schema: Schema,
+        rows: BatchSource,
+        folds: np.ndarray | None,
+        inputs: Inputs,
+        targets: np.ndarray,
+        *,
+        discrete: bool,
+    ) -> "TrainingBaselines":
+        """Fits baselines to the rows that a model was trained on.
 
-def fit_baselines(
-    schema: Schema,
-    rows: BatchSource,
-    folds: np.ndarray | None,
-    inputs: Inputs,
-    targets: np.ndarray,
-    *,
-    discrete: bool,
-) -> FittedBaselines:
-    """Fits baselines to the rows that a model was trained on.
+        If members left out folds of the rows, the baselines of a row are fitted to the
+        other folds. Otherwise they are fitted to the training rows, of which a sample
+        of bounded size is read. The arguments are described as attributes; `discrete`
+        says whether the targets are whole numbers.
+        """
+        options: dict[str, Any] = {
+            "names": [column.name for column in schema.features],
+            "num_classes": len(schema.classes),
+            "discrete": discrete,
+        }
+        if folds is None:
+            sample = _sample(rows, len(schema.features))
+            of_all = Baselines.fit(*sample, num_rows=rows.num_rows, **options)
+            predicted = of_all.predict(inputs, targets)
+        else:
+            of_all = Baselines.fit(inputs, targets, **options)
+            predicted = _cross_fitted(inputs, targets, folds[0], options)
+        return cls(schema, rows, folds, inputs, targets, of_all, predicted)
 
-    If members left out folds of the rows, the baselines of a row are fitted to the
-    other folds. Otherwise they are fitted to the training rows, of which a sample of
-    bounded size is read.
+    def judge(
+        self,
+        model: PredictedRows,
+        *,
+        places: np.ndarray | None = None,
+        parent: PredictedRows | None = None,
+    ) -> Config:
+        """Compares a model with the baselines on the rows that its metrics are of.
 
-    Args:
-        schema: The schema of the table.
-        rows: The training rows.
-        folds: The fold of each row, [repeats, rows]; None for held-out rows.
-        inputs: Inputs of the measured rows: the training rows or the held-out ones.
-        targets: Their targets.
-        discrete: Whether the targets are whole numbers.
-    """
-    options: dict[str, Any] = {
-        "names": [column.name for column in schema.features],
-        "num_classes": len(schema.classes),
-        "discrete": discrete,
-    }
-    if folds is None:
-        baselines = Baselines.fit(
-            *_sample(rows, len(schema.features)), num_rows=rows.num_rows, **options
-        )
-        return FittedBaselines(baselines, baselines.predict(inputs, targets))
-    return FittedBaselines(
-        Baselines.fit(inputs, targets, **options),
-        _cross_fitted(inputs, targets, folds[0], options),
-    )
+        Args:
+            model: The predictions of the measured rows by the model.
+            places: The index of each measured row in its table, [n].
+            parent: Their predictions by the parent version, if there is one.
 
+        Returns:
+            The judgement, as `tfbbb.evaluation.judge` returns it.
+        """
+        others = dict(self.predicted)
+        if parent is not None:
+            others[PARENT] = parent
+        judgement = judge({MODEL: model, **others}, self.targets, places)
+        if not self.schema.classes:
+            said = self._exact_linear_sentence()
+            judgement["sentences"] += said
+            judgement["warnings"] += said
+        return judgement
 
-def judge_training(
-    schema: Schema,
-    rows: BatchSource,
-    folds: np.ndarray | None,
-    inputs: Inputs,
-    targets: np.ndarray,
-    model: PredictedRows,
-    baselines: FittedBaselines,
-    *,
-    places: np.ndarray | None = None,
-    parent: PredictedRows | None = None,
-) -> Config:
-    """Compares a model with baselines on the rows that its metrics are of.
-
-    Args:
-        schema: The schema of the table.
-        rows: The training rows.
-        folds: The fold of each row, [repeats, rows]; None for held-out rows.
-        inputs: Inputs of the measured rows: the training rows or the held-out ones.
-        targets: Their targets.
-        model: Their predictions by the model.
-        baselines: The result of `fit_baselines`.
-        places: The index of each measured row in its table, [n].
-        parent: Predictions of the measured rows by the parent version, if there is one.
-
-    Returns:
-        The judgement, as `tfbbb.evaluation.judge` returns it.
-    """
-    others = dict(baselines.predicted)
-    if parent is not None:
-        others[PARENT] = parent
-    judgement = judge({MODEL: model, **others}, targets, places)
-    if not schema.classes:
-        of_all = baselines.of_all
-        said = _exact_linear_sentence(rows, folds, inputs, targets, of_all, others)
-        judgement["sentences"] += said
-        judgement["warnings"] += said
-    return judgement
-
-
-def _exact_linear_sentence(
-    rows: BatchSource,
-    folds: np.ndarray | None,
-    inputs: Inputs,
-    targets: np.ndarray,
-    baselines: Baselines,
-    others: dict[str, PredictedRows],
-) -> list[str]:
-    """Returns a sentence if the targets are a linear function of the inputs."""
-    linear = others.get(LINEAR_MODEL)
-    if linear is None or not is_nearly_exact(linear, targets):
-        return []
-    if folds is None:
-        fitted = _sample(rows, len(baselines.encoding.columns))
-        measured = inputs, targets
-    else:
-        columns = named_columns(inputs, baselines.encoding.names)
-        left_out = folds[0] == 0
-        fitted, measured = (
-            ({name: values[part] for name, values in columns.items()}, targets[part])
-            for part in (~left_out, left_out)
-        )
-    names = find_exact_linear_columns(baselines.encoding, *fitted, *measured)
-    return [describe_exact_linear_columns(names)] if names else []
+    def _exact_linear_sentence(self) -> list[str]:
+        """Returns a sentence if the targets are a linear function of the inputs."""
+        linear, encoding = self.predicted.get(LINEAR_MODEL), self.of_all.encoding
+        inputs, targets = self.inputs, self.targets
+        if linear is None or not is_nearly_exact(linear, targets):
+            return []
+        if self.folds is None:
+            fitted = _sample(self.rows, len(encoding.columns))
+            measured = inputs, targets
+        else:
+            columns = named_columns(inputs, encoding.names)
+            left_out = self.folds[0] == 0
+            fitted, measured = (
+                (
+                    {name: values[part] for name, values in columns.items()},
+                    targets[part],
+                )
+                for part in (~left_out, left_out)
+            )
+        names = find_exact_linear_columns(encoding, *fitted, *measured)
+        return [describe_exact_linear_columns(names)] if names else []
 
 
 def _cross_fitted(

@@ -12,9 +12,6 @@ from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.target_likelihood import LikelihoodChoice
 from tfbbb.training.time_limit import TimeLimit
 
-# Of the time: with less left, no other likelihood is trained after a poor one.
-_LEAST_SHARE = 0.5
-
 
 @dataclass(frozen=True)
 class Turns:
@@ -62,7 +59,7 @@ def train_in_turn(
         is_poor = "poor" in turns.outcomes.values()
         if is_poor and part != default:
             continue
-        if is_poor and limit.elapsed > _LEAST_SHARE * limit.seconds:
+        if is_poor and not limit.has_time_for_more:
             break
         name = "" if part is None else part.name
         try:

@@ -25,7 +25,7 @@ from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.epistemic_reference import epistemic_reference
 from tfbbb.training.held_out import drift_reference
-from tfbbb.training.judging import FittedBaselines, fit_baselines, judge_training
+from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
 from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
 from tfbbb.training.network import make_network
@@ -52,8 +52,6 @@ from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
 
-# Of the time: with less left, no further network is trained.
-_LEAST_SHARE_OF_TIME = 0.5
 # Of fields that a later step sets.
 _LATER: Any = None
 
@@ -85,6 +83,7 @@ class Run:
         inputs: By `compare_baselines`: the rows that measure the model, which no member
             saw that predicts them.
         targets: Their targets.
+        row_weights: The weight of each of them in the figures; None if all are 1.
         baselines: The baselines.
         calibrated: By `calibrate_model`: the predictions of them, recalibrated, with
             their figures.
@@ -117,7 +116,8 @@ class Run:
     partitions: Config | None = None
     inputs: Inputs = _LATER
     targets: np.ndarray = _LATER
-    baselines: FittedBaselines = _LATER
+    row_weights: np.ndarray | None = None
+    baselines: TrainingBaselines = _LATER
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER
     judgement: Config = _LATER
@@ -308,7 +308,7 @@ def compare_baselines(run: Run) -> Run:
     """
     prepared, best = run.prepared, run.best
     inputs, targets, weights = measured_rows(prepared, run.members)
-    baselines = fit_baselines(
+    baselines = TrainingBaselines.fit(
         prepared.schema,
         prepared.rows,
         run.members.folds,
@@ -316,9 +316,10 @@ def compare_baselines(run: Run) -> Run:
         targets,
         discrete=best.model.likelihood.discrete,
     )
-    run = replace(run, inputs=inputs, targets=targets, baselines=baselines)
-    in_time = run.limit.elapsed < _LEAST_SHARE_OF_TIME * run.limit.seconds
-    if not run.plan.simpler or not in_time:
+    run = replace(
+        run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
+    )
+    if not run.plan.simpler or not run.limit.has_time_for_more:
         return run
     # After the constant, there is a linear or logistic model, unless no column varies.
     *_, last = baselines.predicted.values()
@@ -346,7 +347,6 @@ def calibrate_model(run: Run) -> Run:
         TrainingDivergedError: A figure is not finite.
     """
     best, inputs, targets = run.best, run.inputs, run.targets
-    _, _, weights = measured_rows(run.prepared, run.members)
     calibrated = calibrate(
         best.model,
         run.spec.recalibration,
@@ -354,7 +354,7 @@ def calibrate_model(run: Run) -> Run:
         inputs,
         targets,
         None if run.members.folds is None else best.choice,
-        weights,
+        run.row_weights,
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(run.plan.learning_rate.initial or 0.0)
@@ -371,17 +371,9 @@ def calibrate_model(run: Run) -> Run:
 
 def judge_model(run: Run) -> Run:
     """Compares the model with the baselines, and says whether it learned anything."""
-    best, members, targets = run.best, run.members, run.targets
-    judgement = judge_training(
-        run.prepared.schema,
-        run.prepared.rows,
-        members.folds,
-        run.inputs,
-        targets,
-        run.scored,
-        run.baselines,
-        places=run.places,
-        parent=_scores_of_parent(run),
+    best, targets = run.best, run.targets
+    judgement = run.baselines.judge(
+        run.scored, places=run.places, parent=_scores_of_parent(run)
     )
     convergence = describe_convergence(
         best.outcome.losses,

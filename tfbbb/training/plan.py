@@ -153,9 +153,7 @@ class TrainingPlan:
         networks = _networks(spec, schema, targets, repeats, num_rows, likelihood)
         return cls(
             networks=networks,
-            simpler=_simpler(spec, networks)
-            if _compares(spec, repeats, num_rows)
-            else {},
+            simpler=_simpler(spec, networks, repeats, num_rows),
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -264,7 +262,7 @@ def _networks(
     """
     model, num_training_rows = spec.model, len(targets)
     update: Config = {}
-    chooses_layers = model.hidden_units is None and model.layers is None
+    chooses_layers = _chooses_layers(spec)
     if chooses_layers:
         update["hidden_units"] = _defaults(num_rows).hidden_units
     if model.likelihood is None:
@@ -307,14 +305,19 @@ def _compares(spec: JobSpec, repeats: int, num_rows: int) -> bool:
     return _may_temper(spec) and (repeats > 0 or not suits_few_rows(num_rows))
 
 
-def _simpler(spec: JobSpec, networks: Mapping[str, ModelSpec]) -> dict[str, ModelSpec]:
-    """Returns a linear network, unless the spec or the plan has one."""
-    given = spec.model
-    chooses_layers = given.hidden_units is None and given.layers is None
-    if not chooses_layers or _LINEAR in networks:
+def _chooses_layers(spec: JobSpec) -> bool:
+    return spec.model.hidden_units is None and spec.model.layers is None
+
+
+def _simpler(
+    spec: JobSpec, networks: Mapping[str, ModelSpec], repeats: int, num_rows: int
+) -> dict[str, ModelSpec]:
+    """Returns a linear network, unless the spec gives layers or the plan has one."""
+    compares = _compares(spec, repeats, num_rows)
+    if not compares or not _chooses_layers(spec) or _LINEAR in networks:
         return {}
     update: Config = {"hidden_units": ()}
-    if given.numeric_encoding is None:
+    if spec.model.numeric_encoding is None:
         update["numeric_encoding"] = "standardized"
     network, *_ = networks.values()
     return {"linear": network.model_copy(update=update)}

@@ -6,6 +6,7 @@ import time
 # Of a training: the time of the explanations in its report.
 _SHARE_OF_REPORT, _SECONDS_OF_REPORT = 0.05, 1.0
 _LEAST_SECONDS = 1.0
+_SHARE_FOR_MORE = 0.5
 
 
 class TimeLimit:
@@ -30,6 +31,11 @@ class TimeLimit:
     def elapsed(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self._began
+
+    @property
+    def has_time_for_more(self) -> bool:
+        """Whether half of the time is left, enough to train another network."""
+        return self.elapsed <= _SHARE_FOR_MORE * self.seconds
 
     def rest(self) -> "TimeLimit":
         """Returns a limit of the time that is left, at least a little."""

@@ -74,21 +74,18 @@ def best_factor(
     )
 
 
-def some_rows(
-    prediction: Predictive, targets: np.ndarray, most: int = _MOST_ROWS
-) -> tuple[Predictive, np.ndarray]:
-    """Returns the rows, or as many of them, drawn at random, as give a factor."""
-    if len(targets) <= most:
-        return prediction, targets
-    rows = np.sort(np.random.default_rng(0).permutation(len(targets))[:most])
-    return prediction.take(rows), targets[rows]
-
-
-def fewer_rows(
+def draw_rows(
     prediction: Predictive, targets: np.ndarray
-) -> tuple[Predictive, np.ndarray]:
-    """Returns as many of the rows as give a factor roughly."""
-    return some_rows(prediction, targets, _ROUGH_ROWS)
+) -> list[tuple[Predictive, np.ndarray]]:
+    """Draws as many rows as give a factor, and of these as many as give it roughly."""
+    drawn = []
+    for most in (_MOST_ROWS, _ROUGH_ROWS):
+        if len(targets) > most:
+            order = np.random.default_rng(0).permutation(len(targets))
+            rows = np.sort(order[:most])
+            prediction, targets = prediction.take(rows), targets[rows]
+        drawn.append((prediction, targets))
+    return drawn
 
 
 def _descent(loss: Callable[[int], float], place: int) -> int:

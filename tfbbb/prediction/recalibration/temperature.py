@@ -11,11 +11,7 @@ from tfbbb.base.types import Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.classification import Classification
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.best_factor import (
-    best_factor,
-    fewer_rows,
-    some_rows,
-)
+from tfbbb.prediction.recalibration.best_factor import best_factor, draw_rows
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 
@@ -74,11 +70,11 @@ class Temperature(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "Temperature":
-        whole = some_rows(prediction, targets)
-        loss, rough = (_loss(likelihood, *rows) for rows in (whole, fewer_rows(*whole)))
+        drawn = draw_rows(prediction, targets)
+        loss, rough = (_loss(likelihood, *rows) for rows in drawn)
         # The temperature of similar rows, if this recalibration is fitted to some.
         known = None if self.temperature == 1.0 else self.temperature
-        num_rows = len(whole[1])
+        num_rows = len(drawn[0][0])
         return Temperature(best_factor("temperature", loss, known, num_rows, rough))
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:

@@ -11,11 +11,7 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.best_factor import (
-    best_factor,
-    fewer_rows,
-    some_rows,
-)
+from tfbbb.prediction.recalibration.best_factor import best_factor, draw_rows
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
 
@@ -86,10 +82,8 @@ class VarianceScaling(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "VarianceScaling":
-        whole = some_rows(prediction, targets)
-        loss, rough = (
-            _losses(likelihood, *rows) for rows in (whole, fewer_rows(*whole))
-        )
+        drawn = draw_rows(prediction, targets)
+        loss, rough = (_losses(likelihood, *rows) for rows in drawn)
 
         def best(target: int) -> float:
             # The factors of similar rows, if this recalibration is fitted to some.

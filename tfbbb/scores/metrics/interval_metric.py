@@ -1,10 +1,7 @@
 """The base of metrics of intervals."""
 
-from typing import Any
-
 from tfbbb.base.types import Config, DType
 from tfbbb.prediction.levels import checked_level
-from tfbbb.prediction.result import Predictive
 from tfbbb.scores.metrics.mean_score import MeanScore
 
 
@@ -27,10 +24,3 @@ class IntervalMetric(MeanScore):
 
     def get_config(self) -> Config:
         return {**super().get_config(), "level": self.level}
-
-
-def non_quantile_interval(prediction: Predictive, level: float) -> Any:
-    """Returns the bounds of intervals that are not pairs of quantiles, else None."""
-    if getattr(prediction, "central_intervals", True):
-        return None
-    return prediction.interval(level)

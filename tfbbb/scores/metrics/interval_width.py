@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfbbb.prediction.levels import checked_level
 from tfbbb.prediction.result import Predictive
-from tfbbb.scores.metrics.interval_metric import IntervalMetric, non_quantile_interval
+from tfbbb.scores.metrics.interval_metric import IntervalMetric
 from tfbbb.scores.metrics.mean_score import average
 
 
@@ -83,8 +83,9 @@ class IntervalWidth(IntervalMetric):
 
 
 def _widths(prediction: Predictive, level: float) -> tf.Tensor:
-    bounds = non_quantile_interval(prediction, level)
-    if bounds is not None:
-        return tf.cast(bounds[1] - bounds[0], tf.float64)
+    if not getattr(prediction, "central_intervals", True):
+        # Conformal intervals do not lie between quantiles.
+        lower, upper = prediction.interval(level)
+        return tf.cast(upper - lower, tf.float64)
     ends = prediction.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
     return tf.cast(ends[:, 1] - ends[:, 0], tf.float64)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from tfbbb.base.files import atomic_directory, check_free, disk_faults_named
+from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import Config, Json
 from tfbbb.export.description import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tfbbb.tables import Schema
 
 
+@rare_garbage_collection()
 def write_saved_model(
     model: LikelihoodModel,
     path: str | os.PathLike[str],

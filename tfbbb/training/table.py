@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.garbage_collection import rare_garbage_collection
 from tfbbb.base.types import ArrayLike, TableLike
 from tfbbb.model.training_rows import warn_if_far_from_rows
 from tfbbb.tables.given_table import as_source
@@ -157,9 +158,10 @@ def train_table(
         report=report,
         should_stop=should_stop,
     )
-    for step in STEPS:
-        run = step(run)
-    return run.trained()
+    with rare_garbage_collection():
+        for step in STEPS:
+            run = step(run)
+        return run.trained()
 
 
 def _checked_weights(given: ArrayLike) -> np.ndarray | None:

@@ -320,7 +320,8 @@ def compare_baselines(run: Run) -> Run:
     run = replace(
         run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
     )
-    if not run.plan.simpler or not run.limit.has_time_for_more:
+    out_of_time = any(each.outcome.out_of_time for each in run.candidates)
+    if not run.plan.simpler or out_of_time or not run.limit.has_time_for_more:
         return run
     if not competes(best, baselines.linear, targets, weights):
         return run

@@ -26,6 +26,7 @@ def fields(spec=None, **options):
         ("hidden", "", {"model": {"hidden_units": []}}),
         ("partitions", 4, {"training": {"partitions": 4}}),
         ("devices", "all", {"training": {"devices": "all"}}),
+        ("effort", "quick", {"training": {"effort": "quick"}}),
         ("max_seconds", 60.0, {"training": {"max_seconds": 60.0}}),
         ("learning_rate", 0.1, {"training": {"learning_rate": {"initial": 0.1}}}),
         ("start_from", 3, {"start_from": {"model": "name", "version": 3}}),

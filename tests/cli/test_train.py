@@ -27,7 +27,7 @@ def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tm
     texts = ("--text", "code", "--spec", "more.json")
     # The second training takes from the first which column of codes is text.
     for version, options in {
-        "1": texts,
+        "1": (*texts, "--quick"),
         "2": ("--start-from", "1", "--spec", QUICK),
     }.items():
         result = tfbbb(
@@ -50,12 +50,23 @@ def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tm
         ("ward", "categorical"),
         ("code", "categorical"),
     ]
+    quick = TrainingRecord.read(tmp_path / "models/effect/1").spec
+    assert quick.training.effort == "quick"
     spec = TrainingRecord.read(tmp_path / "models/effect/2").spec
     assert spec.start_from is not None
     assert (spec.start_from.model, spec.start_from.version) == ("effect", 1)
     assert (spec.model.prior.name, spec.training.epochs) == ("laplace", 2)
     assert f"{manifest.metrics['rmse']:.4g}\n" in result.stdout
     assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
+
+
+def test_quick_contradicts_another_effort(tfbbb, data):
+    result = tfbbb(
+        *("train", data, "--target", "effect", "--output", "models/effect"),
+        *("--quick", "--effort", "default"),
+    )
+    assert result.exit_code == 1
+    assert "--quick is --effort quick: leave one of them out." in result.stderr
 
 
 @pytest.fixture(scope="module")

@@ -93,3 +93,67 @@ def test_a_target_that_was_computed_from_columns_is_said(folds, noise):
             "left out, so it was probably computed from them; leave out those that are "
             "not known before the target is (--ignore a --ignore c)."
         ]
+
+
+def of_a_product(classes, rows=400):
+    """A table that no linear model can learn, with its schema and rows."""
+    generator = np.random.default_rng(1)
+    table = {name: generator.normal(size=rows) for name in "ab"}
+    product = np.sign(table["a"] * table["b"])
+    noise = 0.3 * generator.standard_t(5, size=rows)
+    table["y"] = np.where(product > 0, "up", "down") if classes else product + noise
+    schema = Schema.infer(table, "y")
+    layout = RowLayout(schema)
+    rows = MemoryRows(layout, layout.encode(as_source(table)))
+    return schema, rows, schema.inputs(table), schema.targets(table)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("cross_fitted", [True, False])
+def test_gradient_boosting_judges_a_model_that_learns_no_product(classes, cross_fitted):
+    schema, rows, inputs, targets = of_a_product(classes)
+    folds = np.arange(len(targets))[np.newaxis] % 4 if cross_fitted else None
+    measured = (schema, rows, folds, inputs, targets)
+    baselines = TrainingBaselines.fit(*measured, discrete=False)
+    assert list(baselines.predicted)[2] == "gradient boosting"
+    assert [model.name for model in baselines.of_all.models] == (
+        ["commonest class", "logistic model"] if classes else ["mean", "linear model"]
+    )
+    judged = baselines.judge(baselines.linear)
+    figures = judged["figures"]["gradient boosting"]
+    *warnings, advice = judged["warnings"]
+    assert any("gradient boosting" in warning for warning in warnings)
+    assert "HistGradientBoosting" in advice
+    if classes:
+        assert figures["accuracy"] > 0.95
+        assert figures["log_likelihood"] > -0.2
+    elif cross_fitted:
+        # The noise has a standard deviation of 0.3 sqrt(5 / 3) = 0.39.
+        assert 0.38 < figures["rmse"] < 0.55
+        assert figures["coverage_90"] == pytest.approx(
+            0.9, abs=3 * np.sqrt(0.09 / len(targets))
+        )
+
+
+def test_a_model_as_good_as_gradient_boosting_is_not_told_of_trees():
+    schema, rows, inputs, targets = of_a_product(classes=False)
+    folds = np.arange(len(targets))[np.newaxis] % 4
+    baselines = TrainingBaselines.fit(
+        schema, rows, folds, inputs, targets, discrete=False
+    )
+    judged = baselines.judge(baselines.predicted["gradient boosting"])
+    assert "The model is no better than gradient boosting." in judged["sentences"]
+    assert not [text for text in judged["sentences"] if "HistGradient" in text]
+
+
+def test_without_time_no_gradient_boosting_judges():
+    baselines = TrainingBaselines.fit(
+        trainings.SCHEMA,
+        trainings.rows(),
+        np.arange(ROWS)[np.newaxis] % 4,
+        INPUTS,
+        TARGETS,
+        discrete=False,
+        seconds=0.0,
+    )
+    assert list(baselines.predicted) == ["mean", "linear model"]

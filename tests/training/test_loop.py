@@ -39,10 +39,35 @@ def test_time_is_left_for_what_follows_the_steps(monkeypatch):
         return take(steps, first, end)
 
     monkeypatch.setattr(Steps, "take", timed)
-    for reserve, steps in ((0.0, 21), (1.0, 11), (9.0, 6)):
+    monkeypatch.setattr("tfbbb.training.loop.time.process_time", lambda: 0.0)
+    for seconds, reserve, steps in (
+        *((30.0, 0.0, 21), (30.0, 1.0, 11), (30.0, 1.5, 6)),
+        # At most three quarters are left.
+        *((60.0, 4.0, 11), (60.0, 40.0, 6)),
+    ):
         now[0] = 0.0
-        outcome = trainings.train(trainings.model(), max_seconds=30.0, reserve=reserve)
+        outcome = trainings.train(
+            trainings.model(), max_seconds=seconds, reserve=reserve
+        )
         assert (outcome.step, outcome.out_of_time) == (steps, True)
+
+
+def test_threads_of_the_first_step_count_as_its_work(monkeypatch):
+    """The first step takes 5 s of three processors, each other one 1 s."""
+    now, work, take = [0.0], [0.0], Steps.take
+    monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tfbbb.training.loop.time.process_time", lambda: work[0])
+    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
+
+    def timed(steps, first, end):
+        now[0] += 1.0 if first else 5.0
+        work[0] += 1.0 if first else 15.0
+        return take(steps, first, end)
+
+    monkeypatch.setattr(Steps, "take", timed)
+    outcome = trainings.train(trainings.model(), max_seconds=20.0, reserve=1.0)
+    # 20 - 2 * 5 are for the steps.
+    assert outcome.step == 6
 
 
 def test_networks_share_the_time_that_is_left(monkeypatch):

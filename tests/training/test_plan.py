@@ -73,6 +73,21 @@ def test_rows_are_left_out_by_folds_where_members_allow(
     assert plan(num_rows, model, **training).repeats == repeats
 
 
+@pytest.mark.parametrize(
+    ("num_rows", "steps", "members"), [(400, 800, 8), (5000, 1000, 4)]
+)
+def test_a_quick_training_tries_one_network_at_one_temperature(
+    num_rows, steps, members
+):
+    quick = plan(num_rows, effort="quick")
+    assert quick.steps == pytest.approx(steps, rel=0.03)
+    assert (quick.temperatures, quick.num_members) == ((0.1,), members)
+    assert list(quick.networks) == ["piecewise_linear"]
+    assert quick.repeats == plan(num_rows).repeats
+    given = plan(num_rows, {"members": 3}, effort="quick", steps=50, batch_size=200)
+    assert (given.group_size, given.steps) == (3, 50)
+
+
 def test_temperatures_are_tried_unless_a_schedule_is_given():
     assert plan(400).temperatures == (0.3, 0.1, 0.01)
     assert plan(5000).temperatures == (0.1, 0.01)

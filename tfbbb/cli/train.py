@@ -12,7 +12,7 @@ from tfbbb.cli.errors import (
     errors_in_one_sentence,
 )
 from tfbbb.cli.prediction_options import Sheet, Table
-from tfbbb.cli.training_options import Ignore, Output, Spec, Target
+from tfbbb.cli.training_options import Ignore, Output, Quick, Spec, Target
 from tfbbb.cli.training_table import check_output, find_schema, read_training_table
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def train(
     sheet: Sheet = None,
     ignore: Ignore = None,
     spec: Spec = None,
+    quick: Quick = False,
     **options: object,
 ) -> None:
     """Train a Bayesian network on a table and export it.
@@ -39,6 +40,13 @@ def train(
         from tfbbb.training.record import TrainingRecord
 
         check_output(output)
+        if quick:
+            if options.get("effort") not in (None, "quick"):
+                raise CommandError(
+                    "--quick is --effort quick: leave one of them out. "
+                    f"Received: --effort {options['effort']}"
+                )
+            options["effort"] = "quick"
         fields = job_fields(target, spec, options, name=output.resolve().name)
         job = validate_fields(fields)
         parent = _find_parent_version(job, output)

@@ -24,3 +24,6 @@ Spec = Annotated[
         "`training`; the other options override it."
     ),
 ]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="The short form of --effort quick.")
+]

@@ -22,8 +22,8 @@ from tfbbb.training.temperature_choice import TemperatureChoice, choose
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.xla import XLA
 
-# Choice, calibration, judgement and export trace graphs too, which takes this many
-# times as long as the first step.
+# Choice, calibration, judgement and export trace graphs too, which takes 7 to 9 times
+# the work of the first step.
 _RESERVE = 9.0
 
 

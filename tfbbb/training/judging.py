@@ -1,6 +1,9 @@
 """Judges a trained model beside baselines that were fitted to the same rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,19 +18,32 @@ from tfbbb.judging.evaluation.exact_linear import (
     find_exact_linear_columns,
     is_nearly_exact,
 )
+from tfbbb.judging.evaluation.gradient_boosting import (
+    GRADIENT_BOOSTING,
+    TREES_ARE_BETTER,
+    TooSlowError,
+    fit_gradient_boosting,
+    score_gradient_boosting,
+)
 from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.judging.evaluation.judgement import (
     MODEL,
     PARENT,
+    is_worse,
     judge,
 )
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
 from tfbbb.judging.types import Inputs
+from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE
 from tfbbb.tables import Schema
 from tfbbb.tables.memory_rows import BatchSource
 
 # Of a sample of the training rows, in numbers.
 _MOST_NUMBERS = 4_000_000
+# Of held-out rows, each of which is scored by the spread of the others.
+_FOLDS = 4
+
+Rows = tuple[Inputs, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -62,13 +78,17 @@ class TrainingBaselines:
         targets: np.ndarray,
         *,
         discrete: bool,
+        seconds: float = inf,
     ) -> "TrainingBaselines":
         """Fits baselines to the rows that a model was trained on.
 
         If members left out folds of the rows, the baselines of a row are fitted to the
         other folds. Otherwise they are fitted to the training rows, of which a sample
-        of bounded size is read. The arguments are described as attributes; `discrete`
-        says whether the targets are whole numbers.
+        of bounded size is read. Gradient boosting is fitted to the same rows, unless
+        they are few or the time is short; it predicts the measured rows alone.
+
+        The arguments are described as attributes; `discrete` says whether the targets
+        are whole numbers, and `seconds` is the time for gradient boosting.
         """
         options: dict[str, Any] = {
             "names": [column.name for column in schema.features],
@@ -76,13 +96,40 @@ class TrainingBaselines:
             "discrete": discrete,
         }
         if folds is None:
-            sample = _sample(rows, len(schema.features))
-            of_all = Baselines.fit(*sample, num_rows=rows.num_rows, **options)
-            predicted = of_all.predict(inputs, targets)
+            fitted = _sample(rows, len(schema.features))
+            of_all = Baselines.fit(*fitted, num_rows=rows.num_rows, **options)
+            places = np.arange(len(targets))
+            parts = [_Part(of_all, fitted, (inputs, targets), places)]
+            folds_of_rows = places % _FOLDS
         else:
             of_all = Baselines.fit(inputs, targets, **options)
-            predicted = _cross_fitted(inputs, targets, folds[0], options)
+            folds_of_rows = folds[0]
+            parts = _cross_fitted(inputs, targets, folds_of_rows, options)
+        predicted = {
+            model.name: joined(
+                [part.predicted[model.name] for part in parts],
+                [part.places for part in parts],
+            )
+            for model in of_all.models
+        }
+        try:
+            outputs = _boosted(parts, len(targets), len(schema.classes), seconds)
+        except TooSlowError:
+            outputs = None
+        if outputs is not None:
+            predicted[GRADIENT_BOOSTING] = score_gradient_boosting(
+                outputs,
+                targets,
+                folds_of_rows,
+                num_classes=len(schema.classes),
+                discrete=discrete,
+            )
         return cls(schema, rows, folds, inputs, targets, of_all, predicted)
+
+    @property
+    def linear(self) -> PredictedRows:
+        """What a linear or logistic model predicts; a constant without features."""
+        return self.predicted[self.of_all.models[-1].name]
 
     def judge(
         self,
@@ -105,10 +152,14 @@ class TrainingBaselines:
         if parent is not None:
             others[PARENT] = parent
         judgement = judge({MODEL: model, **others}, self.targets, places)
+        said = []
+        beside_trees = judgement["comparisons"].get(GRADIENT_BOOSTING)
+        if beside_trees is not None and is_worse(beside_trees):
+            said.append(TREES_ARE_BETTER)
         if not self.schema.classes:
-            said = self._exact_linear_sentence()
-            judgement["sentences"] += said
-            judgement["warnings"] += said
+            said += self._exact_linear_sentence()
+        judgement["sentences"] += said
+        judgement["warnings"] += said
         return judgement
 
     def _exact_linear_sentence(self) -> list[str]:
@@ -134,25 +185,73 @@ class TrainingBaselines:
         return [describe_exact_linear_columns(names)] if names else []
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Measured rows, and the baselines that did not see them.
+
+    Attributes:
+        baselines: The baselines.
+        fitted: Inputs and targets of the rows they were fitted to, or of a sample.
+        measured: Inputs and targets of the measured rows.
+        places: The places of these among all measured rows.
+    """
+
+    baselines: Baselines
+    fitted: Rows
+    measured: Rows
+    places: np.ndarray
+
+    @cached_property
+    def predicted(self) -> dict[str, PredictedRows]:
+        return self.baselines.predict(*self.measured)
+
+
 def _cross_fitted(
     inputs: Inputs, targets: np.ndarray, folds: np.ndarray, options: dict[str, Any]
-) -> dict[str, PredictedRows]:
-    """Predicts each row by baselines of the other folds."""
+) -> list[_Part]:
+    """Fits the baselines of each fold to the other folds."""
     columns = named_columns(inputs, options["names"])
-    groups = [np.flatnonzero(folds == fold) for fold in range(folds.max() + 1)]
 
-    def part(rows: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        return {name: values[rows] for name, values in columns.items()}, targets[rows]
+    def rows(places: np.ndarray) -> Rows:
+        return {name: values[places] for name, values in columns.items()}, targets[
+            places
+        ]
 
-    found = []
-    for group in groups:
-        others = np.setdiff1d(np.arange(len(targets)), group)
-        baselines = Baselines.fit(*part(others), **options)
-        found.append(baselines.predict(*part(group)))
-    return {name: joined([part[name] for part in found], groups) for name in found[0]}
+    parts = []
+    for fold in range(folds.max() + 1):
+        places, fitted = np.flatnonzero(folds == fold), rows(folds != fold)
+        baselines = Baselines.fit(*fitted, **options)
+        parts.append(_Part(baselines, fitted, rows(places), places))
+    return parts
 
 
-def _sample(rows: BatchSource, num_features: int) -> tuple[Inputs, np.ndarray]:
+def _boosted(
+    parts: Sequence[_Part], num_rows: int, num_classes: int, seconds: float
+) -> np.ndarray | None:
+    """Returns the outputs of gradient boosting for all measured rows, in order.
+
+    Raises:
+        TooSlowError: The time is too short.
+    """
+    encodings = [part.baselines.encoding for part in parts]
+    if num_rows < FEWEST_ROWS_TO_JUDGE or not all(each.width for each in encodings):
+        return None
+    found = [
+        fit_gradient_boosting(
+            encoding.transform(part.fitted[0]),
+            part.fitted[1],
+            encoding.transform(part.measured[0]),
+            num_classes=num_classes,
+            fits=len(parts),
+            seconds=seconds,
+        )
+        for encoding, part in zip(encodings, parts, strict=True)
+    ]
+    back = np.argsort(np.concatenate([part.places for part in parts]))
+    return np.concatenate(found)[back]
+
+
+def _sample(rows: BatchSource, num_features: int) -> Rows:
     """Returns inputs and targets of some training rows, drawn at random."""
     size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)), rows.num_rows)
     inputs, targets, *_ = next(iter(rows.batches(size, seed=0)))

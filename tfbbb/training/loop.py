@@ -37,6 +37,10 @@ _MOST_VALIDATIONS = 20
 _MOST_VALIDATIONS_TO_STOP = 50
 _SECONDS_BETWEEN_REPORTS = 2.0
 _OF_BEST_EPOCH = "best epoch/"
+# Of `max_seconds`, for what follows the steps.
+_MOST_RESERVED = 0.75
+# What follows the steps uses threads less than the first step does.
+_MOST_THREADS = 2.0
 HeldOut = tuple[Structure, np.ndarray] | tuple[Structure, np.ndarray, np.ndarray]
 
 
@@ -109,8 +113,9 @@ def fit(
             once the `kl_schedule` has settled.
         max_seconds: Time of all steps together, after which training ends early. The
             first step counts with its compilation, and is taken in any case.
-        reserve: Part of `max_seconds` to leave unused, in units of the time of the
-            first step with its compilation; at most half.
+        reserve: Part of `max_seconds` to leave unused, in units of the work of the
+            first step with its compilation: its time or, if that is more, up to twice
+            its time, the processor time of its threads. At most three quarters.
         decay: The schedule of the optimizer's learning rate. It ends with the time, if
             `max_seconds` ends before the steps; None for a rate that follows the steps.
         checkpoint_directory: Directory of checkpoints. If it has one, the training
@@ -239,6 +244,7 @@ class _Training:
         self._losses: list[float] = []
         self._max_seconds, self._reserve, self._decay = max_seconds, reserve, decay
         self._first_seconds: float | None = None
+        self._reserved = 0.0
         self._stopped = self._out_of_time = False
         self._model = model
         self._temperature = temperature
@@ -293,9 +299,9 @@ class _Training:
                     "steps."
                 )
             stop = self._timetable.next_stop(self.step)
-            began = time.monotonic()
+            began, worked = time.monotonic(), time.process_time()
             self.step = steps.take(self.step, stop)
-            self._count(time.monotonic() - began)
+            self._count(time.monotonic() - began, time.process_time() - worked)
             self._check_loss()
             self._stopped |= self._out_of_time
             if self.step == stop:
@@ -305,16 +311,18 @@ class _Training:
             if checkpoints is not None and checkpoints.due:
                 self.write(checkpoints)
 
-    def _count(self, seconds: float) -> None:
+    def _count(self, seconds: float, processor_seconds: float = 0.0) -> None:
         if self._first_seconds is None:
             self._first_seconds = seconds
+            work = max(seconds, min(processor_seconds, _MOST_THREADS * seconds))
+            most = _MOST_RESERVED * self._max_seconds
+            self._reserved = min(self._reserve * work, most)
         self._seconds += seconds
-        reserved = min(self._reserve * self._first_seconds, 0.5 * self._max_seconds)
-        self._out_of_time = self._seconds + reserved >= self._max_seconds
+        self._out_of_time = self._seconds + self._reserved >= self._max_seconds
         if self._decay is not None and not self._out_of_time:
             # The compilation is no part of the decay.
             used = self._seconds - self._first_seconds
-            usable = self._max_seconds - reserved - self._first_seconds
+            usable = self._max_seconds - self._reserved - self._first_seconds
             self._decay.follow(self.step, used / usable)
 
     def end(self) -> Outcome:

@@ -315,15 +315,15 @@ def compare_baselines(run: Run) -> Run:
         inputs,
         targets,
         discrete=best.model.likelihood.discrete,
+        seconds=run.limit.of_judge(),
     )
     run = replace(
         run, inputs=inputs, targets=targets, row_weights=weights, baselines=baselines
     )
-    if not run.plan.simpler or not run.limit.has_time_for_more:
+    out_of_time = any(each.outcome.out_of_time for each in run.candidates)
+    if not run.plan.simpler or out_of_time or not run.limit.has_time_for_more:
         return run
-    # After the constant, there is a linear or logistic model, unless no column varies.
-    *_, last = baselines.predicted.values()
-    if not competes(best, last, targets, weights):
+    if not competes(best, baselines.linear, targets, weights):
         return run
     same = {"likelihood": best.network.likelihood}
     networks = {

@@ -19,7 +19,7 @@ from tfbbb.training.spec.families import (
 )
 from tfbbb.training.spec.layers import DenseLayer
 from tfbbb.training.spec.model import NumericEncoding
-from tfbbb.training.spec.training import LearningRate
+from tfbbb.training.spec.training import Effort, LearningRate
 from tfbbb.training.target_likelihood import (
     LikelihoodChoice,
     LikelihoodTrial,
@@ -43,7 +43,7 @@ _LINEAR, _LINEAR_PRIOR = "linear, horseshoe prior", priors.make("horseshoe")
 
 @dataclass(frozen=True)
 class _Defaults:
-    """What suits a number of rows.
+    """What suits an effort and a number of rows.
 
     Attributes:
         hidden_units: Units of the hidden layers.
@@ -51,6 +51,7 @@ class _Defaults:
         group_size: Number of members with the same temperature.
         steps: Number of steps.
         learning_rate: Learning rate of the first step.
+        most_networks: Most networks to try, the most promising first.
     """
 
     hidden_units: tuple[int, ...]
@@ -58,10 +59,20 @@ class _Defaults:
     group_size: int
     steps: int
     learning_rate: float
+    most_networks: int = 3
 
 
-_FEW_ROWS = _Defaults((64, 64), (0.3, 0.1, 0.01), 8, 2500, 0.02)
-_MANY_ROWS = _Defaults((128, 128), (0.1, 0.01), 4, 3500, 0.01)
+# By effort, for few rows and for many.
+_DEFAULTS: Mapping[Effort, tuple[_Defaults, _Defaults]] = {
+    "quick": (
+        _Defaults((64, 64), (0.1,), 8, 800, 0.02, most_networks=1),
+        _Defaults((128, 128), (0.1,), 4, 1000, 0.01, most_networks=1),
+    ),
+    "default": (
+        _Defaults((64, 64), (0.3, 0.1, 0.01), 8, 2500, 0.02),
+        _Defaults((128, 128), (0.1, 0.01), 4, 3500, 0.01),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -127,7 +138,7 @@ class TrainingPlan:
         """
         training, num_training_rows = spec.training, len(targets)
         num_rows = num_training_rows if num_rows is None else num_rows
-        defaults = _defaults(num_rows)
+        defaults = _defaults(spec, num_rows)
         temperatures: tuple[float, ...] = (1.0,)
         if training.kl_schedule is None and _may_temper(spec):
             temperatures = defaults.temperatures
@@ -243,7 +254,7 @@ def group_size(spec: JobSpec, num_rows: int) -> int:
         return spec.model.members
     if not _may_temper(spec):
         return 1
-    return _defaults(num_rows).group_size
+    return _defaults(spec, num_rows).group_size
 
 
 def _networks(
@@ -264,7 +275,7 @@ def _networks(
     update: Config = {}
     chooses_layers = _chooses_layers(spec)
     if chooses_layers:
-        update["hidden_units"] = _defaults(num_rows).hidden_units
+        update["hidden_units"] = _defaults(spec, num_rows).hidden_units
     if model.likelihood is None:
         likelihood = DEFAULT_LIKELIHOODS[schema.task]
         if schema.task == "regression":
@@ -294,7 +305,8 @@ def _networks(
     if compares and chooses_layers and many_inputs:
         linear = {"hidden_units": (), "prior": _LINEAR_PRIOR}
         networks[_LINEAR] = networks[encodings[0]].model_copy(update=linear)
-    number = int(max(1.0, min(_seconds(spec) / _SECONDS_PER_NETWORK, len(networks))))
+    in_time = _seconds(spec) / _SECONDS_PER_NETWORK
+    number = int(max(1.0, min(in_time, _defaults(spec, num_rows).most_networks)))
     # The linear network suits many inputs; curves suit most tables.
     promising = [name for name in (_LINEAR, *reversed(encodings)) if name in networks]
     return {name: networks[name] for name in networks if name in promising[:number]}
@@ -362,8 +374,9 @@ def suits_few_rows(num_rows: int) -> bool:
     return num_rows < FEWEST_ROWS_TO_HOLD_OUT
 
 
-def _defaults(num_rows: int) -> _Defaults:
-    return _FEW_ROWS if suits_few_rows(num_rows) else _MANY_ROWS
+def _defaults(spec: JobSpec, num_rows: int) -> _Defaults:
+    few, many = _DEFAULTS[spec.training.effort]
+    return few if suits_few_rows(num_rows) else many
 
 
 def _batch_size(num_rows: int) -> int:

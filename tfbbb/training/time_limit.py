@@ -5,6 +5,7 @@ import time
 
 # Of a training: the time of the explanations in its report.
 _SHARE_OF_REPORT, _SECONDS_OF_REPORT = 0.05, 1.0
+_SHARE_OF_JUDGE = 0.05
 _LEAST_SECONDS = 1.0
 _SHARE_FOR_MORE = 0.5
 
@@ -56,6 +57,10 @@ class TimeLimit:
         reserved = min(_SECONDS_OF_REPORT, _SHARE_OF_REPORT * self.seconds)
         steps = self.seconds - reserved
         return steps * (number + 1) / networks - max(taken, self.elapsed)
+
+    def of_judge(self) -> float:
+        """Returns the time for a model that judges the network, possibly negative."""
+        return min(_SHARE_OF_JUDGE * self.seconds, self.seconds - self.elapsed)
 
     def of_report(self) -> float:
         """Returns the time for the explanations of the report, possibly negative."""

@@ -81,7 +81,9 @@ def test_a_job_becomes_a_model_that_answers(
     assert trained.progress["epoch"] == trained.progress["epochs"] == 80
     judgement = trained.judgement
     assert judgement is not None
-    assert list(judgement["figures"]) == ["model", "mean", "linear model"]
+    assert list(judgement["figures"]) == [
+        *("model", "mean", "linear model", "gradient boosting")
+    ]
     assert judgement["sentences"][0].startswith("The model")
     prediction = client.model("first").predict(_ROW, quantiles=[0.05, 0.95])
     lower, upper = prediction.interval(0.9)

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
@@ -59,7 +60,7 @@ class Baseline:
         return cls(
             "mean",
             np.array([values.mean()]),
-            scale=_positive(scale, values),
+            scale=positive_scale(scale, values),
             discrete=discrete,
         )
 
@@ -84,7 +85,7 @@ class Baseline:
             LINEAR_MODEL,
             np.array([model.intercept_]),
             model.coef_.reshape(-1, 1),
-            _positive(float(np.sqrt(errors.mean())), values),
+            positive_scale(float(np.sqrt(errors.mean())), values),
             discrete,
         )
 
@@ -144,21 +145,7 @@ class Baseline:
             logits = log_softmax(outputs, axis=1)
             log_prob = logits[np.arange(len(targets)), targets]
             return PredictedRows(log_prob, np.exp(logits), of_classes=True)
-        values = np.asarray(targets, np.float64).reshape(-1)
-        z = (values - outputs[:, 0]) / self.scale
-        if self.discrete:
-            half = 0.5 / self.scale
-            # In the tail where probabilities are small, for precision.
-            distance = np.abs(z)
-            above = norm.logsf([distance - half, distance + half])
-            log_prob = above[0] + np.log1p(-np.exp(above[1] - above[0]))
-        else:
-            log_prob = norm.logpdf(z) - np.log(self.scale)
-        return PredictedRows(
-            np.maximum(log_prob, _LEAST_LOG_PROB),
-            outputs,
-            coverage=float(np.mean(np.abs(z) <= norm.ppf(0.5 + LEVEL / 2))),
-        )
+        return score_numbers(outputs, self.scale, targets, norm, self.discrete)
 
     def to_dict(self) -> Config:
         """Returns the baseline as plain JSON values."""
@@ -181,7 +168,40 @@ class Baseline:
         return cls(**{**values, **arrays})
 
 
-def _positive(scale: float, values: np.ndarray) -> float:
+def score_numbers(
+    means: np.ndarray,
+    scale: float,
+    targets: np.ndarray,
+    noise: Any,
+    discrete: bool = False,
+) -> PredictedRows:
+    """Scores numbers by `y ~ mean + scale * noise`.
+
+    Args:
+        means: Predicted means [n, 1].
+        scale: The unit of the noise.
+        targets: Targets [n, 1].
+        noise: A symmetric distribution of SciPy with mean 0.
+        discrete: Whether the numbers are whole: the probability of y is that of the
+            interval from y - 1/2 to y + 1/2.
+    """
+    z = (np.asarray(targets, np.float64).reshape(-1) - means[:, 0]) / scale
+    if discrete:
+        half = 0.5 / scale
+        # In the tail where probabilities are small, for precision.
+        distance = np.abs(z)
+        above = noise.logsf([distance - half, distance + half])
+        log_prob = above[0] + np.log1p(-np.exp(above[1] - above[0]))
+    else:
+        log_prob = noise.logpdf(z) - np.log(scale)
+    return PredictedRows(
+        np.maximum(log_prob, _LEAST_LOG_PROB),
+        means,
+        coverage=float(np.mean(np.abs(z) <= noise.ppf(0.5 + LEVEL / 2))),
+    )
+
+
+def positive_scale(scale: float, values: np.ndarray) -> float:
     """Returns a standard deviation that a density can have."""
     # Targets have single precision.
     least = 1e-7 * float(np.abs(values).max(initial=0.0)) or 1e-6

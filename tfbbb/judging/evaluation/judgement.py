@@ -103,6 +103,16 @@ def judge(
     }
 
 
+def is_worse(comparison: Config) -> bool:
+    """Returns whether a model has clearly more error than another, or less likelihood.
+
+    Args:
+        comparison: With the other, of a judgement.
+    """
+    parts = ("error", "log_likelihood")
+    return any(comparison[part]["z"] < -STANDARD_ERRORS for part in parts)
+
+
 def beats_constant(comparisons: Config, least: float = -np.inf) -> bool:
     """Returns whether a model has less error than a constant; True without one.
 

@@ -16,6 +16,7 @@ from tfbbb.training.spec.part import ColumnName, Option, SpecPart
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000
 MAX_PARTITIONS = 1000
+Effort = Literal["quick", "default"]
 
 
 class LearningRate(SpecPart):
@@ -123,6 +124,15 @@ def _from_number(given: Any) -> Any:
 class TrainingSpec(SpecPart):
     """The training: by default 2500 or 3500 steps, but at least three epochs."""
 
+    effort: Annotated[
+        Effort,
+        Field(
+            description="How much is trained, where no other field says so: `quick` "
+            "trains one network at one temperature for a third of the steps, for a "
+            "first model that is somewhat less exact."
+        ),
+        Option(),
+    ] = "default"
     epochs: Annotated[
         Integer | None,
         Field(ge=1, le=10**6, description="Passes over the rows.", examples=[40]),

@@ -48,7 +48,8 @@ PEERS = {
         {"members": 8, "epochs": 200, "warmup_steps": 5000, "samples": 2000},
     ),
 }
-METHODS = ("default", *PEERS, *SETTINGS)
+EFFORTS = ("default", "quick", "best")
+METHODS = (*EFFORTS, *PEERS, *SETTINGS)
 _SMOKE = {"rounds": 20, "members": 2, "epochs": 2, "warmup_steps": 10, "samples": 10}
 
 
@@ -116,8 +117,8 @@ def settings(method: str) -> dict[str, Any]:
 
 def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any]:
     """Fits a method to the training rows of a split and scores the test rows."""
-    if method == "default":
-        return score_default(split, smoke=smoke)
+    if method in EFFORTS:
+        return score_default(split, method, smoke=smoke)
     options = settings(method)
     if smoke:
         options |= {name: _SMOKE[name] for name in options.keys() & _SMOKE.keys()}
@@ -150,7 +151,7 @@ def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any
     }
 
 
-def score_default(split: Split, *, smoke: bool) -> dict[str, Any]:
+def score_default(split: Split, effort: str, *, smoke: bool) -> dict[str, Any]:
     """Scores `train_table` with the name of the target; `smoke` takes fewer steps."""
     import pyarrow as pa
 
@@ -159,7 +160,8 @@ def score_default(split: Split, *, smoke: bool) -> dict[str, Any]:
     def table(x: np.ndarray, y: np.ndarray) -> pa.Table:
         return pa.table({**{f"x{i}": x[:, i] for i in range(x.shape[1])}, "target": y})
 
-    spec = {"target": "target"} | ({"training": {"steps": 300}} if smoke else {})
+    training = {"effort": effort} | ({"steps": 300} if smoke else {})
+    spec = {"target": "target", "training": training}
     start = time.perf_counter()
     with failures_skipped():
         trained = train_table(table(split.x_train, split.y_train), spec)

@@ -3,7 +3,12 @@ import pytest
 from pydantic import ValidationError
 
 from tfbbb.tables import Schema
-from tfbbb.training.plan import TrainingPlan, cross_fitting_repeats, kl_schedule_at
+from tfbbb.training.plan import (
+    TrainingPlan,
+    cross_fitting_folds,
+    cross_fitting_repeats,
+    kl_schedule_at,
+)
 from tfbbb.training.spec import JobSpec, SpecError
 
 SCHEMA = Schema.infer({"x": np.arange(100.0), "y": np.arange(100.0)}, "y")
@@ -86,6 +91,15 @@ def test_a_quick_training_tries_one_network_at_one_temperature(
     assert quick.repeats == plan(num_rows).repeats
     given = plan(num_rows, {"members": 3}, effort="quick", steps=50, batch_size=200)
     assert (given.group_size, given.steps) == (3, 50)
+
+
+@pytest.mark.parametrize(("num_rows", "members", "folds"), [(400, 16, 8), (5000, 8, 0)])
+def test_the_best_training_has_twice_as_many_members(num_rows, members, folds):
+    best, default = plan(num_rows, effort="best"), plan(num_rows)
+    assert best.group_size == members == 2 * default.group_size
+    assert best.steps == default.steps
+    given = spec(effort="best")
+    assert cross_fitting_folds(given, num_rows) == folds
 
 
 def test_temperatures_are_tried_unless_a_schedule_is_given():

@@ -16,7 +16,7 @@ from tfbbb.training.spec.part import ColumnName, Option, SpecPart
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000
 MAX_PARTITIONS = 1000
-Effort = Literal["quick", "default"]
+Effort = Literal["quick", "default", "best"]
 
 
 class LearningRate(SpecPart):
@@ -129,7 +129,8 @@ class TrainingSpec(SpecPart):
         Field(
             description="How much is trained, where no other field says so: `quick` "
             "trains one network at one temperature for a third of the steps, for a "
-            "first model that is somewhat less exact."
+            "first model that is somewhat less exact; `best` trains twice as many "
+            "members, each on more of the rows, which takes about twice as long."
         ),
         Option(),
     ] = "default"

@@ -28,6 +28,7 @@ from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
 from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
+from tfbbb.training.more_rows import train_on_more_rows
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.plan import (
@@ -85,6 +86,7 @@ class Run:
         targets: Their targets.
         row_weights: The weight of each of them in the figures; None if all are 1.
         baselines: The baselines.
+        steps_on_more_rows: By `use_more_rows`: Number of steps after the choice.
         calibrated: By `calibrate_model`: the predictions of them, recalibrated, with
             their figures.
         scored: The log likelihood and the error of each of them.
@@ -118,6 +120,7 @@ class Run:
     targets: np.ndarray = _LATER
     row_weights: np.ndarray | None = None
     baselines: TrainingBaselines = _LATER
+    steps_on_more_rows: int = 0
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER
     judgement: Config = _LATER
@@ -340,6 +343,37 @@ def compare_baselines(run: Run) -> Run:
     return replace(run, candidates=[*run.candidates, *found])
 
 
+def use_more_rows(run: Run) -> Run:
+    """Trains the members of the best network on, on rows that they left out.
+
+    Members at the temperature of a spec are trained as it says, and no further.
+
+    Raises:
+        Interrupted: `should_stop` returned true.
+    """
+    best, members = run.best, run.members
+    repeats = 0 if members.folds is None else len(members.folds)
+    out_of_time = best.outcome.out_of_time or not run.limit.has_time_for_more
+    if repeats < 2 or len(run.plan.temperatures) == 1 or out_of_time:
+        return run
+    better, steps = train_on_more_rows(
+        best,
+        run.plan,
+        run.prepared,
+        members,
+        run.training,
+        max_seconds=0.5 * run.limit.rest().seconds,
+        directory=run.directory / "more_rows" if run.directory is not None else None,
+        checkpoint_seconds=run.checkpoint_seconds,
+        fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {best.name}",
+        xla=run.xla,
+        report=ProgressOfTurns(run.report, [each.outcome for each in run.candidates]),
+        should_stop=run.should_stop,
+    )
+    candidates = [better if each is best else each for each in run.candidates]
+    return replace(run, candidates=candidates, steps_on_more_rows=steps)
+
+
 def calibrate_model(run: Run) -> Run:
     """Recalibrates the best network by the rows that it left out, and scores them.
 
@@ -423,6 +457,7 @@ def _describe(run: Run) -> Config:
         run.best,
         len(run.targets),
         run.outcomes,
+        run.steps_on_more_rows,
     )
     recipe["rows_without_target"] = run.prepared.rows_without_target
     if run.partitions is not None:

@@ -19,6 +19,7 @@ def describe_recipe(
     best: Candidate,
     num_measured: int,
     outcomes: Mapping[str, str],
+    steps_on_more_rows: int = 0,
 ) -> Config:
     """Returns the choices of a training and the figures behind them.
 
@@ -30,6 +31,7 @@ def describe_recipe(
         best: The one that is kept.
         num_measured: Number of rows that the metrics are of.
         outcomes: How the training with a likelihood ended, by its name.
+        steps_on_more_rows: Number of steps that its members then took on more rows.
 
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
@@ -45,7 +47,7 @@ def describe_recipe(
         decided which rows are held out or left out together, see
         `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
         on columns that may make the figures too good, and on rows that are too few for
-        their figures; `epochs` and `steps`;
+        their figures; `epochs` and `steps`, and the `steps_on_more_rows` after these;
         `out_of_time`, whether `max_seconds` ended it; and `xla`, if XLA was tried:
         whether it was `used`, and the `seconds` of a step without and `xla_seconds`
         with it.
@@ -110,25 +112,33 @@ def describe_recipe(
         ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),
-        "metrics_from": _metrics_from(members, num_measured, prepared.split),
+        "metrics_from": _metrics_from(
+            members, num_measured, prepared.split, steps_on_more_rows > 0
+        ),
         "remarks": [
             *prepared.schema.column_warnings,
             *remarks_on_scarce_rows(prepared, members),
         ],
         "epochs": outcome.epoch,
         "steps": outcome.step,
+        "steps_on_more_rows": steps_on_more_rows,
         "out_of_time": any(each.outcome.out_of_time for each in candidates),
         **({} if outcome.xla is None else {"xla": outcome.xla.to_state()}),
     }
 
 
-def _metrics_from(members: MemberRows, num_rows: int, split: Config) -> str:
+def _metrics_from(
+    members: MemberRows, num_rows: int, split: Config, goes_on: bool
+) -> str:
     by, column = split.get("by"), split.get("column")
     if members.folds is not None:
         group = f" or on others of its {column!r}" if by == "group" else ""
+        before = (
+            ", before these were trained on, on more of the rows" if goes_on else ""
+        )
         return (
             f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
-            f"{members.group_size} members that did not train on it{group}"
+            f"{members.group_size} members that did not train on it{group}{before}"
         )
     if by == "time":
         return f"the last {num_rows} rows by {column!r}, which no member trained on"

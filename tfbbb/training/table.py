@@ -21,6 +21,7 @@ from tfbbb.training.pipeline import (
     make_plan,
     prepare_rows,
     train_networks,
+    use_more_rows,
 )
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
@@ -33,6 +34,7 @@ STEPS = (
     make_plan,
     train_networks,
     compare_baselines,
+    use_more_rows,
     calibrate_model,
     judge_model,
 )

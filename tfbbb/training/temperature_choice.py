@@ -1,7 +1,7 @@
 """Chooses the temperature of an ensemble by rows that its members did not train on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 
 import numpy as np
@@ -157,6 +157,52 @@ def choose(
     of_density = gain**_SHARE_OF_DENSITY
     return TemperatureChoice(
         chosen, best, of_density, gain, tuple(trials), prediction, gaps
+    )
+
+
+def choose_trained_on(
+    choice: TemperatureChoice,
+    members: MemberRows,
+    model: BayesianModel,
+    left_out: MemberRows,
+    inputs: Structure,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> TemperatureChoice | None:
+    """Returns the choice for members that were trained on; None if they are no better.
+
+    Each row is predicted before and after by the one member that still leaves it out,
+    each time calibrated by one factor. The gains change by the ratio of these factors.
+
+    Args:
+        choice: The choice before.
+        members: The rows that the members left out before, in repeats.
+        model: The members afterwards.
+        left_out: The rows that they leave out now: each row is left out by one of the
+            members that left it out before.
+        inputs: Inputs of the rows.
+        targets: Their targets, as the likelihood takes them.
+        weights: Their weights in the mean likelihood, [rows]; None for 1.
+    """
+    assert members.folds is not None
+    assert left_out.folds is not None
+    likelihood, num_rows = model.likelihood, len(targets)
+    every = choice.prediction.of_outputs(lambda outputs: outputs)
+    every = every.reshape(num_rows, len(members.folds), -1, every.shape[-1])
+    before = every[np.arange(num_rows), left_out.folds[0] // members.num_folds]
+    (after,) = left_out.out_of_sample_outputs(model, inputs, num_rows, before.shape[1])
+    kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
+    old, new = (
+        _try(likelihood, choice.best.temperature, drawn, kind, targets, weights)
+        for drawn in (before, after)
+    )
+    if not new.log_likelihood > old.log_likelihood:
+        return None
+    ratio = new.factor / old.factor
+    return replace(
+        choice,
+        gain=choice.gain * ratio,
+        gain_of_intervals=choice.gain_of_intervals * ratio,
     )
 
 

@@ -122,7 +122,7 @@ def _from_number(given: Any) -> Any:
 
 
 class TrainingSpec(SpecPart):
-    """The training: by default 2500 or 3500 steps, but at least three epochs."""
+    """The training: by default 1000 or 3500 steps, but at least three epochs."""
 
     effort: Annotated[
         Effort,

@@ -1,0 +1,79 @@
+"""The training of the chosen members on more rows."""
+
+import numpy as np
+import pytest
+
+from tfbbb.training import more_rows, train_table
+from tfbbb.training.cross_fitting import MemberRows
+
+ROWS = 120
+
+
+def table():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(ROWS, 2))
+    y = np.sin(2.0 * x[:, 0]) + x[:, 1] + 0.1 * generator.normal(size=ROWS)
+    return {"a": x[:, 0], "b": x[:, 1], "y": y}
+
+
+def trained(**training):
+    return train_table(table(), {"target": "y", "training": {"steps": 40, **training}})
+
+
+def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
+    members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, seed=3)
+    left_out = more_rows._left_out_by_one(members, seed=3)
+    assert left_out.temperatures == (1.0,)
+    assert left_out.num_members == 8
+    now = left_out.left_out_weights
+    before = members.left_out_weights[:, :8]
+    np.testing.assert_array_equal(now.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(before.sum(axis=1), 2.0)
+    assert np.all(now <= before)
+    # Members of both repeats see more rows than before.
+    assert np.all(left_out.sizes > members.sizes[:8])
+
+
+def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
+    chosen, found = more_rows.choose_trained_on, []
+
+    def watched(choice, *arguments):
+        found.append((choice, chosen(choice, *arguments)))
+        return found[-1][1]
+
+    monkeypatch.setattr(more_rows, "choose_trained_on", watched)
+    better = trained()
+    ((before, after),) = found
+    assert after is not None
+    ratio = after.gain / before.gain
+    assert ratio != 1.0
+    assert after.gain_of_intervals == pytest.approx(ratio * before.gain_of_intervals)
+    # Two steps make an epoch; half of the epochs follow.
+    assert better.recipe["steps"] == 40
+    assert better.recipe["steps_on_more_rows"] == 20
+    assert "on more of the rows" in better.recipe["metrics_from"]
+
+    weights = []
+
+    def refused(choice, *arguments):
+        weights.extend(choice.model.get_weights())
+
+    monkeypatch.setattr(more_rows, "choose_trained_on", refused)
+    same = trained()
+    assert same.recipe["steps_on_more_rows"] == 0
+    for kept, before in zip(same.model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(kept, before)
+    # The figures are those of members that did not see the rows, in both cases.
+    assert same.metrics == better.metrics
+    assert same.recipe["chosen"] == better.recipe["chosen"]
+    assert any(
+        np.any(one != other)
+        for one, other in zip(
+            same.model.get_weights(), better.model.get_weights(), strict=True
+        )
+    )
+
+
+def test_a_temperature_of_the_spec_is_trained_as_it_says():
+    found = trained(kl_schedule="constant")
+    assert found.recipe["steps_on_more_rows"] == 0

@@ -1,0 +1,122 @@
+"""Trains the members of the best network on, on more of the rows."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tfbbb.base.diverged_training import TrainingDivergedError
+from tfbbb.bayes import kl_schedules
+from tfbbb.model.optimizers import Adam
+from tfbbb.tables.memory_rows import MemoryRows
+from tfbbb.training.candidates import Candidate
+from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.loop import fit
+from tfbbb.training.plan import TrainingPlan, kl_schedule_at
+from tfbbb.training.preparation import Prepared
+from tfbbb.training.progress import Progress
+from tfbbb.training.spec.training import TrainingSpec
+from tfbbb.training.temperature_choice import choose_trained_on
+from tfbbb.training.xla import XLA
+
+
+def train_on_more_rows(
+    candidate: Candidate,
+    plan: TrainingPlan,
+    prepared: Prepared,
+    members: MemberRows,
+    training: TrainingSpec,
+    *,
+    max_seconds: float,
+    directory: Path | None,
+    checkpoint_seconds: float,
+    fingerprint: str,
+    xla: XLA,
+    report: Callable[[Progress], object],
+    should_stop: Callable[[], bool],
+) -> tuple[Candidate, int]:
+    """Trains the members of a network on, where this helps with rows left out.
+
+    Each row was left out by several members, which chose the temperature and calibrate
+    the answers. Now all of these but one train on it, too, at the same temperature.
+    The one that is left predicts the row before and after, each time calibrated by one
+    factor. If the rows are more likely afterwards, the new weights are kept, and the
+    gain of the mixture is multiplied by the ratio of the factors.
+
+    Args:
+        candidate: The network; its model gets the new weights.
+        plan: The plan that trained it.
+        prepared: The rows.
+        members: The rows that its members left out, in two repeats or more.
+        training: The training of the spec.
+        max_seconds: As for `fit`.
+        directory: Directory of checkpoints; None for none.
+        checkpoint_seconds: As for `fit`.
+        fingerprint: As for `fit`.
+        xla: As for `fit`.
+        report: As for `fit`.
+        should_stop: As for `fit`.
+
+    Returns:
+        The network, and the number of steps that it was trained on; 0 if its members
+        stay as they were.
+    """
+    choice, rows = candidate.choice, prepared.rows
+    assert choice is not None
+    assert isinstance(rows, MemoryRows)
+    plan = plan.on_more_rows
+    left_out = _left_out_by_one(members, training.seed)
+    kept, schedule = candidate.model, kl_schedule_at(choice.best.temperature)
+    with kept.distribute_strategy.scope():
+        model = kept.members.mixture(range(members.group_size))
+        model.compile(
+            Adam(plan.keras_learning_rate),
+            kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
+        )
+    try:
+        outcome = fit(
+            model,
+            rows.weighted(left_out.weights),
+            epochs=plan.epochs,
+            batch_size=plan.batch_size,
+            seed=training.seed + 1,
+            member_rows=left_out,
+            max_seconds=max_seconds,
+            checkpoint_directory=directory,
+            checkpoint_seconds=checkpoint_seconds,
+            fingerprint=f"{fingerprint} more rows",
+            xla=xla,
+            stage=f"training {members.group_size} members on, on more rows",
+            report=report,
+            should_stop=should_stop,
+        )
+    except TrainingDivergedError:
+        return candidate, 0
+    better = choose_trained_on(
+        choice,
+        members,
+        model,
+        left_out,
+        rows.inputs(),
+        rows.targets(),
+        prepared.weights,
+    )
+    if better is None:
+        return candidate, 0
+    for old, new in zip(kept.weights, model.weights, strict=True):
+        old.assign(new)
+    return replace(candidate, choice=better), outcome.step
+
+
+def _left_out_by_one(members: MemberRows, seed: int) -> MemberRows:
+    """Returns members of one temperature, of which one leaves out each row.
+
+    It is one of those that left out the row before, drawn at random.
+    """
+    assert members.folds is not None
+    repeats, num_rows = members.folds.shape
+    repeat = np.random.default_rng([seed, num_rows]).integers(repeats, size=num_rows)
+    fold = members.folds[repeat, np.arange(num_rows)]
+    places = (repeat * members.num_folds + fold).astype(np.int32)
+    return replace(members, temperatures=(1.0,), folds=places[np.newaxis])

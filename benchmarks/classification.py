@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from environments import Peer
 from program import (
     Comparison,
     DataError,
@@ -37,11 +36,11 @@ from program import (
 )
 from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
+from table_peers import PEERS, cost, fit
 from timing import markdown_table
 
 SETS = ("mushroom", "german_numeric", "australian", "pima", "ionosphere")
 METHODS = ("default", "catboost", "logistic_regression")
-CATBOOST = Peer("fit_catboost", ("catboost==1.2.10",))
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "catboost": {"rounds": 2000, "patience": 50, "members": 5},
@@ -93,7 +92,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     for method in options.methods:
         if method == "catboost":
             try:
-                CATBOOST.environment()
+                PEERS["catboost"].environment()
             except SkippedError as reason:
                 measured.skip({"method": method}, str(reason))
                 continue
@@ -157,16 +156,17 @@ def score(method: str, table: Table, *, seed: int, smoke: bool) -> dict[str, Any
         probabilities, more = logistic_probabilities(table, train, test)
     else:
         options = SETTINGS[method] | ({"rounds": 20} if smoke else {})
-        found = CATBOOST.run(
+        found = fit(
+            method,
+            task="classification",
             x_train=table.x[train],
             y_train=table.y[train],
             x_test=table.x[test],
-            classes=2,
             seed=seed,
             **options,
         )
         probabilities = found["probabilities"]
-        more = {"seconds": float(found["seconds"]), "versions": str(found["versions"])}
+        more = cost(found)
     more.setdefault("seconds", time.perf_counter() - start)
     return {**class_scores(probabilities, table.y[test]), **more}
 

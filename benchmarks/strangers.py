@@ -31,8 +31,9 @@ from program import (
     skipped_lines,
 )
 from records import Measurement, RecordFile
+from table_peers import TUNED
 from table_sources import FOLDS, MOST_ROWS, SourceTable
-from tables import score, scores_report
+from tables import measurements, scores_report
 from timing import markdown_table
 
 PACKAGES = Peer(
@@ -55,14 +56,7 @@ PACKAGES = Peer(
     ),
 )
 READING = "reading"
-METHODS = (
-    READING,
-    "default",
-    "catboost_tuned",
-    "random_forest",
-    "linear",
-    "constant",
-)
+METHODS = (READING, "default", *TUNED, "random_forest", "linear", "constant")
 # What a column may be taken for, by what the key says: yes and no are two texts, too.
 _ACCEPTED = {
     "number": {"number"},
@@ -96,22 +90,19 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     names = options.sets or list(entries)
     wanted = [{"name": name, **entries[name]} for name in names]
     found = PACKAGES.run(tables=json.dumps(wanted))
-    measurements = []
+    wanted_measurements = []
     for name in names:
-        content = found[f"file {name}"].tobytes()
         table = source_table(name, entries[name], found[f"cells {name}"].item())
-        for method in options.methods:
-            splits = 1 if options.smoke or method == READING else options.splits
-            for split in range(splits):
-                function = (
-                    functools.partial(read, entries[name], content)
-                    if method == READING
-                    else functools.partial(score, method, table, split, options.smoke)
-                )
-                key = {"set": name, "method": method, "split": split}
-                settings = {"data": table.digest}
-                measurements.append(Measurement(key, function, settings, split))
-    measured.measure_all(measurements)
+        if READING in options.methods:
+            content = found[f"file {name}"].tobytes()
+            reads = functools.partial(read, entries[name], content)
+            key = {"set": name, "method": READING, "split": 0}
+            settings = {"data": table.digest}
+            wanted_measurements.append(Measurement(key, reads, settings))
+        methods = [method for method in options.methods if method != READING]
+        splits = range(1 if options.smoke else options.splits)
+        wanted_measurements += measurements([table], methods, splits, options.smoke)
+    measured.measure_all(wanted_measurements)
 
 
 def source_table(name: str, entry: Mapping[str, Any], text: str) -> SourceTable:

@@ -39,6 +39,7 @@ def report(measured: RecordFile) -> str:
         )
     for score, title in (
         ("crps", "Continuous ranked probability score"),
+        ("interval_score_90", "Interval score of intervals of 90 %"),
         ("coverage_50", "Coverage of 50 % intervals, %"),
         ("coverage_90", "Coverage of 90 % intervals, %"),
         ("coverage_95", "Coverage of 95 % intervals, %"),
@@ -125,6 +126,8 @@ def _best(
 
 def _scores_table(means: Means, score: str, title: str) -> str:
     sets = means.sets_with(score)
+    if not sets:
+        return ""
     percent = score.startswith("coverage")
     rows = []
     for method in means.methods:

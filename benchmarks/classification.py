@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparisons import Comparison, compare_methods
 from program import (
-    Comparison,
     DataError,
     add_place_options,
     add_table_options,
     argument_parser,
-    common_means,
     decimals,
     failures_skipped,
     run_tasks,
@@ -266,24 +265,15 @@ def values(
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the defaults beside the better other method, over common splits."""
-    records = measured.records
-    found = []
-    kinds = {"log-likelihood": "log_likelihood", "ECE": "expected_calibration_error"}
-    for name in sets_of(records):
-        for what, score_name in kinds.items():
-            larger = SCORES[score_name][2]
-            ours = values(records, name, "default", score_name)
-            rivals = []
-            for method in methods_of(records):
-                theirs = values(records, name, method, score_name)
-                pair = common_means(ours, theirs)
-                if method != "default" and pair:
-                    rivals.append(Comparison(f"{name} {what}", *pair, method, larger))
-            if rivals:
-                sign = 1.0 if larger else -1.0
-                found.append(max(rivals, key=lambda c: sign * (c.theirs - c.ours)))
-    return found
+    """Returns the defaults beside the other methods."""
+    figures = {
+        "log-likelihood": ["log_likelihood"],
+        "ECE": ["expected_calibration_error"],
+        "Brier score": ["brier_score"],
+        "seconds": ["seconds"],
+    }
+    wanted = {title: (names, SCORES[names[0]][2]) for title, names in figures.items()}
+    return compare_methods(measured.records, METHODS[1:], wanted)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparisons import Comparison
 from environments import Peer
 from program import (
     FOLDER,
@@ -33,7 +34,7 @@ from program import (
 from records import Measurement, RecordFile
 from table_peers import TUNED
 from table_sources import FOLDS, MOST_ROWS, SourceTable
-from tables import measurements, scores_report
+from tables import compare_tables, measurements, scores_report
 from timing import markdown_table
 
 PACKAGES = Peer(
@@ -215,6 +216,12 @@ def report(measured: RecordFile) -> str:
     parts = [reading_report(reading)] if reading else []
     parts += scores_report(scored, METHODS)
     return "\n\n".join([*parts, *skipped_lines(measured)])
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the default beside the others, by rank and on each table."""
+    scored = [r for r in measured.records if r["method"] != READING]
+    return compare_tables(scored, METHODS)
 
 
 def reading_report(records: Sequence[Mapping[str, Any]]) -> str:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from comparisons import Comparison, Values, compare_methods, compare_pairs, values
 from program import (
-    Comparison,
     DataError,
     add_place_options,
     add_table_options,
@@ -304,39 +304,42 @@ def unsaid_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{said} Without the sentence that says so: {', '.join(unsaid) or 'none'}."]
 
 
-Values = Mapping[str, Mapping[str, Mapping[int, float]]]
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the default beside the others, by rank and on each table."""
+    return compare_tables(measured.records, METHODS)
 
 
-def values(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Values:
-    """Returns the figures by table, method and fold.
+def compare_tables(
+    records: Sequence[Mapping[str, Any]], known: Sequence[str]
+) -> list[Comparison]:
+    """Returns the default beside the other methods, by rank and on each table.
 
     Args:
         records: The records.
-        names: Names of the figure; the first that a record has counts.
+        known: The methods.
     """
-    found: dict[str, dict[str, dict[int, float]]] = {}
-    for record in sorted(records, key=lambda record: record["set"].lower()):
-        figures = [record[name] for name in names if record.get(name) is not None]
-        if figures:
-            by_method = found.setdefault(record["set"], {})
-            by_method.setdefault(record["method"], {})[record["split"]] = figures[0]
-    return found
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the mean ranks of the default beside the best of the others."""
+    rivals = [method for method in known if method != "default"]
+    figures = {
+        title.partition(",")[0]: (names, better > 0)
+        for title, names, _, better in _TITLES
+        if better
+    }
     found = []
-    for title, names, _, better in _TITLES[:3]:
-        of = {
-            m: float(np.mean(r))
-            for m, r in ranks(values(measured.records, names), better).items()
-        }
-        ours = of.pop("default", np.nan)
-        if np.isfinite(ours) and of:
-            rival = min(of, key=of.__getitem__)
-            what = f"mean rank by {title.partition(',')[0]}"
-            found.append(Comparison(what, ours, of[rival], rival, False))
-    return found
+    for title, (names, larger) in figures.items():
+        of = ranks(values(records, names), 1 if larger else -1)
+        found += [
+            compare_pairs(
+                "mean rank",
+                title,
+                of["default"],
+                of[rival],
+                rival,
+                larger_is_better=False,
+            )
+            for rival in rivals
+            if of.get(rival) and of.get("default")
+        ]
+    return found + compare_methods(records, rivals, figures)
 
 
 def ranks(found: Values, better: int) -> dict[str, list[float]]:
@@ -362,8 +365,8 @@ def ranks(found: Values, better: int) -> dict[str, list[float]]:
                 [np.mean([by[m][f] for f in sorted(folds)]) for m in ranked]
             )
             places.append(rankdata(-better * means))
-    by_method = np.reshape(places, (-1, len(ranked))).T.tolist()
-    return dict(zip(ranked, by_method, strict=True))
+    by_method = zip(*(each.tolist() for each in places), strict=True)
+    return {m: list(of) for m, of in zip(ranked, by_method, strict=False)}
 
 
 def _means(found: Values, methods: Sequence[str], factor: float) -> list[str]:

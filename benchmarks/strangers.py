@@ -89,8 +89,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per table that is read, and one per method and split."""
     entries = known_tables()
     names = options.sets or list(entries)
-    wanted = [{"name": name, **entries[name]} for name in names]
-    found = PACKAGES.run(tables=json.dumps(wanted))
+    found = read_packages(names)
     wanted_measurements = []
     for name in names:
         table = source_table(name, entries[name], found[f"cells {name}"].item())
@@ -106,21 +105,35 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     measured.measure_all(wanted_measurements)
 
 
-def source_table(name: str, entry: Mapping[str, Any], text: str) -> SourceTable:
+def read_packages(names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Returns the files and the cells of tables, as `peers/read_packages.py` does.
+
+    Raises:
+        SkippedError: The packages cannot be installed.
+    """
+    entries = known_tables()
+    wanted = [{"name": name, **entries[name]} for name in names]
+    return PACKAGES.run(tables=json.dumps(wanted))
+
+
+def source_table(
+    name: str, entry: Mapping[str, Any], text: str, most_rows: int = MOST_ROWS
+) -> SourceTable:
     """Returns the table that methods learn from.
 
     Args:
         name: Its name.
         entry: Its entry in `strangers.toml`.
         text: A CSV file of its cells, in the order of time if there is one.
+        most_rows: How many rows are drawn of a larger table.
     """
     head, *rows = csv.reader(io.StringIO(text))
     target = named(entry["target"], head)
     cells = np.array(rows)
     # Rows without a target cannot be scored.
     known = np.flatnonzero(~np.isin(cells[:, head.index(target)], ["", "NA"]))
-    if len(known) > MOST_ROWS:
-        known = np.sort(np.random.default_rng(0).permutation(known)[:MOST_ROWS])
+    if len(known) > most_rows:
+        known = np.sort(np.random.default_rng(0).permutation(known)[:most_rows])
     ignored = _names(entry.get("ignore", ""))
     columns = {
         column: cells[known, place]

@@ -316,7 +316,7 @@ def quantile_forest(rows):
 def crepes(rows):
     """A conformal predictive system around a forest, calibrated by out-of-bag rows.
 
-    It is normalised by the difficulty of a row, which its neighbours tell.
+    It is normalised by the difficulty of a row, the variance of the trees there.
     """
     from crepes import WrapRegressor
     from crepes.extras import DifficultyEstimator
@@ -326,7 +326,7 @@ def crepes(rows):
     model = WrapRegressor(forest)
     model.fit(x, rows.y)
     difficulty = DifficultyEstimator()
-    difficulty.fit(x, y=rows.y, k=min(25, len(x) - 1), scaler=True, oob=True)
+    difficulty.fit(x, learner=model.learner, scaler=True, oob=True)
     model.calibrate(x, rows.y, de=difficulty, oob=True, cps=True, seed=rows.seed)
     lower, upper = 100 * LEVELS[LEVELS < 0.5], 100 * LEVELS[LEVELS > 0.5]
     quantiles = model.predict_percentiles(

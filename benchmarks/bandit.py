@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from comparisons import Comparison
 from program import (
-    Comparison,
     DataError,
     argument_parser,
     mean_and_error,
@@ -233,7 +233,8 @@ def compare(measured: RecordFile) -> list[Comparison]:
     ours, _ = mean_and_error([record["regret"] for record in records])
     return [
         Comparison(
-            "regret after 50000",
+            "regret",
+            "50000 rounds",
             ours=ours,
             theirs=theirs,
             rival="Bayes by Backprop, Blundell et al. 2015",

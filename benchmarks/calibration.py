@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from comparisons import Comparison, compare_pairs, values
 from program import (
     DataError,
     add_table_options,
@@ -215,8 +216,8 @@ def report(measured: RecordFile) -> str:
         rows = []
         for name in sets:
             found = [measured.select(set=name, method=method) for method in methods]
-            values = [[record[key] for record in part] for part in found]
-            cells = [with_error(x, digits, factor) if x else "" for x in values]
+            figures = [[record[key] for record in part] for part in found]
+            cells = [with_error(x, digits, factor) if x else "" for x in figures]
             rows.append([name, *cells])
         if key.startswith("coverage"):
             rows.append(["mean of sets", *_means(measured, sets, methods, key)])
@@ -224,6 +225,23 @@ def report(measured: RecordFile) -> str:
     parts.append(_groups(measured, sets, methods))
     parts += skipped_lines(measured)
     return "\n\n".join(part for part in parts if part)
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the default recalibration beside none."""
+    found = []
+    for figure, key, larger in (
+        ("log-likelihood", "log_likelihood", True),
+        ("distance of the coverage from 90 %", "coverage_90", False),
+    ):
+        for name, by_method in values(measured.records, [key]).items():
+            pairs = np.array([list(by_method[m].values()) for m in ("auto", "none")])
+            if not larger:
+                pairs = np.abs(pairs - 0.9)
+            ours, theirs = pairs.tolist()
+            rival = "no recalibration"
+            found.append(compare_pairs(figure, name, ours, theirs, rival, larger))
+    return found
 
 
 def _means(

@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from environments import Peer
+from comparisons import Comparison, compare_methods
 from program import (
-    Comparison,
     DataError,
     add_place_options,
     add_table_options,
     argument_parser,
-    common_means,
     decimals,
     failures_skipped,
     run_tasks,
@@ -37,11 +35,11 @@ from program import (
 )
 from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
+from table_peers import PEERS, cost, fit
 from timing import markdown_table
 
 SETS = ("mushroom", "german_numeric", "australian", "pima", "ionosphere")
 METHODS = ("default", "catboost", "logistic_regression")
-CATBOOST = Peer("fit_catboost", ("catboost==1.2.10",))
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "catboost": {"rounds": 2000, "patience": 50, "members": 5},
@@ -93,7 +91,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     for method in options.methods:
         if method == "catboost":
             try:
-                CATBOOST.environment()
+                PEERS["catboost"].environment()
             except SkippedError as reason:
                 measured.skip({"method": method}, str(reason))
                 continue
@@ -157,16 +155,17 @@ def score(method: str, table: Table, *, seed: int, smoke: bool) -> dict[str, Any
         probabilities, more = logistic_probabilities(table, train, test)
     else:
         options = SETTINGS[method] | ({"rounds": 20} if smoke else {})
-        found = CATBOOST.run(
+        found = fit(
+            method,
+            task="classification",
             x_train=table.x[train],
             y_train=table.y[train],
             x_test=table.x[test],
-            classes=2,
             seed=seed,
             **options,
         )
         probabilities = found["probabilities"]
-        more = {"seconds": float(found["seconds"]), "versions": str(found["versions"])}
+        more = cost(found)
     more.setdefault("seconds", time.perf_counter() - start)
     return {**class_scores(probabilities, table.y[test]), **more}
 
@@ -266,24 +265,15 @@ def values(
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the defaults beside the better other method, over common splits."""
-    records = measured.records
-    found = []
-    kinds = {"log-likelihood": "log_likelihood", "ECE": "expected_calibration_error"}
-    for name in sets_of(records):
-        for what, score_name in kinds.items():
-            larger = SCORES[score_name][2]
-            ours = values(records, name, "default", score_name)
-            rivals = []
-            for method in methods_of(records):
-                theirs = values(records, name, method, score_name)
-                pair = common_means(ours, theirs)
-                if method != "default" and pair:
-                    rivals.append(Comparison(f"{name} {what}", *pair, method, larger))
-            if rivals:
-                sign = 1.0 if larger else -1.0
-                found.append(max(rivals, key=lambda c: sign * (c.theirs - c.ours)))
-    return found
+    """Returns the defaults beside the other methods."""
+    figures = {
+        "log-likelihood": ["log_likelihood"],
+        "ECE": ["expected_calibration_error"],
+        "Brier score": ["brier_score"],
+        "seconds": ["seconds"],
+    }
+    wanted = {title: (names, SCORES[names[0]][2]) for title, names in figures.items()}
+    return compare_methods(measured.records, METHODS[1:], wanted)
 
 
 if __name__ == "__main__":

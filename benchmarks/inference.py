@@ -22,7 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from program import add_table_options, argument_parser, published_score, run, with_error
+from comparisons import Comparison
+from program import (
+    add_table_options,
+    argument_parser,
+    mean_and_error,
+    published_score,
+    run,
+    with_error,
+)
 from records import RecordFile
 from scores import prediction_scores
 from standard_splits import find_tables
@@ -353,6 +361,34 @@ def _on_all_splits(measured: RecordFile, method: str) -> str:
         "seconds",
     ]
     return f"### {method} on all standard splits\n\n{markdown_table(header, rows)}"
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns our methods beside the published figures of the same ones."""
+    found = []
+    for method, paper in _PUBLISHED.items():
+        for name in dict.fromkeys(record["set"] for record in measured.records):
+            for figure, score, larger in (
+                ("log-likelihood", "log_likelihood", True),
+                ("RMSE", "rmse", False),
+            ):
+                theirs = published_score(paper, score, name)
+                records = measured.select(set=name, method=method)
+                if theirs is not None and records:
+                    ours, error = mean_and_error(record[score] for record in records)
+                    rival = f"{paper}, published"
+                    found.append(
+                        Comparison(
+                            f"{figure} of {method}",
+                            name,
+                            ours,
+                            theirs,
+                            rival,
+                            larger,
+                            error,
+                        )
+                    )
+    return found
 
 
 def _published_row(name: str, method: str) -> list[str]:

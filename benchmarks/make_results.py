@@ -3,16 +3,21 @@
     python benchmarks/make_results.py [--pictures]
 
 Every program of `tfbbb benchmark` with records has a section: its report, its picture
-and its command. `causes.toml` names the causes of what is lost.
+and its command. The comparisons of all programs with records, those of speed too, make
+the summary of what we lose, whose causes `causes.toml` names.
 """
 
 import argparse
 import importlib
+import json
 import tomllib
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 
-from program import FOLDER, Comparison, save_picture
+from comparisons import Comparison, summarize_losses
+from program import FOLDER, save_picture
 from records import RecordFile
+from speeds import COMPARE
 
 from tfbbb.cli.benchmark import find_programs
 
@@ -22,10 +27,7 @@ _HEAD = """# Results
 records of `tfbbb benchmark NAME --data DIR`. Means have standard errors. Each record
 has its seed, its settings and its time, and each run its machine and versions.
 """
-_LOST = """## What we lose on, and why
-
-Every comparison of the benchmarks above in which our figure is the worse one.
-"""
+_LOST = "## What we lose on, and why\n"
 
 
 def main() -> None:
@@ -48,24 +50,38 @@ def recorded_programs() -> dict[str, RecordFile]:
     return {name: file for name, file in files.items() if file.records}
 
 
+def compare_all() -> dict[str, list[Comparison]]:
+    """Returns the comparisons of every program with records, by its name."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.json")):
+        if path.stem in COMPARE:
+            results = json.loads(path.read_text("utf-8"))
+            found[path.stem] = list(COMPARE[path.stem](results))
+        else:
+            compare = importlib.import_module(path.stem).compare
+            found[path.stem] = compare(RecordFile(path))
+    return found
+
+
 def results_page() -> str:
     """Returns the page as Markdown."""
     sections = [_HEAD]
-    compared: list[tuple[str, Comparison]] = []
     for name, records in recorded_programs().items():
-        module = importlib.import_module(name)
-        sections.append(_section(module, records))
-        compare = getattr(module, "compare", lambda records: [])
-        compared += [(name, found) for found in compare(records)]
-    sections += [_LOST, _losses(compared)]
+        sections.append(_section(importlib.import_module(name), records))
+    compared = compare_all()
+    sections += [_LOST, summarize_losses(compared), _causes(compared)]
     return "\n".join(sections).rstrip() + "\n"
 
 
-def _losses(compared: list[tuple[str, Comparison]]) -> str:
-    if not compared:
-        return "No figure of ours is recorded yet."
-    lost = [_lost_line(name, found) for name, found in compared if found.lost]
-    return "\n".join(lost) if lost else "Nothing."
+def _causes(compared: Mapping[str, Sequence[Comparison]]) -> str:
+    """Returns the causes of what is worse, as far as they are known."""
+    causes = read_causes()
+    lines = []
+    for program, found in compared.items():
+        for name in dict.fromkeys(each.name for each in found if each.is_worse):
+            if name in causes.get(program, {}):
+                lines.append(f"- **{program}, {name}**: {causes[program][name]}")
+    return "\n".join(["\nKnown causes:\n", *lines]) if lines else ""
 
 
 def _section(module: ModuleType, records: RecordFile) -> str:
@@ -88,14 +104,6 @@ def _when(records: RecordFile) -> str:
         f", last run on {run['started'][:10]} with {run['cores']} cores, "
         f"TensorFlow {run['tensorflow']} and Keras {run['keras']}. Times depend on the "
         f"load of the machine, which was {run['load_average_at_start']:g} at the start."
-    )
-
-
-def _lost_line(program: str, found: Comparison) -> str:
-    cause = read_causes().get(program, {}).get(found.name, "No cause is known.")
-    return (
-        f"- **{program}, {found.name}**: {found.ours:.4g}, {found.rival} "
-        f"{found.theirs:.4g}. {cause}"
     )
 
 

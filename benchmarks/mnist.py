@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from comparisons import Comparison
 from images import Digits, read_digits
-from program import Comparison, argument_parser, panels, published, run
+from program import argument_parser, panels, published, run
 from records import RecordFile
 from timing import markdown_table
 
@@ -307,9 +308,9 @@ def compare(measured: RecordFile) -> list[Comparison]:
             }
             if theirs and method == BAYES:
                 rival = min(theirs, key=lambda name: theirs[name])
-                name = f"test error in percent, {size}"
-                ours = longest["test"]["error"]
-                found.append(Comparison(name, ours, theirs[rival], rival, False))
+                pair = longest["test"]["error"], theirs[rival]
+                figure = "test error in percent"
+                found.append(Comparison(figure, size, *pair, rival, False))
             curves = [
                 (
                     f"without the share {{}} of the weights{removed}",
@@ -327,9 +328,11 @@ def compare(measured: RecordFile) -> list[Comparison]:
                 )
             for what, ours_by, theirs_by in curves:
                 for key in sorted(ours_by.keys() & theirs_by.keys(), key=float):
-                    name = f"test error in percent {what.format(key)}, {size}"
+                    figure = f"test error in percent {what.format(key)}"
                     pair = ours_by[key], theirs_by[key]
-                    found.append(Comparison(name, *pair, rival_of_curves, False))
+                    found.append(
+                        Comparison(figure, size, *pair, rival_of_curves, False)
+                    )
     return found
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparisons import Comparison
 from gap_splits import GapSplit, gap_splits
 from images import PIXELS, SIDE, Digits, read_digits, read_other_images
 from mnist import (
@@ -24,7 +25,7 @@ from mnist import (
     image_settings,
     measure_training,
 )
-from program import Comparison, argument_parser, mean_and_error, run, with_error
+from program import argument_parser, mean_and_error, run, with_error
 from records import RecordFile
 from timing import markdown_table
 
@@ -294,7 +295,7 @@ def _gap_cells(records: list[dict[str, Any]]) -> list[str]:
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Compares Bayes by backprop with the best other method, and gaps with aims."""
+    """Compares Bayes by backprop with the other methods, and gaps with aims."""
     others = [x for x in measured.select(part="images") if x["method"] != BAYES]
     found = []
     for ours in measured.select(part="images", method=BAYES):
@@ -305,12 +306,11 @@ def compare(measured: RecordFile) -> list[Comparison]:
                     for record in others
                     if score in record["sets"].get(name, {})
                 }
-                if theirs:
-                    rival = max(theirs, key=lambda method: theirs[method])
-                    label = f"AUROC of {name} by {score.replace('_', ' ')}"
-                    found.append(
-                        Comparison(label, figures[score], theirs[rival], rival)
-                    )
+                figure = f"AUROC by {score.replace('_', ' ')}"
+                found += [
+                    Comparison(figure, name, figures[score], other, rival)
+                    for rival, other in theirs.items()
+                ]
     tables = measured.select(part="tables")
     for name in dict.fromkeys(record["set"] for record in tables):
         records = [record for record in tables if record["set"] == name]
@@ -322,8 +322,8 @@ def compare(measured: RecordFile) -> list[Comparison]:
                 [x["gap"]["coverage_90"] for x in records],
             ),
         ):
-            mean = mean_and_error(values)[0]
-            found.append(Comparison(f"{name} {what}", mean, aim, "the aim"))
+            mean, error = mean_and_error(values)
+            found.append(Comparison(what, name, mean, aim, "the aim", error=error))
     return found
 
 

@@ -11,7 +11,6 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,34 +24,6 @@ _DATA = FOLDER.parents[1] / "shared" / "data"
 
 class DataError(Exception):
     """The data directory lacks what a benchmark needs; the message is one sentence."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One figure of ours beside the best other one, for "what we lose on".
-
-    Attributes:
-        name: What was measured, e.g. `energy log-likelihood`; the key of a cause in
-            `causes.toml`.
-        ours: Our figure.
-        theirs: The other figure.
-        rival: Whose the other figure is.
-        larger_is_better: Whether the larger figure is the better one.
-    """
-
-    name: str
-    ours: float
-    theirs: float
-    rival: str
-    larger_is_better: bool = True
-
-    @property
-    def lost(self) -> bool:
-        """Whether our figure is worse."""
-        # A figure that is not a number is lost, too.
-        if self.larger_is_better:
-            return not self.ours >= self.theirs
-        return not self.ours <= self.theirs
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:

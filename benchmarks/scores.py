@@ -1,6 +1,7 @@
 """Scores of predictive distributions, computed alike for every method."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ _LEVELS = (50, 90, 95)
 _LEAST_PROBABILITY = 1e-12
 _ROWS_AT_ONCE = 1000
 _BINS = 15
+_HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,16 @@ class MixtureOfNormals:
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Returns the probabilities [rows] of at most y."""
         return ndtr((y - self.means) / self.stddevs).mean(axis=0)
+
+    def quantile(self, level: float) -> np.ndarray:
+        """Returns quantiles [rows], by bisection."""
+        reach = 40.0 * self.stddevs
+        low, high = (self.means - reach).min(axis=0), (self.means + reach).max(axis=0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
 
     def log_probability(self, y: np.ndarray) -> np.ndarray:
         """Returns log probabilities [rows] of the whole number y, of y ± 0.5."""
@@ -78,28 +90,95 @@ def _mean_absolute(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return mean * (2.0 * ndtr(z) - 1.0) + 2.0 * stddev * density
 
 
-def mixture_scores(
-    mixture: MixtureOfNormals, y: np.ndarray, *, whole_numbers: bool
+@dataclass(frozen=True)
+class EqualWeights:
+    """Predictive distributions of a method without a density: equally likely numbers.
+
+    Attributes:
+        mean: Means [rows].
+        quantiles: The numbers, at the levels (k + 1/2) / K, [K, rows].
+    """
+
+    mean: np.ndarray
+    quantiles: np.ndarray
+
+    def quantile(self, level: float) -> np.ndarray:
+        """Returns quantiles [rows], between the nearest two of the numbers."""
+        place = np.clip(level * len(self.quantiles) - 0.5, 0, len(self.quantiles) - 1)
+        low, share = int(place), place % 1
+        high = min(low + 1, len(self.quantiles) - 1)
+        return (1 - share) * self.quantiles[low] + share * self.quantiles[high]
+
+    def crps(self, y: np.ndarray) -> np.ndarray:
+        """Returns the continuous ranked probability scores [rows] of y.
+
+        The score is twice the mean pinball loss over the levels.
+        """
+        count = len(self.quantiles)
+        levels = (np.arange(count)[:, np.newaxis] + 0.5) / count
+        gaps = y - self.quantiles
+        return 2.0 * np.maximum(levels * gaps, (levels - 1.0) * gaps).mean(axis=0)
+
+
+def interval_score(
+    lower: np.ndarray, upper: np.ndarray, y: np.ndarray, coverage: float
+) -> np.ndarray:
+    """Returns the interval scores of y; smaller ones are better.
+
+    The score is the width, and 2 / (1 - coverage) times the distance of a target
+    outside (Gneiting and Raftery 2007, equation 43).
+    """
+    outside = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
+    return upper - lower + 2.0 / (1.0 - coverage) * outside
+
+
+def _interval_scores(
+    intervals: Mapping[int, tuple[np.ndarray, np.ndarray]], y: np.ndarray
 ) -> dict[str, float]:
-    """Returns the scores of a mixture of normals.
+    """Returns the coverage of intervals by per cent, and the interval score of 90 %."""
+    scores = {
+        f"coverage_{percent}": float(np.mean((lower <= y) & (y <= upper)))
+        for percent, (lower, upper) in intervals.items()
+    }
+    score = interval_score(*intervals[90], y, 0.9)
+    return {**scores, "interval_score_90": float(score.mean())}
+
+
+def distribution_scores(
+    distribution: MixtureOfNormals | EqualWeights,
+    y: np.ndarray,
+    *,
+    whole_numbers: bool,
+    interval: np.ndarray | None = None,
+) -> dict[str, float]:
+    """Returns the scores of predictive distributions; of a density, log scores too.
 
     Args:
-        mixture: Predictive distributions of the rows.
+        distribution: Predictive distributions of the rows.
         y: Targets [rows].
         whole_numbers: Whether all targets of the table are whole numbers; then also
             scores the probability of the number.
+        interval: Intervals of 90 % [2, rows] that the method gives in place of those
+            of the distribution.
     """
-    below = mixture.cdf(y)
     scores = {
-        "rmse": float(np.sqrt(np.mean((mixture.mean - y) ** 2))),
-        "log_likelihood": float(mixture.log_prob(y).mean()),
-        "crps": float(mixture.crps(y).mean()),
+        "rmse": float(np.sqrt(np.mean((distribution.mean - y) ** 2))),
+        "crps": float(distribution.crps(y).mean()),
     }
-    for percent in _LEVELS:
-        inside = np.abs(below - 0.5) <= percent / 200
-        scores[f"coverage_{percent}"] = float(inside.mean())
-    if whole_numbers:
-        scores["log_probability"] = float(mixture.log_probability(y).mean())
+    intervals = {
+        percent: (
+            distribution.quantile(0.5 - percent / 200),
+            distribution.quantile(0.5 + percent / 200),
+        )
+        for percent in _LEVELS
+    }
+    if interval is not None:
+        intervals[90] = (interval[0], interval[1])
+    scores |= _interval_scores(intervals, y)
+    if isinstance(distribution, MixtureOfNormals):
+        scores["log_likelihood"] = float(distribution.log_prob(y).mean())
+        if whole_numbers:
+            scores["log_probability"] = float(distribution.log_probability(y).mean())
     return scores
 
 
@@ -112,18 +191,16 @@ def prediction_scores(
     targets = np.asarray(y, float)[:, np.newaxis]
     log_likelihood = float(np.mean(prediction.log_prob(targets)))
     errors = np.asarray(prediction.mean, float).reshape(targets.shape) - targets
+    intervals = {}
+    for percent in _LEVELS:
+        lower, upper = prediction.interval(percent / 100)
+        intervals[percent] = np.ravel(lower), np.ravel(upper)
     scores = {
         "rmse": float(np.sqrt(np.mean(errors**2))),
         "log_likelihood": log_likelihood,
         "crps": float(metrics.crps(prediction, targets)),
+        **_interval_scores(intervals, targets[:, 0]),
     }
-    for percent in _LEVELS:
-        lower, upper = (
-            np.reshape(bound, targets.shape)
-            for bound in prediction.interval(percent / 100)
-        )
-        inside = (lower <= targets) & (targets <= upper)
-        scores[f"coverage_{percent}"] = float(inside.mean())
     if whole_numbers and prediction.discrete:
         scores["log_probability"] = log_likelihood
     elif whole_numbers:

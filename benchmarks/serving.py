@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from comparisons import Comparison
 from environments import PROGRAMS, Peer, environment_variables
 from load_generator import send_load
 from program import argument_parser, run
@@ -244,6 +245,28 @@ def report(measured: RecordFile) -> str:
         ["service", *titles, "memory grows, MB", "recovers in, s"], overload
     )
     return f"{first}\n\nOverload at {_OVERLOAD:g} × capacity:\n\n{second}"
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns our service beside the others under each load."""
+    figures: dict[str, tuple[Callable[[Mapping[str, Any]], float | None], bool]] = {
+        "answers in time per second": (
+            lambda record: record["in_time"] / record["settings"]["seconds"],
+            True,
+        ),
+        "share in time of accepted": (lambda record: record.get("in_time_share"), True),
+        "p50, ms": (lambda record: record["p50_ms"], False),
+        "p99, ms": (lambda record: record["p99_ms"], False),
+    }
+    return [
+        Comparison(figure, ours["load"], own, theirs, other["service"], larger)
+        for figure, (read, larger) in figures.items()
+        for ours in measured.select(service="tfbbb")
+        for other in measured.select(load=ours["load"])
+        if other["service"] != "tfbbb"
+        and (own := read(ours)) is not None
+        and (theirs := read(other)) is not None
+    ]
 
 
 def _text(value: float | None) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparisons import Comparison
 from environments import Peer
 from program import (
     FOLDER,
@@ -31,8 +32,9 @@ from program import (
     skipped_lines,
 )
 from records import Measurement, RecordFile
+from table_peers import TUNED
 from table_sources import FOLDS, MOST_ROWS, SourceTable
-from tables import score, scores_report
+from tables import compare_tables, measurements, scores_report
 from timing import markdown_table
 
 PACKAGES = Peer(
@@ -55,14 +57,7 @@ PACKAGES = Peer(
     ),
 )
 READING = "reading"
-METHODS = (
-    READING,
-    "default",
-    "catboost_tuned",
-    "random_forest",
-    "linear",
-    "constant",
-)
+METHODS = (READING, "default", *TUNED, "random_forest", "linear", "constant")
 # What a column may be taken for, by what the key says: yes and no are two texts, too.
 _ACCEPTED = {
     "number": {"number"},
@@ -94,41 +89,51 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per table that is read, and one per method and split."""
     entries = known_tables()
     names = options.sets or list(entries)
-    wanted = [{"name": name, **entries[name]} for name in names]
-    found = PACKAGES.run(tables=json.dumps(wanted))
-    measurements = []
+    found = read_packages(names)
+    wanted_measurements = []
     for name in names:
-        content = found[f"file {name}"].tobytes()
         table = source_table(name, entries[name], found[f"cells {name}"].item())
-        for method in options.methods:
-            splits = 1 if options.smoke or method == READING else options.splits
-            for split in range(splits):
-                function = (
-                    functools.partial(read, entries[name], content)
-                    if method == READING
-                    else functools.partial(score, method, table, split, options.smoke)
-                )
-                key = {"set": name, "method": method, "split": split}
-                settings = {"data": table.digest}
-                measurements.append(Measurement(key, function, settings, split))
-    measured.measure_all(measurements)
+        if READING in options.methods:
+            content = found[f"file {name}"].tobytes()
+            reads = functools.partial(read, entries[name], content)
+            key = {"set": name, "method": READING, "split": 0}
+            settings = {"data": table.digest}
+            wanted_measurements.append(Measurement(key, reads, settings))
+        methods = [method for method in options.methods if method != READING]
+        splits = range(1 if options.smoke else options.splits)
+        wanted_measurements += measurements([table], methods, splits, options.smoke)
+    measured.measure_all(wanted_measurements)
 
 
-def source_table(name: str, entry: Mapping[str, Any], text: str) -> SourceTable:
+def read_packages(names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Returns the files and the cells of tables, as `peers/read_packages.py` does.
+
+    Raises:
+        SkippedError: The packages cannot be installed.
+    """
+    entries = known_tables()
+    wanted = [{"name": name, **entries[name]} for name in names]
+    return PACKAGES.run(tables=json.dumps(wanted))
+
+
+def source_table(
+    name: str, entry: Mapping[str, Any], text: str, most_rows: int = MOST_ROWS
+) -> SourceTable:
     """Returns the table that methods learn from.
 
     Args:
         name: Its name.
         entry: Its entry in `strangers.toml`.
         text: A CSV file of its cells, in the order of time if there is one.
+        most_rows: How many rows are drawn of a larger table.
     """
     head, *rows = csv.reader(io.StringIO(text))
     target = named(entry["target"], head)
     cells = np.array(rows)
     # Rows without a target cannot be scored.
     known = np.flatnonzero(~np.isin(cells[:, head.index(target)], ["", "NA"]))
-    if len(known) > MOST_ROWS:
-        known = np.sort(np.random.default_rng(0).permutation(known)[:MOST_ROWS])
+    if len(known) > most_rows:
+        known = np.sort(np.random.default_rng(0).permutation(known)[:most_rows])
     ignored = _names(entry.get("ignore", ""))
     columns = {
         column: cells[known, place]
@@ -224,6 +229,12 @@ def report(measured: RecordFile) -> str:
     parts = [reading_report(reading)] if reading else []
     parts += scores_report(scored, METHODS)
     return "\n\n".join([*parts, *skipped_lines(measured)])
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the default beside the others, by rank and on each table."""
+    scored = [r for r in measured.records if r["method"] != READING]
+    return compare_tables(scored, METHODS)
 
 
 def reading_report(records: Sequence[Mapping[str, Any]]) -> str:

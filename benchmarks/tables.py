@@ -12,14 +12,14 @@ import argparse
 import functools
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from environments import Peer
+from comparisons import Comparison, Values, compare_methods, compare_pairs, values
 from program import (
-    Comparison,
     DataError,
     add_place_options,
     add_table_options,
@@ -30,7 +30,9 @@ from program import (
     with_error,
 )
 from records import Measurement, RecordFile, SkippedError
-from scores import MixtureOfNormals, class_scores, mixture_scores, prediction_scores
+from scipy.stats import rankdata
+from scores import class_scores, prediction_scores
+from table_peers import TUNED, cost, fit, knows, regression_scores
 from table_sources import FOLDS, SourceTable, find_sources
 from timing import markdown_table
 
@@ -38,17 +40,17 @@ if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
     from tfbbb.training import TrainedTable
 
-PEER = Peer(
-    "fit_table",
-    ("catboost==1.2.10", "ngboost==0.5.11", "pandas==2.3.3", "scikit-learn==1.7.2"),
-)
-PEERS = ("catboost", "ngboost", "random_forest", "linear")
-METHODS = ("default", *PEERS)
+METHODS = ("default", "catboost", "ngboost", "random_forest", "linear", *TUNED)
 _SMOKE_ROWS = 120
+# The share of the tables that a method must have to be ranked.
+_RANKED = 0.9
+_INTERVAL = "Interval score of intervals of 90 %"
 # Title, names of the figure, digits, and 1 if larger, -1 if smaller is better.
 _TITLES = (
     ("Log-likelihood, nats per row", ("log_probability", "log_likelihood"), 3, 1),
     ("RMSE", ("rmse",), 3, -1),
+    ("Continuous ranked probability score", ("crps",), 3, -1),
+    (_INTERVAL, ("interval_score_90",), 3, -1),
     ("Accuracy, %", ("accuracy",), 1, 1),
     ("Coverage of 90 % intervals, %", ("coverage_90",), 1, 0),
     ("Seconds to fit and predict", ("seconds",), 1, -1),
@@ -67,19 +69,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per table, method and fold."""
     tables = _tables(measured, options)
-    measured.measure_all(
-        [
-            Measurement(
-                {"set": table.name, "method": method, "split": split},
-                functools.partial(score, method, table, split, options.smoke),
-                {"data": table.digest},
-                split,
-            )
-            for split in range(1 if options.smoke else options.splits)
-            for table in tables
-            for method in options.methods
-        ]
-    )
+    splits = range(1 if options.smoke else options.splits)
+    measured.measure_all(measurements(tables, options.methods, splits, options.smoke))
+
+
+def measurements(
+    tables: Sequence[SourceTable],
+    methods: Sequence[str],
+    splits: Sequence[int],
+    smoke: bool,
+) -> list[Measurement]:
+    """Returns the measurements of methods that learn a table's task."""
+    return [
+        Measurement(
+            {"set": table.name, "method": method, "split": split},
+            functools.partial(score, method, table, split, smoke),
+            {"data": table.digest},
+            split,
+        )
+        for split in splits
+        for table in tables
+        for method in methods
+        if knows(method, table.task)
+    ]
 
 
 def _tables(measured: RecordFile, options: argparse.Namespace) -> list[SourceTable]:
@@ -110,8 +122,8 @@ def score(method: str, table: SourceTable, split: int, smoke: bool) -> dict[str,
         files["test"].write_text(table.text(test))
         if method == "default":
             return score_default(table, test, files, smoke=smoke)
-        found = PEER.run(
-            method=method,
+        found = fit(
+            method,
             train=str(files["train"]),
             test=str(files["test"]),
             separator=table.separator,
@@ -124,12 +136,10 @@ def score(method: str, table: SourceTable, split: int, smoke: bool) -> dict[str,
         classes, probabilities = found["classes"], found["probabilities"]
         scores = scores_of_classes(probabilities, classes, table.targets[test])
     else:
-        mixture = MixtureOfNormals(found["means"], found["stddevs"])
-        scores = mixture_scores(
-            mixture, table.targets[test], whole_numbers=table.whole_numbers
+        scores = regression_scores(
+            found, table.targets[test], whole_numbers=table.whole_numbers
         )
-    versions = str(found["versions"])
-    return {**scores, "seconds": float(found["seconds"]), "versions": versions}
+    return {**scores, **cost(found)}
 
 
 def score_default(
@@ -233,30 +243,40 @@ def scores_report(
         records: The records.
         known: The methods, in the order of their columns.
     """
-    methods = _methods_of(records, known)
+    methods = [m for m in known if any(r["method"] == m for r in records)]
     parts = []
     for title, names, digits, better in _TITLES:
-        found = values(records, methods, names)
+        found = values(records, names)
+        shown = [m for m in methods if any(m in by for by in found.values())]
         if not found:
             continue
-        factor = 100.0 if title.endswith("%") else 1.0
+        factor = 100.0 if title.endswith("%") and title != _INTERVAL else 1.0
         rows = [
-            [
-                name,
-                *(
-                    with_error(by[m], digits, factor) if m in by else ""
-                    for m in methods
-                ),
-            ]
+            [name, *(with_error(by.get(m, {}).values(), digits, factor) for m in shown)]
             for name, by in found.items()
         ]
         if better:
-            ranks = mean_ranks(found, methods, better)
-            rows.append(["mean rank", *(f"{rank:.2f}" for rank in ranks)])
+            of = ranks(found, better)
+            rows.append(["mean rank", *(with_error(of.get(m, ())) for m in shown)])
+            rows.append(["rank less ours", *_rank_gaps(of, shown)])
         else:
-            rows.append(["mean", *_means(found, methods, factor)])
-        parts.append(f"### {title}\n\n{markdown_table(['table', *methods], rows)}")
+            rows.append(["mean", *_means(found, shown, factor)])
+        parts.append(f"### {title}\n\n{markdown_table(['table', *shown], rows)}")
+    if parts:
+        parts.append(
+            "Ranks are means over the tables that all ranked methods have, on their "
+            "common splits; errors of ranks, and of their differences, are over tables."
+        )
     return parts + unsaid_lines(records)
+
+
+def _rank_gaps(of: Mapping[str, Sequence[float]], methods: Sequence[str]) -> list[str]:
+    """Returns by how much the rank of each method is above that of the default."""
+    ours = of.get("default")
+    if ours is None:
+        return ["" for _ in methods]
+    gaps = {m: np.subtract(r, ours).tolist() for m, r in of.items() if m != "default"}
+    return [with_error(gaps.get(m, ())) for m in methods]
 
 
 def unsaid_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -284,88 +304,76 @@ def unsaid_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{said} Without the sentence that says so: {', '.join(unsaid) or 'none'}."]
 
 
-Values = Mapping[str, Mapping[str, list[float]]]
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the default beside the others, by rank and on each table."""
+    return compare_tables(measured.records, METHODS)
 
 
-def values(
-    records: Sequence[Mapping[str, Any]], methods: Sequence[str], names: Sequence[str]
-) -> Values:
-    """Returns the figures of each table and method, over their common folds.
+def compare_tables(
+    records: Sequence[Mapping[str, Any]], known: Sequence[str]
+) -> list[Comparison]:
+    """Returns the default beside the other methods, by rank and on each table.
 
     Args:
         records: The records.
-        methods: The methods that have records.
-        names: Names of the figure; the first that a record has counts.
+        known: The methods.
     """
-    found: dict[str, dict[str, dict[int, float]]] = {}
-    for record in records:
-        for name in names:
-            if record.get(name) is not None:
-                by = found.setdefault(record["set"], {}).setdefault(
-                    record["method"], {}
-                )
-                by[record["split"]] = record[name]
-                break
-    common: dict[str, dict[str, list[float]]] = {}
-    for table, by_method in sorted(found.items(), key=lambda item: item[0].lower()):
-        folds = set.intersection(*(set(by) for by in by_method.values()))
-        if folds:
-            common[table] = {
-                m: [by_method[m][fold] for fold in sorted(folds)]
-                for m in methods
-                if m in by_method
-            }
-    return common
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the mean ranks of the default beside the best of the others."""
-    records = measured.records
-    methods = _methods_of(records, METHODS)
+    rivals = [method for method in known if method != "default"]
+    figures = {
+        title.partition(",")[0]: (names, better > 0)
+        for title, names, _, better in _TITLES
+        if better
+    }
     found = []
-    for title, names, _, better in _TITLES[:3]:
-        ranks = mean_ranks(values(records, methods, names), methods, better)
-        others = dict(zip(methods, ranks, strict=True))
-        ours = others.pop("default", np.nan)
-        if np.isfinite(ours) and others:
-            rival = min(others, key=others.__getitem__)
-            what = f"mean rank by {title.partition(',')[0]}"
-            found.append(Comparison(what, ours, others[rival], rival, False))
-    return found
+    for title, (names, larger) in figures.items():
+        of = ranks(values(records, names), 1 if larger else -1)
+        found += [
+            compare_pairs(
+                "mean rank",
+                title,
+                of["default"],
+                of[rival],
+                rival,
+                larger_is_better=False,
+            )
+            for rival in rivals
+            if of.get(rival) and of.get("default")
+        ]
+    return found + compare_methods(records, rivals, figures)
 
 
-def _methods_of(
-    records: Sequence[Mapping[str, Any]], known: Sequence[str]
-) -> list[str]:
-    return [m for m in known if any(r["method"] == m for r in records)]
+def ranks(found: Values, better: int) -> dict[str, list[float]]:
+    """Returns the ranks of methods on the tables that all of them have.
 
-
-def mean_ranks(found: Values, methods: Sequence[str], better: int) -> list[float]:
-    """Returns the mean rank of each method over the tables that all methods have.
+    A method is ranked if it has nine tenths of the tables.
 
     Args:
         found: The figures.
-        methods: The methods.
         better: 1 if larger figures are better, -1 if smaller ones are.
 
     Returns:
-        The ranks; NaN if no table has all methods.
+        By method: its rank on each table, by the mean over their common folds. Equal
+        figures share the mean of their ranks.
     """
-    ranks = []
+    counts = Counter(method for by in found.values() for method in by)
+    ranked = [m for m, count in counts.items() if count >= _RANKED * len(found)]
+    places: list[np.ndarray] = []
     for by in found.values():
-        if len(by) == len(methods):
-            means = np.array([better * np.mean(by[m]) for m in methods])
-            # Equal figures share the mean of their ranks.
-            above = (means[None] > means[:, None]).sum(axis=1)
-            equal = (means[None] == means[:, None]).sum(axis=1)
-            ranks.append(above + (equal + 1) / 2)
-    if not ranks:
-        return [np.nan for _ in methods]
-    return [float(rank) for rank in np.mean(ranks, axis=0)]
+        folds = set.intersection(*(set(by.get(m, ())) for m in ranked))
+        if folds:
+            means = np.array(
+                [np.mean([by[m][f] for f in sorted(folds)]) for m in ranked]
+            )
+            places.append(rankdata(-better * means))
+    by_method = zip(*(each.tolist() for each in places), strict=True)
+    return {m: list(of) for m, of in zip(ranked, by_method, strict=False)}
 
 
 def _means(found: Values, methods: Sequence[str], factor: float) -> list[str]:
-    of_tables = [[np.mean(by[m]) for by in found.values() if m in by] for m in methods]
+    of_tables = [
+        [np.mean(list(by[m].values())) for by in found.values() if m in by]
+        for m in methods
+    ]
     return [f"{factor * np.mean(means):.1f}" if means else "" for means in of_tables]
 
 

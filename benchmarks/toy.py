@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from comparisons import Comparison
 from program import argument_parser, panels, run
 from records import RecordFile
 from timing import markdown_table
@@ -351,6 +352,34 @@ def report(measured: RecordFile) -> str:
     ]
     parts.append(markdown_table(header, lines))
     return "\n\n".join(parts)
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the distances of approximations from NUTS beside that of other chains."""
+    found = []
+    for reference in measured.select(method=REFERENCE):
+        name = reference["curve"]
+        distances = {
+            record["method"]: wasserstein(
+                record["quantiles"], reference["quantiles"]
+            ).mean()
+            / curve(name).noise
+            for record in measured.select(curve=name)
+        }
+        rival = METHODS[1]
+        found += [
+            Comparison(
+                f"distance of {method} from NUTS",
+                name,
+                distance,
+                distances[rival],
+                rival,
+                larger_is_better=False,
+            )
+            for method, distance in distances.items()
+            if method not in (REFERENCE, rival, "noise alone")
+        ]
+    return found
 
 
 def _width(quantiles: Any) -> np.ndarray:

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from environments import Peer
 from network_settings import SETTINGS
 from program import (
     add_place_options,
@@ -28,29 +27,36 @@ from program import (
     run_tasks,
 )
 from records import Measurement, RecordFile, SkippedError
-from scores import MixtureOfNormals, mixture_scores, prediction_scores
+from scores import MixtureOfNormals, distribution_scores, prediction_scores
 from standard_splits import Split, Table, find_tables
+from table_peers import PEERS, cost, fit, regression_scores
 from uci_report import compare, report
 
 __all__ = ["compare", "main", "report"]
 
-PEERS = {
-    "ngboost": (
-        Peer("fit_ngboost", ("ngboost==0.5.11",)),
-        {"rounds": 500, "patience": 50},
-    ),
-    "catboost": (
-        Peer("fit_catboost", ("catboost==1.2.10",)),
-        {"rounds": 2000, "patience": 50, "members": 5},
-    ),
-    "sklearn-contrib-bde": (
-        Peer("fit_bde", ("sklearn-contrib-bde==1.0.2",)),
-        {"members": 8, "epochs": 200, "warmup_steps": 5000, "samples": 2000},
-    ),
+PEER_SETTINGS = {
+    "ngboost": {"rounds": 500, "patience": 50},
+    "catboost": {"rounds": 2000, "patience": 50, "members": 5},
+    "sklearn-contrib-bde": {
+        "members": 8,
+        "epochs": 200,
+        "warmup_steps": 5000,
+        "samples": 2000,
+    },
+    "ngboost_tuned": {"rounds": 1000, "patience": 50, "folds": 3},
+    "catboost_tuned": {"rounds": 1000, "patience": 50, "folds": 3},
+    "quantile_forest": {},
+    "crepes": {},
+    "realmlp": {},
+    "tabm": {},
 }
 EFFORTS = ("default", "quick", "best")
-METHODS = (*EFFORTS, *PEERS, *SETTINGS)
-_SMOKE = {"rounds": 20, "members": 2, "epochs": 2, "warmup_steps": 10, "samples": 10}
+METHODS = (*EFFORTS, *PEER_SETTINGS, *SETTINGS)
+_SMOKE = {
+    **{"rounds": 20, "members": 2, "epochs": 2},
+    # With 10 of each, version 1.0.2 of sklearn-contrib-bde fails.
+    **{"warmup_steps": 100, "samples": 100},
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -71,7 +77,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
             measured.skip({"method": method}, reason)
             continue
         by_table = [measurements(method, table, options) for table in tables]
-        if method in PEERS:
+        if method in PEER_SETTINGS:
             by_table = measured.without_failing(by_table)
         measured.measure_all(list(chain(*by_table)))
 
@@ -100,9 +106,9 @@ def measurements(
 
 def find_obstacle(method: str) -> str | None:
     """Returns why a method cannot run on this machine; None if it can."""
-    if method in PEERS:
+    if method in PEER_SETTINGS:
         try:
-            PEERS[method][0].environment()
+            PEERS[method].environment()
         except SkippedError as reason:
             return str(reason)
     return None
@@ -110,9 +116,7 @@ def find_obstacle(method: str) -> str | None:
 
 def settings(method: str) -> dict[str, Any]:
     """Returns what the scores of a method depend on beside the rows."""
-    if method in PEERS:
-        return dict(PEERS[method][1])
-    return dict(SETTINGS.get(method, {}))
+    return dict({**PEER_SETTINGS, **SETTINGS}.get(method, {}))
 
 
 def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any]:
@@ -123,29 +127,27 @@ def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any
     if smoke:
         options |= {name: _SMOKE[name] for name in options.keys() & _SMOKE.keys()}
     whole_numbers = split.table.whole_numbers
-    if method in PEERS:
-        found = PEERS[method][0].run(
+    if method in PEER_SETTINGS:
+        found = fit(
+            method,
+            task="regression",
             x_train=split.x_train,
             y_train=split.y_train,
             x_test=split.x_test,
             seed=seed,
             **options,
         )
-        mixture = MixtureOfNormals(found["means"], found["stddevs"])
-        return {
-            **mixture_scores(mixture, split.y_test, whole_numbers=whole_numbers),
-            "seconds": float(found["seconds"]),
-            "versions": str(found["versions"]),
-        }
+        scores = regression_scores(found, split.y_test, whole_numbers=whole_numbers)
+        return {**scores, **cost(found)}
     import networks
 
     found, seconds, chosen = networks.fit_and_predict(
         method, split.x_train, split.y_train, split.x_test, seed=seed, smoke=smoke
     )
     is_mixture = isinstance(found, MixtureOfNormals)
-    scores = mixture_scores if is_mixture else prediction_scores
+    measure_scores = distribution_scores if is_mixture else prediction_scores
     return {
-        **scores(found, split.y_test, whole_numbers=whole_numbers),
+        **measure_scores(found, split.y_test, whole_numbers=whole_numbers),
         "seconds": seconds,
         "chosen": chosen,
     }

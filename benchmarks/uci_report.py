@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from comparisons import Comparison, compare_methods, values
 from program import (
-    Comparison,
     common_means,
     decimals,
     mean_and_error,
@@ -17,9 +17,8 @@ from program import (
     with_error,
 )
 from records import RecordFile
+from table_peers import PEERS
 from timing import markdown_table
-
-_TREES = ("ngboost", "catboost")
 
 
 def report(measured: RecordFile) -> str:
@@ -39,6 +38,7 @@ def report(measured: RecordFile) -> str:
         )
     for score, title in (
         ("crps", "Continuous ranked probability score"),
+        ("interval_score_90", "Interval score of intervals of 90 %"),
         ("coverage_50", "Coverage of 50 % intervals, %"),
         ("coverage_90", "Coverage of 90 % intervals, %"),
         ("coverage_95", "Coverage of 95 % intervals, %"),
@@ -106,12 +106,19 @@ class Means:
         return found
 
 
-# Whose best log-likelihood the defaults are compared with, and HMC apart.
-RIVALS = (
-    *_TREES,
+# Papers whose log-likelihood the defaults are compared with, and HMC apart.
+_PAPERS = (
     *("PBP", "tuned dropout", "VMG", "PBP-MV", "deep ensemble", "DVI"),
     "NGBoost, published",
 )
+_FIGURES = {
+    "log-likelihood": (["log_likelihood"], True),
+    "log-probability of the number": (["log_probability"], True),
+    "RMSE": (["rmse"], False),
+    "CRPS": (["crps"], False),
+    "interval score": (["interval_score_90"], False),
+    "seconds": (["seconds"], False),
+}
 
 
 def _best(
@@ -125,6 +132,8 @@ def _best(
 
 def _scores_table(means: Means, score: str, title: str) -> str:
     sets = means.sets_with(score)
+    if not sets:
+        return ""
     percent = score.startswith("coverage")
     rows = []
     for method in means.methods:
@@ -146,16 +155,18 @@ def _standing(means: Means) -> str:
     """Returns where the defaults stand against the best others."""
     if "default" not in means.methods:
         return ""
-    rows, ahead = [], {"best": [], "HMC": [], "trees": []}
+    peers = [method for method in means.methods if method in PEERS]
+    rivals = [*peers, *_PAPERS]
+    rows, ahead = [], {"best": [], "HMC": [], "error": []}
     ratios, coverages = [], []
     for name in means.sets:
-        best = _best(means.rivals(name, "log_likelihood", RIVALS), larger=True)
+        best = _best(means.rivals(name, "log_likelihood", rivals), larger=True)
         hmc = _best(means.rivals(name, "log_likelihood", ["HMC"]), larger=True)
-        tree = _best(means.rivals(name, "rmse", _TREES), larger=False)
-        values = means.values(name, "default", "coverage_90").values()
-        if not values:
+        error = _best(means.rivals(name, "rmse", peers), larger=False)
+        covered = means.values(name, "default", "coverage_90").values()
+        if not covered:
             continue
-        coverage = mean_and_error(values)[0]
+        coverage = mean_and_error(covered)[0]
         coverages.append(coverage)
         cells = [name]
         for key, found in (("best", best), ("HMC", hmc)):
@@ -165,27 +176,27 @@ def _standing(means: Means) -> str:
             rival, (ours, theirs) = found
             ahead[key].append(ours >= theirs)
             cells += [f"{ours:.2f}", f"{theirs:.2f} ({rival})"]
-        if tree is None:
+        if error is None:
             cells += ["", ""]
         else:
-            rival, (ours, theirs) = tree
-            ahead["trees"].append(ours <= theirs)
+            rival, (ours, theirs) = error
+            ahead["error"].append(ours <= theirs)
             ratios.append(ours / theirs)
             cells += [f"{theirs:.3g} ({rival})", f"{ours / theirs:.2f}"]
         rows.append([*cells, f"{100 * coverage:.1f} %"])
     columns = [
         "set",
         *("our log-likelihood", "best other", "beside HMC", "HMC"),
-        *("better tree's RMSE", "ours over it", "90 % cover"),
+        *("best other RMSE", "ours over it", "90 % cover"),
     ]
     table = markdown_table(columns, rows)
     sentences = [
         _count(ahead["best"], "log-likelihood at least that of the best other"),
         _count(ahead["HMC"], "log-likelihood at least that of HMC"),
-        _count(ahead["trees"], "RMSE at most that of the better tree"),
+        _count(ahead["error"], "RMSE at most that of the best other"),
     ]
     if ratios:
-        sentences.append(f"- largest RMSE over the better tree's: {max(ratios):.2f}")
+        sentences.append(f"- largest RMSE over the best other one: {max(ratios):.2f}")
     if coverages:
         low, high = (100 * f(coverages) for f in (min, max))
         sentences.append(
@@ -194,10 +205,10 @@ def _standing(means: Means) -> str:
         )
     body = "\n".join(sentence for sentence in sentences if sentence)
     return (
-        "The defaults beside the best of "
-        f"{', '.join(RIVALS)}, over the splits that both were measured on. Beside "
-        "published figures, ours are means over all our splits, rounded as they are, "
-        f"to two decimals:\n\n{table}\n\n{body}"
+        f"The defaults beside the best of {', '.join(rivals)}, over the splits that "
+        "both were measured on, be it one. Beside published figures, ours are means "
+        f"over all our splits, rounded as they are, to two decimals:\n\n{table}\n\n"
+        f"{body}"
     )
 
 
@@ -206,19 +217,20 @@ def _count(ahead: Sequence[bool], what: str) -> str:
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the defaults beside the best others."""
-    means = Means(measured.records)
-    found = []
-    for name in means.sets:
-        kinds = (
-            ("log-likelihood", "log_likelihood", RIVALS, True),
-            ("log-likelihood beside HMC", "log_likelihood", ["HMC"], True),
-            ("RMSE", "rmse", _TREES, False),
-            ("log-probability of the number", "log_probability", _TREES, True),
-        )
-        for what, score, others, larger in kinds:
-            best = _best(means.rivals(name, score, others), larger=larger)
-            if best is not None:
-                rival, (ours, theirs) = best
-                found.append(Comparison(f"{name} {what}", ours, theirs, rival, larger))
+    """Returns the defaults beside each library and each paper."""
+    records = measured.records
+    found = compare_methods(records, list(PEERS), _FIGURES)
+    for figure in ("log-likelihood", "RMSE"):
+        (score,), larger = _FIGURES[figure]
+        for name, by_method in values(records, [score]).items():
+            if "default" not in by_method:
+                continue
+            ours, error = mean_and_error(by_method["default"].values())
+            for paper in (*_PAPERS, "HMC"):
+                theirs = published_score(paper, score, name)
+                if theirs is not None:
+                    # Papers give two decimals.
+                    pair = round(ours, 2), theirs
+                    rival = paper.removesuffix(", published") + ", published"
+                    found.append(Comparison(figure, name, *pair, rival, larger, error))
     return found

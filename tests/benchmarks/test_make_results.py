@@ -3,9 +3,10 @@ import re
 import pytest
 
 from tests.benchmarks.programs import FOLDER, load
+from tfbbb.cli.benchmark import find_programs
 
+comparisons = load("comparisons")
 make_results = load("make_results")
-program = load("program")
 
 
 @pytest.fixture(autouse=True)
@@ -32,25 +33,35 @@ def test_every_benchmark_with_records_has_a_section(page):
     assert "## What we lose on, and why" in page
 
 
-@pytest.fixture
-def causes(tmp_path, monkeypatch):
-    (tmp_path / "causes.toml").write_text('[uci]\n"yacht RMSE" = "Few rows."\n')
-    monkeypatch.setattr(make_results, "FOLDER", tmp_path)
+@pytest.fixture(scope="module")
+def compared():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        return make_results.compare_all()
 
 
-@pytest.mark.parametrize(
-    ("name", "cause"),
-    [("yacht RMSE", "Few rows."), ("yacht log-likelihood", "No cause is known.")],
-)
-def test_what_is_lost_is_listed_with_its_cause(causes, name, cause):
-    found = program.Comparison(name, 1.25, 0.5, "ngboost", larger_is_better=False)
-    line = make_results._lost_line("uci", found)
-    assert line == f"- **uci, {name}**: 1.25, ngboost 0.5. {cause}"
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda p: p.stem)
+def test_every_program_with_records_is_compared(path, compared):
+    assert compared[path.stem]
 
 
-def test_every_cause_is_of_a_comparison():
-    programs = make_results.recorded_programs()
+@pytest.mark.parametrize("name", find_programs())
+def test_every_benchmark_can_compare(name):
+    assert callable(load(name).compare)
+
+
+def test_every_cause_is_of_a_comparison(compared):
     for benchmark, causes in make_results.read_causes().items():
-        compare = load(benchmark).compare
-        names = {found.name for found in compare(programs[benchmark])}
-        assert causes.keys() <= names
+        assert causes.keys() <= {found.name for found in compared[benchmark]}
+
+
+def test_causes_of_what_is_worse_are_told(monkeypatch):
+    causes = {"uci": {"RMSE, yacht": "Few rows.", "RMSE, wine": "Luck."}}
+    monkeypatch.setattr(make_results, "read_causes", lambda: causes)
+    found = [
+        comparisons.Comparison("RMSE", on, ours, 1.0, "ngboost", False)
+        for on, ours in {"yacht": 2.0, "wine": 0.5, "energy": 2.0}.items()
+    ]
+    assert make_results._causes({"uci": found}).splitlines()[3:] == [
+        "- **uci, RMSE, yacht**: Few rows."
+    ]

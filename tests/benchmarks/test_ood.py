@@ -70,8 +70,8 @@ def test_a_gap_has_a_record_with_both_parts(data, tmp_path):
     measured = run_smoke("ood", data, tmp_path / "ood.json", "--parts", "tables")
     (record,) = measured.select(part="tables")
     assert {found.name for found in load("ood").compare(measured)} == {
-        "sine AUROC of epistemic variance",
-        "sine coverage in the gap",
+        "AUROC of epistemic variance, sine",
+        "coverage in the gap, sine",
     }
     assert record["set"] == "sine"
     assert record["outside"]["rows"] == 20

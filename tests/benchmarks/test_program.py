@@ -38,22 +38,6 @@ def test_splits_are_counted_by_method():
     assert program.splits_line(records) == "Splits of each set: m 1–3, n 1."
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "larger", "lost"),
-    [
-        (1.0, 2.0, True, True),
-        (2.0, 1.0, True, False),
-        (1.0, 1.0, True, False),
-        (2.0, 1.0, False, True),
-        (math.nan, 1.0, True, True),
-        (math.nan, 1.0, False, True),
-    ],
-)
-def test_a_worse_figure_is_lost(ours, theirs, larger, lost):
-    found = program.Comparison("a", ours, theirs, "other", larger_is_better=larger)
-    assert found.lost is lost
-
-
 def test_a_table_is_aligned():
     table = load("timing").markdown_table(
         ["set", "rmse"], [["a", "1.00"], ["bcde", "10.00"]]

@@ -60,7 +60,7 @@ def test_intervals_cover_their_share_of_draws():
     chosen = generator.integers(3, size=n), np.arange(n)
     y = generator.normal(means[chosen], stddevs[chosen])
     mixture = scores.MixtureOfNormals(means, stddevs)
-    found = scores.mixture_scores(mixture, y, whole_numbers=False)
+    found = scores.distribution_scores(mixture, y, whole_numbers=False)
     for percent in (50, 90, 95):
         p = percent / 100
         # Five standard errors of a share.
@@ -86,9 +86,53 @@ def test_a_prediction_is_scored_as_the_mixture_that_it_is():
         np.asarray(prediction.mean, float).T, np.asarray(prediction.stddev, float).T
     )
     found = scores.prediction_scores(prediction, y, whole_numbers=True)
-    expected = scores.mixture_scores(mixture, y, whole_numbers=True)
+    expected = scores.distribution_scores(mixture, y, whole_numbers=True)
     assert found.keys() == expected.keys()
     assert found == pytest.approx(expected, rel=2e-3)
+
+
+def test_quantiles_of_a_mixture_are_where_its_cdf_has_the_level():
+    for level in (0.05, 0.5, 0.95):
+        assert MIXTURE.cdf(MIXTURE.quantile(level)) == pytest.approx([level, level])
+
+
+def test_interval_score_is_the_width_and_twenty_times_the_distance_outside():
+    found = scores.interval_score(
+        np.zeros(3), np.full(3, 2.0), np.array([1.0, 2.5, -0.1]), 0.9
+    )
+    assert found == pytest.approx([2.0, 2.0 + 20 * 0.5, 2.0 + 20 * 0.1])
+
+
+# Two rows of four equally likely numbers.
+NUMBERS = scores.EqualWeights(
+    np.array([2.5, 0.0]), np.array([[1.0, -3.0], [2.0, -1.0], [3.0, 1.0], [4.0, 3.0]])
+)
+
+
+def test_crps_of_numbers_is_their_distance_less_half_that_of_their_pairs():
+    y = np.array([3.5, -4.0])
+    for row in range(2):
+        numbers = NUMBERS.quantiles[:, row]
+        pairs = np.abs(numbers[:, np.newaxis] - numbers).mean()
+        expected = np.abs(numbers - y[row]).mean() - pairs / 2
+        assert NUMBERS.crps(y)[row] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("level", "found"), [(0.5, 2.5), (0.125, 1.0), (0.01, 1.0)])
+def test_quantiles_lie_between_the_nearest_numbers(level, found):
+    assert NUMBERS.quantile(level)[0] == pytest.approx(found)
+
+
+def test_numbers_have_no_log_score_and_given_intervals_replace_their_own():
+    y = np.array([3.5, -4.0])
+    interval = np.array([[3.0, -3.0], [4.0, 0.0]])
+    found = scores.distribution_scores(
+        NUMBERS, y, whole_numbers=True, interval=interval
+    )
+    assert not found.keys() & {"log_likelihood", "log_probability"}
+    assert found["rmse"] == pytest.approx(np.sqrt((1.0 + 16.0) / 2))
+    assert found["coverage_90"] == 0.5
+    assert found["interval_score_90"] == pytest.approx((1.0 + 3.0 + 20.0) / 2)
 
 
 def test_scores_of_classes_are_those_of_scikit_learn():

@@ -3,6 +3,7 @@ import pytest
 
 from tests.benchmarks.programs import load
 
+scoring = load("scoring")
 strangers = load("strangers")
 HEAD, ROWS = "size,when,price", ["a,2020,1.5", "b,2021,", "c,2022,2.5", "d,2023,3"]
 CELLS = "\n".join([HEAD, *ROWS]) + "\n"
@@ -46,6 +47,19 @@ def test_rows_in_order_of_time_are_tested_after_those_for_training():
         train, test = table.split(number)
         np.testing.assert_array_equal(train, np.arange(10 * (number + 1)))
         np.testing.assert_array_equal(test, np.arange(10) + 10 * (number + 1))
+
+
+def test_tables_for_scoring_have_random_folds_and_at_most_3000_rows(monkeypatch):
+    entries = {"it": {"target": "y", "time": "t"}, "of": {"task": "classification"}}
+    monkeypatch.setattr(scoring, "known_tables", lambda: entries)
+    assert scoring.regression_tables() == ["it"]
+    rows = "\n".join(f"{i},{i}" for i in range(3500))
+    table = scoring.random_table("it", f"t,y\n{rows}\n")
+    assert table.num_rows == 3000
+    train, test = table.split(0)
+    assert len(test) == 600
+    assert test.min() < train.max()
+    assert train.min() < test.max()
 
 
 def test_a_file_is_compared_with_its_key():

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -58,13 +59,32 @@ def test_the_defaults_read_and_learn_a_generated_table(tmp_path):
 
 def test_ranks_share_equal_places_and_count_complete_tables():
     found = {
-        "a": {"x": [1.0], "y": [2.0], "z": [2.0]},
-        "b": {"x": [3.0], "y": [2.0], "z": [1.0]},
-        "c": {"x": [9.0]},
+        "a": {"x": {0: 1.0}, "y": {0: 2.0}, "z": {0: 2.0}},
+        "b": {"x": {0: 3.0, 1: 9.0}, "y": {0: 2.0}, "z": {0: 1.0, 1: 9.0}},
     }
-    methods = ["x", "y", "z"]
-    assert tables.mean_ranks(found, methods, 1) == [2.0, 1.75, 2.25]
-    assert tables.mean_ranks(found, methods, -1) == [2.0, 2.25, 1.75]
+    assert tables.ranks(found, 1) == {"x": [3.0, 1.0], "y": [1.5, 2.0], "z": [1.5, 3.0]}
+    assert tables.ranks(found, -1) == {
+        "x": [1.0, 3.0],
+        "y": [2.5, 2.0],
+        "z": [2.5, 1.0],
+    }
+
+
+def test_a_method_with_few_tables_is_not_ranked():
+    found = {str(i): {"x": {0: 1.0}, "y": {0: 2.0}} for i in range(3)}
+    found["3"] = {"x": {0: 1.0}, "y": {0: 2.0}, "z": {0: 0.0}}
+    assert tables.ranks(found, -1) == {"x": [1.0] * 4, "y": [2.0] * 4}
+
+
+def test_ranks_are_reported_with_paired_errors():
+    records = [
+        {"set": table, "method": method, "split": 0, "crps": crps}
+        for table, figures in {"a": (1, 2), "b": (1, 2), "c": (2, 1)}.items()
+        for method, crps in zip(("default", "crepes"), figures, strict=True)
+    ]
+    text = "\n".join(tables.scores_report(records, tables.METHODS))
+    assert re.search(r"mean rank +\| +1\.33 ± 0\.33 \| +1\.67 ± 0\.33 ", text)
+    assert re.search(r"rank less ours \| +\| +0\.33 ± 0\.67 ", text)
 
 
 def test_a_label_that_training_lacked_has_no_probability():

@@ -130,7 +130,7 @@ class TrainingSpec(SpecPart):
             description="How much is trained, where no other field says so: `quick` "
             "trains one network at one temperature for a third of the steps, for a "
             "first model that is somewhat less exact; `best` trains twice as many "
-            "members, each on more of the rows, which takes about twice as long."
+            "members, each on more of the rows, which takes about three times as long."
         ),
         Option(),
     ] = "default"

@@ -41,11 +41,11 @@ def train_on_more_rows(
     Each row was left out by several members, which chose the temperature and calibrate
     the answers. Now all of these but one train on it, too, at the same temperature.
     The one that is left predicts the row before and after, each time calibrated by one
-    factor. If the rows are more likely afterwards, the new weights are kept, and the
+    factor. If the rows are more likely afterwards, the new members are kept, and the
     gain of the mixture is multiplied by the ratio of the factors.
 
     Args:
-        candidate: The network; its model gets the new weights.
+        candidate: The network.
         plan: The plan that trained it.
         prepared: The rows.
         members: The rows that its members left out, in two repeats or more.
@@ -59,17 +59,17 @@ def train_on_more_rows(
         should_stop: As for `fit`.
 
     Returns:
-        The network, and the number of steps that it was trained on; 0 if its members
-        stay as they were.
+        The network with a new model, and the number of steps that this was trained on;
+        the network as it was, and 0, if rows left out do not gain.
     """
     choice, rows = candidate.choice, prepared.rows
     assert choice is not None
     assert isinstance(rows, MemoryRows)
     plan = plan.on_more_rows
     left_out = _left_out_by_one(members, training.seed)
-    kept, schedule = candidate.model, kl_schedule_at(choice.best.temperature)
-    with kept.distribute_strategy.scope():
-        model = kept.members.mixture(range(members.group_size))
+    schedule = kl_schedule_at(choice.best.temperature)
+    with candidate.model.distribute_strategy.scope():
+        model = candidate.model.members.mixture(range(members.group_size))
         model.compile(
             Adam(plan.keras_learning_rate),
             kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
@@ -104,9 +104,8 @@ def train_on_more_rows(
     )
     if better is None:
         return candidate, 0
-    for old, new in zip(kept.weights, model.weights, strict=True):
-        old.assign(new)
-    return replace(candidate, choice=better), outcome.step
+    better = replace(better, model=model)
+    return replace(candidate, model=model, choice=better), outcome.step
 
 
 def _left_out_by_one(members: MemberRows, seed: int) -> MemberRows:

@@ -22,7 +22,7 @@ def trained(**training):
 
 def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
     members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, seed=3)
-    left_out = more_rows._left_out_by_one(members, seed=3)
+    left_out = more_rows._left_out_by_one(members, None, seed=3)
     assert left_out.temperatures == (1.0,)
     assert left_out.num_members == 8
     now = left_out.left_out_weights
@@ -32,6 +32,16 @@ def test_one_of_the_members_that_left_out_a_row_leaves_it_out_still():
     assert np.all(now <= before)
     # Members of both repeats see more rows than before.
     assert np.all(left_out.sizes > members.sizes[:8])
+
+
+def test_all_rows_of_a_group_are_left_out_by_one_member():
+    groups = np.arange(ROWS) % 30
+    members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, groups=groups)
+    (places,) = more_rows._left_out_by_one(members, groups, seed=0).folds
+    for group in range(30):
+        assert len(set(places[groups == group])) == 1
+    # Of both repeats, four members each.
+    assert set(places) == set(range(8))
 
 
 def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):

@@ -66,7 +66,7 @@ def train_on_more_rows(
     assert choice is not None
     assert isinstance(rows, MemoryRows)
     plan = plan.on_more_rows
-    left_out = _left_out_by_one(members, training.seed)
+    left_out = _left_out_by_one(members, prepared.groups, training.seed)
     schedule = kl_schedule_at(choice.best.temperature)
     with candidate.model.distribute_strategy.scope():
         model = candidate.model.members.mixture(range(members.group_size))
@@ -108,14 +108,21 @@ def train_on_more_rows(
     return replace(candidate, model=model, choice=better), outcome.step
 
 
-def _left_out_by_one(members: MemberRows, seed: int) -> MemberRows:
+def _left_out_by_one(
+    members: MemberRows, groups: np.ndarray | None, seed: int
+) -> MemberRows:
     """Returns members of one temperature, of which one leaves out each row.
 
-    It is one of those that left out the row before, drawn at random.
+    It is one of those that left out the row before, drawn at random, and the same for
+    all rows of a group.
     """
     assert members.folds is not None
     repeats, num_rows = members.folds.shape
-    repeat = np.random.default_rng([seed, num_rows]).integers(repeats, size=num_rows)
+    if groups is None:
+        groups = np.arange(num_rows)
+    names, group = np.unique(groups, return_inverse=True)
+    generator = np.random.default_rng([seed, num_rows])
+    repeat = generator.integers(repeats, size=len(names))[group]
     fold = members.folds[repeat, np.arange(num_rows)]
     places = (repeat * members.num_folds + fold).astype(np.int32)
     return replace(members, temperatures=(1.0,), folds=places[np.newaxis])

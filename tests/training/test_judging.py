@@ -157,3 +157,6 @@ def test_without_time_no_gradient_boosting_judges():
         seconds=0.0,
     )
     assert list(baselines.predicted) == ["mean", "linear model"]
+    judged = baselines.judge(baselines.predicted["linear model"])
+    assert judged["sentences"][-1] == "Gradient boosting had no time to judge it."
+    assert judged["sentences"][-1] not in judged["warnings"]

@@ -31,7 +31,7 @@ def test_all_rows_train_and_all_rows_are_measured(trained):
     assert len(trained.held_out_rows) == 0
     assert trained.recipe["metrics_from"] == (
         "all 120 rows, each predicted by the 2 of 8 members that did not train on it, "
-        "before these were trained on, on more of the rows"
+        "as they were before they went on with more rows"
     )
     # Two steps are an epoch, and half of the epochs follow.
     assert (trained.recipe["steps"], trained.recipe["steps_on_more_rows"]) == (60, 30)
@@ -250,7 +250,7 @@ def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
     assert recipe["split"] == {"by": "group", "column": "ward", "groups": 20}
     assert recipe["metrics_from"] == (
         "all 300 rows, each predicted by the 2 of 8 members that did not train on it "
-        "or on others of its 'ward', before these were trained on, on more of the rows"
+        "or on others of its 'ward', as they were before they went on with more rows"
     )
     assert [column.name for column in trained.schema.features] == ["x"]
 

@@ -152,7 +152,7 @@ def report_of_table(
             "likelihoods": recipe.get("likelihoods", []),
             "recalibration": manifest.recalibration_choice,
             "epochs": recipe["epochs"],
-            "steps": recipe["steps"],
+            "steps": recipe["steps"] + (recipe.get("steps_on_more_rows") or 0),
             "out_of_time": recipe["out_of_time"],
         }
     found: Config = rounded(report)

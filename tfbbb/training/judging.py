@@ -58,6 +58,7 @@ class TrainingBaselines:
         targets: Their targets.
         of_all: The baselines of all training rows.
         predicted: What baselines that did not see them make of the measured rows.
+        was_too_slow: Whether the time was too short for gradient boosting.
     """
 
     schema: Schema
@@ -67,6 +68,7 @@ class TrainingBaselines:
     targets: np.ndarray
     of_all: Baselines
     predicted: dict[str, PredictedRows]
+    was_too_slow: bool = False
 
     @classmethod
     def fit(
@@ -112,10 +114,11 @@ class TrainingBaselines:
             )
             for model in of_all.models
         }
+        outputs, was_too_slow = None, False
         try:
             outputs = _boosted(parts, len(targets), len(schema.classes), seconds)
         except TooSlowError:
-            outputs = None
+            was_too_slow = True
         if outputs is not None:
             predicted[GRADIENT_BOOSTING] = score_gradient_boosting(
                 outputs,
@@ -124,7 +127,9 @@ class TrainingBaselines:
                 num_classes=len(schema.classes),
                 discrete=discrete,
             )
-        return cls(schema, rows, folds, inputs, targets, of_all, predicted)
+        return cls(
+            schema, rows, folds, inputs, targets, of_all, predicted, was_too_slow
+        )
 
     @property
     def linear(self) -> PredictedRows:
@@ -160,6 +165,8 @@ class TrainingBaselines:
             said += self._exact_linear_sentence()
         judgement["sentences"] += said
         judgement["warnings"] += said
+        if self.was_too_slow:
+            judgement["sentences"] += ["Gradient boosting had no time to judge it."]
         return judgement
 
     def _exact_linear_sentence(self) -> list[str]:

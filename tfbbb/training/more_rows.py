@@ -1,4 +1,4 @@
-"""Trains the members of the best network on, on more of the rows."""
+"""Goes on training the members of the best network, with more of the rows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +36,7 @@ def train_on_more_rows(
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
 ) -> tuple[Candidate, int]:
-    """Trains the members of a network on, where this helps with rows left out.
+    """Goes on training the members of a network, where rows left out gain by it.
 
     Each row was left out by several members, which chose the temperature and calibrate
     the answers. Now all of these but one train on it, too, at the same temperature.
@@ -59,7 +59,7 @@ def train_on_more_rows(
         should_stop: As for `fit`.
 
     Returns:
-        The network with a new model, and the number of steps that this was trained on;
+        The network with a new model, and the number of its further steps;
         the network as it was, and 0, if rows left out do not gain.
     """
     choice, rows = candidate.choice, prepared.rows
@@ -87,7 +87,7 @@ def train_on_more_rows(
             checkpoint_seconds=checkpoint_seconds,
             fingerprint=f"{fingerprint} more rows",
             xla=xla,
-            stage=f"training {members.group_size} members on, on more rows",
+            stage=f"{members.group_size} members go on training with more rows",
             report=report,
             should_stop=should_stop,
         )

@@ -86,7 +86,8 @@ class Run:
         targets: Their targets.
         row_weights: The weight of each of them in the figures; None if all are 1.
         baselines: The baselines.
-        steps_on_more_rows: By `use_more_rows`: Number of steps after the choice.
+        steps_on_more_rows: By `use_more_rows`: Number of steps after the choice, 0 if
+            they were of no use; None if they were not tried.
         calibrated: By `calibrate_model`: the predictions of them, recalibrated, with
             their figures.
         scored: The log likelihood and the error of each of them.
@@ -120,7 +121,7 @@ class Run:
     targets: np.ndarray = _LATER
     row_weights: np.ndarray | None = None
     baselines: TrainingBaselines = _LATER
-    steps_on_more_rows: int = 0
+    steps_on_more_rows: int | None = None
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER
     judgement: Config = _LATER
@@ -344,7 +345,7 @@ def compare_baselines(run: Run) -> Run:
 
 
 def use_more_rows(run: Run) -> Run:
-    """Trains the members of the best network on, on rows that they left out.
+    """Goes on training the members of the best network, with rows that they left out.
 
     Members at the temperature of a spec are trained as it says, and no further.
 

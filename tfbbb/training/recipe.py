@@ -19,7 +19,7 @@ def describe_recipe(
     best: Candidate,
     num_measured: int,
     outcomes: Mapping[str, str],
-    steps_on_more_rows: int = 0,
+    steps_on_more_rows: int | None = None,
 ) -> Config:
     """Returns the choices of a training and the figures behind them.
 
@@ -31,7 +31,8 @@ def describe_recipe(
         best: The one that is kept.
         num_measured: Number of rows that the metrics are of.
         outcomes: How the training with a likelihood ended, by its name.
-        steps_on_more_rows: Number of steps that its members then took on more rows.
+        steps_on_more_rows: Number of steps that its members then took on more rows, 0
+            if these were of no use; None if they were not tried.
 
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
@@ -47,7 +48,8 @@ def describe_recipe(
         decided which rows are held out or left out together, see
         `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
         on columns that may make the figures too good, and on rows that are too few for
-        their figures; `epochs` and `steps`, and the `steps_on_more_rows` after these;
+        their figures; `epochs` and `steps`, and the `steps_on_more_rows` after these,
+        0 if they were of no use and None if they were not tried;
         `out_of_time`, whether `max_seconds` ended it; and `xla`, if XLA was tried:
         whether it was `used`, and the `seconds` of a step without and `xla_seconds`
         with it.
@@ -113,7 +115,7 @@ def describe_recipe(
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),
         "metrics_from": _metrics_from(
-            members, num_measured, prepared.split, steps_on_more_rows > 0
+            members, num_measured, prepared.split, bool(steps_on_more_rows)
         ),
         "remarks": [
             *prepared.schema.column_warnings,
@@ -133,9 +135,7 @@ def _metrics_from(
     by, column = split.get("by"), split.get("column")
     if members.folds is not None:
         group = f" or on others of its {column!r}" if by == "group" else ""
-        before = (
-            ", before these were trained on, on more of the rows" if goes_on else ""
-        )
+        before = ", as they were before they went on with more rows" if goes_on else ""
         return (
             f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
             f"{members.group_size} members that did not train on it{group}{before}"

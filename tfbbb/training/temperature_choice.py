@@ -24,7 +24,7 @@ from tfbbb.training.left_out_error import (
 
 # A factor that is fitted to n rows has a relative standard error of about
 # 1 / sqrt(2 n).
-_FEWEST_ROWS_TO_CALIBRATE = 100
+_FEWEST_ROWS_TO_CALIBRATE = 20
 _DRAWS_PER_ROW = 20
 # Of one member: two pairs.
 _FEWEST_DRAWS = 4

@@ -31,9 +31,9 @@ _DEGREES_OF_FREEDOM = (2.1, 1000.0)
 _TEMPERATURES = (0.2, 20.0)
 
 TREES_ARE_BETTER = (
-    "Trees suit this table better: give the model more rows or more time "
-    "(`effort: best`, --effort best), or use scikit-learn's `HistGradientBoosting`, "
-    "which judged it."
+    "Trees suit this table better: give the model more rows, or more effort "
+    "(`effort`, --effort best, or no --quick), or use scikit-learn's "
+    "`HistGradientBoosting`, which judged it."
 )
 
 

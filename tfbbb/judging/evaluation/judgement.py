@@ -106,11 +106,15 @@ def judge(
 def is_worse(comparison: Config) -> bool:
     """Returns whether a model has clearly more error than another, or less likelihood.
 
+    A model with clearly less error and less likelihood is not worse as a whole.
+
     Args:
         comparison: With the other, of a judgement.
     """
-    parts = ("error", "log_likelihood")
-    return any(comparison[part]["z"] < -STANDARD_ERRORS for part in parts)
+    error, likelihood = (comparison[part]["z"] for part in ("error", "log_likelihood"))
+    if error < -STANDARD_ERRORS:
+        return True
+    return likelihood < -STANDARD_ERRORS and error <= STANDARD_ERRORS
 
 
 def beats_constant(comparisons: Config, least: float = -np.inf) -> bool:

@@ -128,7 +128,7 @@ class TrainingSpec(SpecPart):
         Effort,
         Field(
             description="How much is trained, where no other field says so: `quick` "
-            "trains one network at one temperature for a third of the steps, for a "
+            "trains one network at one temperature for some 40 % of the steps, for a "
             "first model that is somewhat less exact; `best` trains twice as many "
             "members, each on more of the rows, which takes about three times as long."
         ),

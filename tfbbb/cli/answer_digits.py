@@ -15,7 +15,7 @@ _MOST_DECIMALS = 300
 def with_sensible_digits(table: pa.Table) -> pa.Table:
     """Rounds predictions for people to read.
 
-    Means and bounds of intervals are rounded to a hundred-thousandth of the order of
+    Means and bounds of intervals are rounded to a ten-thousandth of the order of
     the row's standard deviation, all other numbers to five significant digits.
 
     Args:

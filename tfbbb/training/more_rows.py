@@ -12,6 +12,7 @@ from tfbbb.model.optimizers import Adam
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.devices import describe_devices
 from tfbbb.training.loop import fit
 from tfbbb.training.plan import TrainingPlan, kl_schedule_at
 from tfbbb.training.preparation import Prepared
@@ -74,6 +75,7 @@ def train_on_more_rows(
             Adam(plan.keras_learning_rate),
             kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
         )
+    stage = f"{members.group_size} members go on training with more rows"
     try:
         outcome = fit(
             model,
@@ -87,7 +89,7 @@ def train_on_more_rows(
             checkpoint_seconds=checkpoint_seconds,
             fingerprint=f"{fingerprint} more rows",
             xla=xla,
-            stage=f"{members.group_size} members go on training with more rows",
+            stage="; ".join(filter(None, [stage, describe_devices(training.devices)])),
             report=report,
             should_stop=should_stop,
         )

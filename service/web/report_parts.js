@@ -261,7 +261,7 @@ function categories(effect, series) {
   }));
 }
 
-function tried({ chosen, networks, likelihoods, recalibration, epochs, steps, out_of_time: outOfTime }) {
+function tried({ chosen, networks, likelihoods, recalibration, epochs, steps, steps_on_more_rows: more, out_of_time: outOfTime }) {
   const kept = (one) => (one.kept ? badge("kept", "good") : "");
   return [
     networks.length > 0 && table(
@@ -273,7 +273,7 @@ function tried({ chosen, networks, likelihoods, recalibration, epochs, steps, ou
       likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
       { caption: "Likelihoods that were tried" }),
     recalibration?.reason && h("p", {}, h("strong", {}, `Recalibration: ${recalibration.chosen}. `), recalibration.reason),
-    epochs && h("p", {}, `${count(epochs, "epoch")}, ${count(steps, "step")}${outOfTime ? "; ended by the limit of time" : ""}.`),
+    epochs && h("p", {}, `${count(epochs, "epoch")}, ${count(steps, "step")}${more ? `, and ${count(more, "step")} with more rows` : ""}${outOfTime ? "; ended by the limit of time" : ""}.`),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
       h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),
   ];

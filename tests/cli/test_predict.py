@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tfbbb.cli import app
+from tfbbb.cli.answer_digits import with_sensible_digits
 from tfbbb.export import load
 from tfbbb.tables import read_table
 from tfbbb.tables.writing import write_table
@@ -220,14 +221,10 @@ def test_output_files_hold_the_rows_of_stdout(
         assert result.exit_code == 0, result.output
         assert result.stdout == ""
         assert f"60 rows written to {name}" in result.stderr
-        written = read_table(tmp_path / name)
+        shown = with_sensible_digits(read_table(tmp_path / name))
         for answer in parsed(printed).column_names:
-            # Half a unit of the last digit that a mean near 0 shows.
             np.testing.assert_allclose(
-                column(written, answer),
-                column(parsed(printed), answer),
-                rtol=1e-3,
-                atol=6e-5,
+                column(shown, answer), column(parsed(printed), answer), rtol=1e-6
             )
     assert (tmp_path / "answers.csv").read_text() == printed
 

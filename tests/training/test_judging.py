@@ -6,6 +6,7 @@ from sklearn.linear_model import RidgeCV
 
 from tests.training import trainings
 from tfbbb.judging.evaluation import Baselines, PredictedRows
+from tfbbb.judging.evaluation.judgement import is_worse
 from tfbbb.tables import Schema
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.memory_rows import MemoryRows
@@ -146,6 +147,24 @@ def test_a_model_as_good_as_gradient_boosting_is_not_told_of_trees():
     assert not [text for text in judged["sentences"] if "HistGradient" in text]
 
 
+@pytest.mark.parametrize(
+    ("error", "likelihood", "worse"),
+    [
+        (0.0, 0.0, False),
+        (-2.1, 3.0, True),
+        (0.0, -2.1, True),
+        # Less error, but less likelihood: calibration is at fault, not the network.
+        (2.1, -2.1, False),
+    ],
+)
+def test_a_model_is_worse_if_one_figure_is_and_its_error_is_not_better(
+    error, likelihood, worse
+):
+    assert (
+        is_worse({"error": {"z": error}, "log_likelihood": {"z": likelihood}}) is worse
+    )
+
+
 def test_without_time_no_gradient_boosting_judges():
     baselines = TrainingBaselines.fit(
         trainings.SCHEMA,
@@ -158,5 +177,8 @@ def test_without_time_no_gradient_boosting_judges():
     )
     assert list(baselines.predicted) == ["mean", "linear model"]
     judged = baselines.judge(baselines.predicted["linear model"])
-    assert judged["sentences"][-1] == "Gradient boosting had no time to judge it."
+    assert (
+        judged["sentences"][-1]
+        == "Gradient boosting would take too long to judge the model."
+    )
     assert judged["sentences"][-1] not in judged["warnings"]

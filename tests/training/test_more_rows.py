@@ -45,13 +45,13 @@ def test_all_rows_of_a_group_are_left_out_by_one_member():
 
 
 def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
-    chosen, found = more_rows.choose_trained_on, []
+    chosen, found = more_rows.choice_with_more_rows, []
 
     def watched(choice, *arguments):
         found.append((choice, chosen(choice, *arguments)))
         return found[-1][1]
 
-    monkeypatch.setattr(more_rows, "choose_trained_on", watched)
+    monkeypatch.setattr(more_rows, "choice_with_more_rows", watched)
     better = trained()
     ((before, after),) = found
     assert after is not None
@@ -68,7 +68,7 @@ def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
     def refused(choice, *arguments):
         weights.extend(choice.model.get_weights())
 
-    monkeypatch.setattr(more_rows, "choose_trained_on", refused)
+    monkeypatch.setattr(more_rows, "choice_with_more_rows", refused)
     same = trained()
     assert same.recipe["steps_on_more_rows"] == 0
     for kept, before in zip(same.model.get_weights(), weights, strict=True):

@@ -29,7 +29,7 @@ def plan(num_rows, model=None, **training):
 
 def test_by_default_1000_steps_are_planned():
     assert plan(320).steps == 1000
-    assert plan(320, batch_size=7).steps == pytest.approx(1000, rel=0.05)
+    assert plan(320, batch_size=7).steps == pytest.approx(1000, rel=0.02)
 
 
 def test_many_rows_are_passed_over_three_times_at_least():

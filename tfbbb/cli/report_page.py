@@ -152,7 +152,8 @@ def report_of_table(
             "likelihoods": recipe.get("likelihoods", []),
             "recalibration": manifest.recalibration_choice,
             "epochs": recipe["epochs"],
-            "steps": recipe["steps"] + (recipe.get("steps_on_more_rows") or 0),
+            "steps": recipe["steps"],
+            "steps_on_more_rows": recipe.get("steps_on_more_rows"),
             "out_of_time": recipe["out_of_time"],
         }
     found: Config = rounded(report)

@@ -20,6 +20,7 @@ from tfbbb.judging.evaluation.exact_linear import (
 )
 from tfbbb.judging.evaluation.gradient_boosting import (
     GRADIENT_BOOSTING,
+    NOT_JUDGED_BY_TREES,
     TREES_ARE_BETTER,
     TooSlowError,
     fit_gradient_boosting,
@@ -58,7 +59,7 @@ class TrainingBaselines:
         targets: Their targets.
         of_all: The baselines of all training rows.
         predicted: What baselines that did not see them make of the measured rows.
-        was_too_slow: Whether the time was too short for gradient boosting.
+        was_too_slow: Whether gradient boosting would have taken too long.
     """
 
     schema: Schema
@@ -166,7 +167,7 @@ class TrainingBaselines:
         judgement["sentences"] += said
         judgement["warnings"] += said
         if self.was_too_slow:
-            judgement["sentences"] += ["Gradient boosting had no time to judge it."]
+            judgement["sentences"].append(NOT_JUDGED_BY_TREES)
         return judgement
 
     def _exact_linear_sentence(self) -> list[str]:
@@ -220,9 +221,8 @@ def _cross_fitted(
     columns = named_columns(inputs, options["names"])
 
     def rows(places: np.ndarray) -> Rows:
-        return {name: values[places] for name, values in columns.items()}, targets[
-            places
-        ]
+        inputs = {name: values[places] for name, values in columns.items()}
+        return inputs, targets[places]
 
     parts = []
     for fold in range(folds.max() + 1):

@@ -18,7 +18,7 @@ from tfbbb.training.plan import TrainingPlan, kl_schedule_at
 from tfbbb.training.preparation import Prepared
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec.training import TrainingSpec
-from tfbbb.training.temperature_choice import choose_trained_on
+from tfbbb.training.temperature_choice import choice_with_more_rows
 from tfbbb.training.xla import XLA
 
 
@@ -69,10 +69,11 @@ def train_on_more_rows(
     plan = plan.on_more_rows
     left_out = _left_out_by_one(members, prepared.groups, training.seed)
     schedule = kl_schedule_at(choice.best.temperature)
+    rate = plan.keras_learning_rate
     with candidate.model.distribute_strategy.scope():
         model = candidate.model.members.mixture(range(members.group_size))
         model.compile(
-            Adam(plan.keras_learning_rate),
+            Adam(rate),
             kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
         )
     stage = f"{members.group_size} members go on training with more rows"
@@ -85,6 +86,7 @@ def train_on_more_rows(
             seed=training.seed + 1,
             member_rows=left_out,
             max_seconds=max_seconds,
+            decay=None if plan.learning_rate.decay == "constant" else rate,
             checkpoint_directory=directory,
             checkpoint_seconds=checkpoint_seconds,
             fingerprint=f"{fingerprint} more rows",
@@ -95,7 +97,7 @@ def train_on_more_rows(
         )
     except TrainingDivergedError:
         return candidate, 0
-    better = choose_trained_on(
+    better = choice_with_more_rows(
         choice,
         members,
         model,

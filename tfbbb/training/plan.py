@@ -292,10 +292,11 @@ def _networks(
     tables. Beside a network of many inputs and few rows, a linear one is tried.
     """
     model, num_training_rows = spec.model, len(targets)
+    defaults = _defaults(spec, num_rows)
     update: Config = {}
     chooses_layers = _chooses_layers(spec)
     if chooses_layers:
-        update["hidden_units"] = _defaults(spec, num_rows).hidden_units
+        update["hidden_units"] = defaults.hidden_units
     if model.likelihood is None:
         likelihood = DEFAULT_LIKELIHOODS[schema.task]
         if schema.task == "regression":
@@ -326,7 +327,7 @@ def _networks(
         linear = {"hidden_units": (), "prior": _LINEAR_PRIOR}
         networks[_LINEAR] = networks[encodings[0]].model_copy(update=linear)
     in_time = _seconds(spec) / _SECONDS_PER_NETWORK
-    number = int(max(1.0, min(in_time, _defaults(spec, num_rows).most_networks)))
+    number = int(max(1.0, min(in_time, defaults.most_networks)))
     # The linear network suits many inputs; curves suit most tables.
     promising = [name for name in (_LINEAR, *reversed(encodings)) if name in networks]
     return {name: networks[name] for name in networks if name in promising[:number]}

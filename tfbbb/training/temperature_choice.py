@@ -160,7 +160,7 @@ def choose(
     )
 
 
-def choose_trained_on(
+def choice_with_more_rows(
     choice: TemperatureChoice,
     members: MemberRows,
     model: BayesianModel,
@@ -169,16 +169,16 @@ def choose_trained_on(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> TemperatureChoice | None:
-    """Returns the choice for members that were trained on; None if they are no better.
+    """Returns the choice of members that saw more rows; None if rows left out lose.
 
     Each row is predicted before and after by the one member that still leaves it out,
     each time calibrated by one factor. The gains change by the ratio of these factors.
 
     Args:
-        choice: The choice before.
-        members: The rows that the members left out before, in repeats.
-        model: The members afterwards.
-        left_out: The rows that they leave out now: each row is left out by one of the
+        choice: The choice of the members before.
+        members: The rows that these left out, in repeats.
+        model: The members with more rows.
+        left_out: The rows that they still leave out: each row is left out by one of the
             members that left it out before.
         inputs: Inputs of the rows.
         targets: Their targets, as the likelihood takes them.
@@ -196,7 +196,7 @@ def choose_trained_on(
         _try(likelihood, choice.best.temperature, drawn, kind, targets, weights)
         for drawn in (before, after)
     )
-    if not new.log_likelihood > old.log_likelihood:
+    if new.log_likelihood <= old.log_likelihood:
         return None
     ratio = new.factor / old.factor
     return replace(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
-from scipy.special import gammaln, log_softmax
+from scipy.special import log_softmax
 
 from tfbbb.judging.evaluation.baseline import positive_scale, score_numbers
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows, joined
@@ -35,10 +35,11 @@ TREES_ARE_BETTER = (
     "(`effort`, --effort best, or no --quick), or use scikit-learn's "
     "`HistGradientBoosting`, which judged it."
 )
+NOT_JUDGED_BY_TREES = "Gradient boosting would take too long to judge the model."
 
 
 class TooSlowError(Exception):
-    """The time is too short."""
+    """Gradient boosting would take too long."""
 
 
 def fit_gradient_boosting(
@@ -159,14 +160,11 @@ def score_gradient_boosting(
 def _fit_noise(errors: np.ndarray) -> tuple[float, float]:
     """Returns the most likely scale and degrees of freedom of Student t noise."""
     unit = float(np.sqrt(np.mean(np.square(errors)))) or 1.0
-    squares = np.square(errors / unit)
 
     def loss(parameters: np.ndarray) -> float:
         log_scale, log_df = parameters
-        df, half = np.exp(log_df), 0.5 * (np.exp(log_df) + 1.0)
-        constant = gammaln(half) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
-        tails = np.log1p(squares * np.exp(-2.0 * log_scale) / df)
-        return float(log_scale - constant + half * np.mean(tails))
+        noise = stats.t(np.exp(log_df), scale=np.exp(log_scale))
+        return -float(np.mean(noise.logpdf(errors / unit)))
 
     bounds = ((-10.0, 2.0), tuple(np.log(_DEGREES_OF_FREEDOM)))
     found = optimize.minimize(loss, (-0.2, 2.0), method="L-BFGS-B", bounds=bounds).x

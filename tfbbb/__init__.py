@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tfbbb.model.conversion import convert, to_deterministic
     from tfbbb.model.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive
+    from tfbbb.prediction.familiarity import Familiarity
     from tfbbb.prediction.recalibration import recalibrate
     from tfbbb.training.tuning import tune
 
@@ -50,6 +51,7 @@ MODULES = {
 }
 _HOMES = {
     "BayesianModel": "tfbbb.model.bayesian_model",
+    "Familiarity": "tfbbb.prediction.familiarity",
     "ModelAverage": "tfbbb.model.model_average",
     "average": "tfbbb.model.model_average",
     "convert": "tfbbb.model.conversion",
@@ -63,6 +65,7 @@ _HOMES = {
 
 __all__ = [
     "BayesianModel",
+    "Familiarity",
     "ModelAverage",
     "Predictive",
     "average",

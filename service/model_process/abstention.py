@@ -1,33 +1,40 @@
 """Withholds answers about rows of which a model is too uncertain."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
-from service.model_process.answer import Answer, Request
+from service.model_process.answer import FAMILIARITY, Answer, Request
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
+from service.shared.prediction_parameters import Detector
+from tfbbb.export.manifest import Manifest
 
 PERCENTILE = "epistemic_percentile"
 ABSTAINED = "abstained"
+# What rows without an answer keep.
+KEPT = (FAMILIARITY, PERCENTILE)
 
 
 def check_abstention(request: Request) -> None:
     """Checks that the model can abstain as a request asks.
 
     Raises:
-        InvalidRequest: The version has no reference, or the request asks for a
-            signature other than the moments.
+        InvalidRequest: The version lacks the familiarity or the epistemic uncertainty
+            that decides, or the request asks for a signature other than the moments.
     """
-    level = request.query.parameters.abstain_above
-    if level is None:
+    parameters = request.query.parameters
+    if parameters.abstain_above is None and parameters.abstain_by is None:
         return
-    if request.manifest.epistemic_reference is None:
+    detector = _detector(request)
+    if detector is None or not _has(request.manifest, detector):
         raise InvalidRequest(
-            "`parameters.abstain_above` needs the epistemic uncertainty of rows that "
-            "the model was not trained on, which this version does not have: train it "
-            "by a job with held-out rows or with an even number of members, or export "
-            "it with `epistemic_reference`."
+            "`parameters.abstain_above` needs the familiarity of rows, or (with "
+            "`abstain_by`) the epistemic uncertainty of rows that the model was not "
+            f"trained on, and this version has no {detector or 'such reference'}: train "
+            "it by a job, or export it with `model.familiarity` or "
+            "`epistemic_reference`."
         )
     if not request.asks_moments:
         raise InvalidRequest(
@@ -40,33 +47,54 @@ def abstain(answer: Answer) -> Answer:
     """Adds the percentile of each row's epistemic uncertainty, and withholds answers.
 
     Rows above the limit of the request, or else of the version, have the reason as
-    `abstained`, and no other output but the percentile: NaN, empty texts and sets.
+    `abstained`, and no other output but familiarity and percentile: NaN, empty texts
+    and sets. The familiarity f decides by the percentile 100 (1 - f), or the epistemic
+    uncertainty if the request says so or the version has no familiarity.
     """
     request = answer.request
-    reference = request.manifest.epistemic_reference
-    if reference is None or not request.asks_moments:
+    manifest, parameters = request.manifest, request.query.parameters
+    detector = _detector(request)
+    if detector is None or not request.asks_moments:
         return answer
-    percentiles = reference.percentiles(answer.outputs)
-    level = request.query.parameters.abstain_above
+    outputs = answer.outputs
+    if manifest.epistemic_reference is not None:
+        percentiles = manifest.epistemic_reference.percentiles(outputs)
+        outputs = outputs | {PERCENTILE: percentiles}
+    level = parameters.abstain_above
     if level is None:
-        level = reference.abstain_above
-    outputs = answer.outputs | {PERCENTILE: percentiles}
+        level = manifest.abstain_above
     if level is None:
         return replace(answer, outputs=outputs)
-    above = percentiles > level
+    if detector == "familiarity":
+        above = 100.0 * (1.0 - np.asarray(outputs[FAMILIARITY])) > level
+        reason = f"The row is less familiar than {level:g} % of rows like those "
+        reason += "of the training."
+    else:
+        above = np.asarray(outputs[PERCENTILE]) > level
+        reason = f"The epistemic uncertainty is above that of {level:g} % of rows that "
+        reason += "the model was not trained on."
     if above.any():
         outputs = {
-            name: values if name == PERCENTILE else _without(values, above)
+            name: values if name in KEPT else _without(values, above)
             for name, values in outputs.items()
         }
-    reasons = [
-        f"The epistemic uncertainty is above that of {level:g} % of rows that the "
-        "model was not trained on."
-        if row
-        else ""
-        for row in above
-    ]
+    reasons = [reason if row else "" for row in above]
     return replace(answer, outputs=outputs | {ABSTAINED: reasons})
+
+
+def _detector(request: Request) -> Detector | None:
+    """Returns what decides about abstaining; None if the version has nothing."""
+    chosen = request.query.parameters.abstain_by
+    if chosen is not None:
+        return chosen
+    detectors: tuple[Detector, ...] = get_args(Detector)
+    return next((x for x in detectors if _has(request.manifest, x)), None)
+
+
+def _has(manifest: Manifest, detector: Detector) -> bool:
+    if detector == "familiarity":
+        return manifest.familiarity is not None
+    return manifest.epistemic_reference is not None
 
 
 def _without(values: np.ndarray | JsonList, above: np.ndarray) -> np.ndarray | JsonList:

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
     from tfbbb.prediction.result import Predictive
 
+FAMILIARITY = "familiarity"
 # In the order of the response.
 _MOMENTS = (
     *("mean", "variance", "epistemic", "aleatoric"),
     *("probabilities", "entropy", "mutual_information"),
-    *("between_members", "mean_standard_error"),
+    *("between_members", "mean_standard_error", FAMILIARITY),
 )
+# Sentences about each row, of which those of an answer are part.
+_UNLIKE = "unlike"
 
 # Each array has one entry per row.
 _NUM_SAMPLES = "num_samples"
@@ -45,7 +48,7 @@ Outputs = dict[str, np.ndarray | JsonList]
 # knows by their effect.
 _NOT_IN_KEY = frozenset(
     (
-        *("record", "abstain_above", "routing_key", "deadline_ms"),
+        *("record", "abstain_above", "abstain_by", "routing_key", "deadline_ms"),
         *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
     )
 )
@@ -328,7 +331,11 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         known = request.targets.known
         if not known.all():
             outputs["log_prob"] = np.where(known, outputs["log_prob"], np.nan)
-    return Answer(request, outputs, request.warnings)
+    warnings = request.warnings
+    if _UNLIKE in arrays:
+        pairs = zip(warnings, arrays[_UNLIKE], strict=True)
+        warnings = [[*sentences, *unlike] for sentences, unlike in pairs]
+    return Answer(request, outputs, warnings)
 
 
 def _asks_moments(query: Query) -> bool:
@@ -441,6 +448,8 @@ def _predict(
     draws = (num_samples, request.seed)
     if request.asks_moments:
         arrays |= model.predict(tensors, *draws)
+        if FAMILIARITY in arrays:
+            arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
     for question in _asked(request.query):
         levels = parameters.levels(question)
         try:
@@ -483,6 +492,8 @@ def _predict_by_method(
             for name in _MOMENTS
             if name in summary and name not in hidden
         }
+        if FAMILIARITY in arrays:
+            arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
         for question in _asked(query):
             levels = query.parameters.levels(question)
             arrays |= _ask_prediction(
@@ -491,6 +502,15 @@ def _predict_by_method(
     except ValueError as error:
         raise InvalidRequest(str(error)) from None
     return arrays
+
+
+def _describe_unlike(
+    model: "ExportedModel", tensors: Tensors, familiarity: np.ndarray
+) -> np.ndarray:
+    """Returns the sentences about each row that is unlike the training rows, [n]."""
+    sentences = np.empty(len(familiarity), object)
+    sentences[:] = model.describe_unlike(tensors, familiarity)
+    return sentences
 
 
 def _ask_prediction(

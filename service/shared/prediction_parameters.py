@@ -17,6 +17,8 @@ Level = Annotated[float, Field(gt=0, lt=1), AfterValidator(single_precision_leve
 
 
 Method = Literal["auto", "local", "weight", "linearised", "moments"]
+# What decides about abstaining, the default first.
+Detector = Literal["familiarity", "epistemic"]
 
 
 class DrawParameters(KnownFields):
@@ -57,10 +59,16 @@ class DrawParameters(KnownFields):
 
     abstain_above: Annotated[float, Field(ge=0, le=100)] | None = Field(
         None,
-        description="Rows whose `epistemic_percentile` is higher get no answer but the "
-        "reason, `abstained`; the version's limit by default, 100 for answers to all "
-        "rows.",
+        description="Rows with a higher percentile get no answer but the reason, "
+        "`abstained`: 99 withholds 1 of 100 rows like those of the training. The "
+        "version's limit by default, 100 for answers to all rows.",
         examples=[99],
+    )
+    abstain_by: Detector | None = Field(
+        None,
+        description="The percentile that `abstain_above` is about: 100 (1 - f) for the "
+        "`familiarity` f, or the `epistemic_percentile`; by default that of familiarity "
+        "if the version has it.",
     )
     routing_key: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None,

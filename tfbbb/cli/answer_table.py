@@ -24,7 +24,8 @@ def numbers_table(
         The columns `mean`, `standard_deviation`, `epistemic_variance`,
         `aleatoric_variance`, `lower` and `upper`, or `lower_NAME` and `upper_NAME` of
         named intervals. With several targets, each name ends in the number of its
-        target, counted from 1. With `log_prob` a column of this name.
+        target, counted from 1. With `familiarity` and `log_prob`, columns of these
+        names.
     """
     ends = {
         f"{end}_{name}".rstrip("_"): both[:, place]
@@ -45,7 +46,7 @@ def numbers_table(
             for target in range(num_targets)
             for name, values in answers.items()
         }
-        | ({} if log_prob is None else {"log_prob": log_prob})
+        | _more(moments, log_prob)
     )
 
 
@@ -66,7 +67,7 @@ def classes_table(
     Returns:
         The columns `class`, one `probability_CLASS` per class, `entropy`,
         `mutual_information`, and if given `prediction_set`, its classes as a JSON list,
-        and `log_prob`.
+        `familiarity` and `log_prob`.
     """
     probabilities = answers["probabilities"]
     return pa.table(
@@ -80,8 +81,16 @@ def classes_table(
             "mutual_information": answers["mutual_information"],
         }
         | ({} if sets is None else {"prediction_set": [_as_json(x) for x in sets]})
-        | ({} if log_prob is None else {"log_prob": log_prob})
+        | _more(answers, log_prob)
     )
+
+
+def _more(
+    answers: Mapping[str, np.ndarray], log_prob: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """Returns the columns that numbers and classes have in common."""
+    found = {name: answers[name] for name in ("familiarity",) if name in answers}
+    return found if log_prob is None else found | {"log_prob": log_prob}
 
 
 def with_warnings(predictions: pa.Table, warnings: Sequence[Sequence[str]]) -> pa.Table:

@@ -34,8 +34,9 @@ def predict(
     A regression prints the columns mean, standard_deviation, epistemic_variance and
     aleatoric_variance (the two add up to the variance), lower and upper, conformal if
     the model is. A classification prints class, one probability per class, entropy and
-    mutual_information in nats. Columns that the model does not read and whose texts or
-    whole numbers all differ, such as identifiers, stand before them.
+    mutual_information in nats. The column familiarity is the percentile of a row among
+    rows like the training rows, from 0 to 1. Columns that the model does not read and
+    whose texts or whole numbers all differ, such as identifiers, stand before them.
 
     Example: tfbbb predict saved_models/houses new.csv --output answer.csv
     """

@@ -43,8 +43,8 @@ def predict_table(
 
     Returns:
         The predictions, one row per input row; `answer_table` names the columns. If a
-        row has a value that the training rows did not have, the column `warnings` says
-        so.
+        row has a value that the training rows did not have, or is unlike them, the
+        column `warnings` says so.
     """
     num_rows = len(next(iter(inputs.values())))
     warnings = find_warnings(to_tensors(inputs, model.manifest), model.manifest)
@@ -60,6 +60,10 @@ def predict_table(
             for name, values in inputs.items()
         }
         moments = model.predict(block, num_samples, seed)
+        if (familiarity := moments.get("familiarity")) is not None:
+            unlike = model.describe_unlike(block, familiarity)
+            for row, sentences in enumerate(unlike, start=start):
+                warnings[row] = [*warnings[row], *sentences]
         log_prob = sets = None
         if filled is not None:
             given = filled[start : start + _ROWS_AT_ONCE]

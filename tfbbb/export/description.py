@@ -8,9 +8,10 @@ from importlib import metadata
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config
 from tfbbb.bayes import likelihoods
-from tfbbb.export.manifest import LayerSummary, Targets
+from tfbbb.export.manifest import FamiliarityInfo, LayerSummary, Targets
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction import recalibration
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 from tfbbb.version import __version__
 
@@ -102,3 +103,13 @@ def libraries() -> dict[str, str]:
     packages = ("tensorflow", "keras", "tensorflow_probability")
     versions = {name: metadata.version(name) for name in packages}
     return {"tfbbb": __version__, **versions, "python": platform.python_version()}
+
+
+def describe_familiarity(
+    familiarity: Familiarity | None, abstain_above: float | None = None
+) -> FamiliarityInfo | None:
+    """Describes what the familiarity of a row compares."""
+    if familiarity is None:
+        return None
+    columns = None if familiarity.layer is not None else familiarity.columns
+    return FamiliarityInfo(familiarity.num_rows, columns, abstain_above)

@@ -1,7 +1,7 @@
 """All functions of a SavedModel."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import keras
@@ -17,6 +17,7 @@ from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.signatures import Signatures
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
@@ -69,6 +70,11 @@ def trace_functions(
     def groups(features: list[Tensor]) -> Tensor | None:
         return recalibration.groups(pack(features))
 
+    familiarity = model.familiarity and model.familiarity.in_variables()
+
+    def familiarity_of(features: list[Tensor]) -> Tensor | None:
+        return familiarity and familiarity.in_parts(pack(features))
+
     summary_specs = samplers[method].summary_specs
     targets = describe_targets(likelihood, summary_specs["mean"].shape[1:])
     # Methods share answers unless one of them integrates the mean, whose variance is
@@ -79,12 +85,13 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    main = Signatures(samplers[method], exported[method], specs, groups)
+    common = specs, groups, familiarity_of
+    main = Signatures(samplers[method], exported[method], *common)
     signatures = main.all(num_samples, seed)
     operations: tuple[Operation, ...] = ()
     if "moments" in programs:
         operations = programs["moments"].operations
-        propagated = Signatures(samplers["moments"], exported["moments"], specs, groups)
+        propagated = Signatures(samplers["moments"], exported["moments"], *common)
         signatures["moments"] = propagated.default(2, 0)
     concrete = {
         name: traced(function, *arguments)
@@ -95,6 +102,8 @@ def trace_functions(
     root.answers = functions
     if getattr(recalibration, "by", None) is not None:
         root.groups = traced(groups, unnamed)
+    if familiarity is not None:
+        root.familiarity = _trace_familiarity(familiarity, pack, unnamed)
     root.read = _variables_read(root, concrete)
     # Layers with resources that are not variables, such as lookup tables.
     root.tables = [layer for layer in sublayers(model) if not layer.variables]
@@ -105,6 +114,19 @@ def trace_functions(
         "without_moments": without_moments,
     }
     return root, concrete, described
+
+
+def _trace_familiarity(
+    familiarity: Familiarity,
+    pack: Callable[[list[Tensor]], Any],
+    features: list[tf.TensorSpec],
+) -> tf.Module:
+    """Returns a module with the familiarity of rows, and what makes them unlike."""
+    module = tf.Module()
+    module.read = familiarity.variables
+    module.of_rows = traced(lambda x: familiarity(pack(x)), features)
+    module.differences = traced(lambda x: familiarity.differences(pack(x)), features)
+    return module
 
 
 def _programs(

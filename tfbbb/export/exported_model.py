@@ -13,11 +13,13 @@ from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
+from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import fast_call
 from tfbbb.prediction.conformal_reach import conformal_reach
+from tfbbb.prediction.familiarity import in_parts
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
@@ -57,6 +59,11 @@ class ExportedModel:
         self._passes: dict[str, Passes] = {}
         for method in manifest.passes or ():
             self._passes[method] = _load_passes(saved_model, manifest, method)
+        self._familiarity = self._differences = None
+        if hasattr(saved_model, "familiarity"):
+            functions = saved_model.familiarity
+            self._familiarity = fast_call(functions.of_rows)
+            self._differences = fast_call(functions.differences)
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
         self._tensors = tensors[:1] if matrix else tensors
@@ -118,7 +125,7 @@ class ExportedModel:
         tensors = self._arrange(x)
         inputs = [tf.constant(tensors[name]) for name in self._tensors]
         max_floats = max(1, int(max_memory_mb * 2**18))
-        return predict_adaptively(
+        (prediction,) = predict_adaptively(
             lambda rows, samples: passes,
             inputs,
             num_samples=num_samples,
@@ -127,7 +134,43 @@ class ExportedModel:
             max_standard_error=max_standard_error,
             relative_error=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
-        )[0]
+        )
+        prediction.familiarity = self._familiarity_of(inputs)
+        return prediction
+
+    def familiarity(self, x: Inputs) -> np.ndarray | None:
+        """Returns the familiarity of each row, [n]; None if the file has none.
+
+        See `tfbbb.Familiarity`.
+
+        Args:
+            x: Inputs as for `predict`.
+        """
+        tensors = self._arrange(x)
+        return self._familiarity_of([tf.constant(tensors[x]) for x in self._tensors])
+
+    def describe_unlike(self, x: Inputs, familiarity: np.ndarray) -> list[list[str]]:
+        """Returns sentences about how rows differ from the training rows, if they do.
+
+        See `tfbbb.export.unlike_rows`.
+
+        Args:
+            x: Inputs as for `predict`.
+            familiarity: The familiarity of each row, [n].
+        """
+        assert self.manifest.familiarity is not None
+        assert self._differences is not None
+        unlike = is_unlike(familiarity, self.manifest.familiarity.num_rows)
+        if not unlike.any():
+            return [[] for _ in unlike]
+        tensors = self._arrange(x)
+        inputs = [tensors[name] for name in self._tensors]
+        return describe_unlike_rows(inputs, unlike, self.manifest, self._differences)
+
+    def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray | None:
+        if self._familiarity is None:
+            return None
+        return in_parts(self._familiarity, inputs).numpy()
 
     def _arrange(self, inputs: Inputs) -> Tensors:
         """Returns inputs as the tensors of the signatures, in their shapes."""

@@ -42,7 +42,10 @@ _SIMILAR = {
 }
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 # Fields that are not written where they are None.
-_RARE = ("target_notation", "member_weights", "epistemic_reference", "row_shape")
+_RARE = (
+    *("target_notation", "member_weights", "epistemic_reference"),
+    *("familiarity", "row_shape"),
+)
 _OPTIONAL = (
     *("without_moments", "recalibration", "lineage", "recalibration_choice"),
     *_RARE,
@@ -163,6 +166,23 @@ class Targets:
 
 
 @dataclass(frozen=True)
+class FamiliarityInfo:
+    """What the familiarity of a row compares.
+
+    Args:
+        num_rows: How many rows represent the training rows.
+        columns: The names of the compared columns; `None` for all elements of a matrix,
+            or for the outputs of a layer.
+        abstain_above: The percentile, 100 (1 - familiarity), above which rows get no
+            answer unless a request says otherwise; `None` for answers to all rows.
+    """
+
+    num_rows: int
+    columns: tuple[str, ...] | None = None
+    abstain_above: float | None = None
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of an exported model.
 
@@ -206,6 +226,7 @@ class Manifest:
             of the draws; `None` for equal ones.
         epistemic_reference: The epistemic uncertainty of rows that the model was not
             trained on; `None` if unknown.
+        familiarity: What the familiarity of a row compares; `None` without one.
         row_shape: The shape of a row in the tensor of all features, which are its
             elements in row-major order; `None` for `[d]`.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
@@ -259,6 +280,7 @@ class Manifest:
     target_notation: Mapping[str, Any] | None = None
     member_weights: tuple[float, ...] | None = None
     epistemic_reference: EpistemicReference | None = None
+    familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
@@ -373,6 +395,14 @@ class Manifest:
             return name in self.signatures
         unordered = self.task == "classification"
         return name in _OF_VERSION_1 and not (unordered and name == "quantiles")
+
+    @property
+    def abstain_above(self) -> float | None:
+        """The percentile above which rows get no answer; `None` for all answers."""
+        for found in (self.familiarity, self.epistemic_reference):
+            if found is not None and found.abstain_above is not None:
+                return found.abstain_above
+        return None
 
     def answers(self, question: Question) -> bool:
         """Whether the model answers a question that takes levels, targets or nothing.

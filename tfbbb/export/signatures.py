@@ -15,11 +15,13 @@ from tfbbb.prediction.questions import Question, question_named
 
 _REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
 _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
+FAMILIARITY = "familiarity"
 # A stream of noise that no layer uses.
 _TARGET_NOISE = 1 << 30
 _MEMBERS = _TARGET_NOISE + 1
 
-Groups = Callable[[list[Tensor]], Tensor | None]
+# Takes feature tensors and returns one number for each row.
+OfRows = Callable[[list[Tensor]], Tensor | None]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
 
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -38,6 +40,8 @@ class Signatures:
         features: Specs of the feature tensors, named as in the signatures.
         groups: Takes feature tensors and returns the index of each row's group, or
             None without groups.
+        familiarity: Takes feature tensors and returns the familiarity of each row,
+            [rows], or None without one.
     """
 
     def __init__(
@@ -45,12 +49,14 @@ class Signatures:
         sampler: Sampler,
         answers: Answers,
         features: Sequence[tf.TensorSpec],
-        groups: Groups,
+        groups: OfRows,
+        familiarity: OfRows,
     ):
         self._sampler = sampler
         self._answers = answers
         self._features = list(features)
         self._groups = groups
+        self._familiarity = familiarity
         self._is_classes = answers.task == "classification"
         *self._places, self._width = sampler.summary_specs["mean"].shape[1:]
 
@@ -91,7 +97,9 @@ class Signatures:
 
         def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
             *features, num_samples, seed = arguments
-            return self._summarize(features, num_samples, seed, names)
+            found = self._summarize(features, num_samples, seed, names)
+            familiarity = self._familiarity(features)
+            return found if familiarity is None else found | {FAMILIARITY: familiarity}
 
         return predict
 

@@ -16,6 +16,7 @@ from tfbbb.base.numbers import int32
 from tfbbb.base.types import Config, Json
 from tfbbb.export.description import (
     class_names,
+    describe_familiarity,
     describe_likelihood,
     describe_recalibration,
     layer_summary,
@@ -52,6 +53,7 @@ def write_saved_model(
     lineage: Mapping[str, Json] | None = None,
     recalibration_choice: Mapping[str, Json] | None = None,
     epistemic_reference: EpistemicReference | None = None,
+    abstain_above: float | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     method: DrawingMethod = "local",
     num_samples: int = 100,
@@ -64,7 +66,8 @@ def write_saved_model(
 
     - `serving_default` takes the features and gives `mean`, `variance`, `epistemic`
       and `aleatoric` [n, k]; for classes `probabilities` [n, c], `entropy` and
-      `mutual_information` [n]; of several members also `between_members`;
+      `mutual_information` [n]; of several members also `between_members`; of a model
+      with `familiarity` also `familiarity` [n];
     - `predict` also takes `num_samples` and `seed`, int32 [], and also gives
       `mean_standard_error` [n, k];
     - `quantiles` takes `levels`, float32 [q], beside these, and gives `quantiles`
@@ -111,6 +114,8 @@ def write_saved_model(
         epistemic_reference: The epistemic uncertainty of rows that the model was not
             trained on, `EpistemicReference.of(model.predictive(x_held_out))`, by which
             the service finds rows that are too uncertain.
+        abstain_above: The percentile of unfamiliar rows above which the service gives
+            no answer: 99 withholds 1 of 100 rows that are like the training rows.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures but `moments`: `"local"`,
             `"weight"`, or `"linearised"`, which suits Laplace approximations. A loaded
@@ -195,6 +200,7 @@ def write_saved_model(
             target_notation=_target_notation(schema),
             member_weights=likelihood.member_weights,
             epistemic_reference=epistemic_reference,
+            familiarity=describe_familiarity(model.familiarity, abstain_above),
             row_shape=row_shape(model),
         )
         destination = staging / MANIFEST_PATH

@@ -23,6 +23,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction import recalibration as recalibrations
+from tfbbb.prediction.familiarity import Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 
 _NO_H5 = (
@@ -39,7 +40,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
 
     The config of a model describes an untrained model: layers, likelihood and number of
     members. What was fitted is saved with the weights, in `.keras` and `.weights.h5`:
-    shift and scale of the targets, the recalibration, and the `InferenceResult`.
+    shift and scale of the targets, recalibration, familiarity and `InferenceResult`.
 
     Attributes:
         likelihood: p(y | outputs).
@@ -49,6 +50,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
 
     likelihood: Likelihood
     inference: InferenceResult | None = None
+    _familiarity: Familiarity | None = None
 
     @property
     def variational_layers(self) -> list[VariationalLayer]:
@@ -79,6 +81,19 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             given = recalibrations.get(given)
             given.check(self.likelihood)
         self._recalibration = given
+
+    @property
+    def familiarity(self) -> Familiarity | None:
+        """The familiarity of rows that predictions have, or None.
+
+        It compares rows with training rows, whatever the weights, so `fit` keeps it.
+        Set another one after training on other rows.
+        """
+        return self._familiarity
+
+    @familiarity.setter
+    def familiarity(self, given: Familiarity | None) -> None:
+        self._familiarity = None if given is None else given.of_model(self)
 
     def predictive(
         self,
@@ -231,6 +246,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         fitted = {
             "recalibration": self._recalibration,
             "inference": self.inference and self.inference.get_config(),
+            "familiarity": self._familiarity,
         }
         text = json.dumps(keras.saving.serialize_keras_object(fitted))
         store[_FITTED] = np.frombuffer(text.encode(), np.uint8)
@@ -250,6 +266,8 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             )
             found = fitted["inference"]
             self.recalibration = fitted["recalibration"]
+            # Files of older versions lack it.
+            self.familiarity = fitted.get("familiarity")
             self.inference = found and InferenceResult.from_config(found)
 
     def load_weights(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
@@ -305,6 +323,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         if [id(x) for x in new] == [id(x) for x in old]:
             clone.recalibration = self.recalibration
             clone.inference = self.inference
+            clone.familiarity = self.familiarity
 
     def _run_through_graph(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         outputs = super()._run_through_graph(inputs, *args, **kwargs)

@@ -167,6 +167,11 @@ def predictive(
     )
     if structure.output_mask is not None:
         predictions[0].leave_out_masked(structure.output_mask(inputs))
+    familiarity = getattr(model, "familiarity", None)
+    if familiarity is not None:
+        found_familiarity = familiarity(inputs).numpy()
+        for prediction in predictions:
+            prediction.familiarity = found_familiarity
     return tree.pack_sequence_as(form, predictions)
 
 

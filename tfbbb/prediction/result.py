@@ -62,6 +62,8 @@ class Predictive:
         mask: Which places count by the Keras mask of the outputs, [rows, places...];
             None without one. The log density of other places is 0, and targets there
             may have any values. An exported model has no mask.
+        familiarity: The percentile of each row among rows like the training rows,
+            [rows], from 0 to 1; None if the model has no `tfbbb.Familiarity`.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Predictive:
             truncated = np.zeros(len(self), dtype=bool)
         self.truncated = truncated
         self.mask: np.ndarray | None = None
+        self.familiarity: np.ndarray | None = None
         self._check_finite()
 
     @classmethod
@@ -171,6 +174,8 @@ class Predictive:
         if isinstance(self.num_samples, np.ndarray):
             taken.num_samples = self.num_samples[rows]
         taken.mask = None if self.mask is None else self.mask[rows]
+        if self.familiarity is not None:
+            taken.familiarity = self.familiarity[rows]
         return taken
 
     def answered_by(
@@ -195,7 +200,7 @@ class Predictive:
         if summary is not None:
             changes["summary"] = summary
         answered = self._with(**changes)
-        answered.mask = self.mask
+        answered.mask, answered.familiarity = self.mask, self.familiarity
         return answered
 
     def _with(self, **changes: Any) -> "Predictive":
@@ -479,7 +484,10 @@ class Predictive:
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Returns every summary by name: `mean`, `variance`, `epistemic`, ..."""
-        return dict(self._summary)
+        found = dict(self._summary)
+        if self.familiarity is not None:
+            found["familiarity"] = self.familiarity
+        return found
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Returns every summary as a data frame with one line per row.
@@ -491,7 +499,7 @@ class Predictive:
         (pandas,) = import_extra("pandas", "pandas")
         columns = {}
         names = self._answers.classes or ()
-        for name, values in self._summary.items():
+        for name, values in self.to_numpy().items():
             table = values.reshape(len(self), -1)
             # Several places per row are told apart by numbers.
             known = len(names) == table.shape[1]

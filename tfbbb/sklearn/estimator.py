@@ -232,13 +232,10 @@ class BayesianEstimator(BaseEstimator):
         Returns:
             A `tfbbb.Predictive`, of the indices of `classes_` for classes.
         """
-        check_is_fitted(self)
-        trained = self._fitted.trained
-        table = to_table(self, X, reset=False, fewest=1)
-        table = numbers_as_texts(table, trained.schema.features)
+        inputs = self._inputs(X)
         # The answer for a row depends on no other row.
-        return trained.model.predictive(
-            trained.schema.inputs(table, strict=True),
+        return self._fitted.trained.model.predictive(
+            inputs,
             num_samples=_NUM_SAMPLES if self.num_samples is None else self.num_samples,
             method="local",
         )
@@ -257,6 +254,27 @@ class BayesianEstimator(BaseEstimator):
         found = np.array(prediction.log_prob(targets))
         found[unseen] = np.nan
         return found
+
+    def familiarity(self, X: ArrayLike) -> np.ndarray | None:
+        """Returns the familiarity of each row, [rows], from 0 to 1.
+
+        Of rows like those of the fit, 5 % have .05 or less: see `tfbbb.Familiarity`.
+        None after a fit of fewer than 20 rows, or of more than 1250 columns.
+
+        Args:
+            X: Rows as for `fit`.
+        """
+        inputs = self._inputs(X)
+        familiarity = self._fitted.trained.model.familiarity
+        return None if familiarity is None else familiarity(inputs).numpy()
+
+    def _inputs(self, X: ArrayLike) -> np.ndarray | dict[str, np.ndarray]:
+        """Returns rows as inputs of the model."""
+        check_is_fitted(self)
+        schema = self._fitted.trained.schema
+        table = to_table(self, X, reset=False, fewest=1)
+        table = numbers_as_texts(table, schema.features)
+        return schema.inputs(table, strict=True)
 
     def sample(self, X: ArrayLike, n: int = 1, seed: int | None = None) -> np.ndarray:
         """Draws n targets of each row from the predictive distribution.

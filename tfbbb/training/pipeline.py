@@ -24,6 +24,7 @@ from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.epistemic_reference import epistemic_reference
+from tfbbb.training.familiarity import fit_familiarity
 from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
@@ -146,6 +147,9 @@ class Run:
     def trained(self) -> TrainedTable:
         """Returns the result of the last step."""
         best, plan, prepared = self.best, self.plan, self.prepared
+        best.model.familiarity = fit_familiarity(
+            prepared.rows, prepared.schema, self.training.seed
+        )
         network = best.network.model_copy(update={"members": plan.group_size})
         chosen: Config = {"learning_rate": plan.learning_rate}
         if self.partitions is None:

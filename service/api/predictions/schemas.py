@@ -104,6 +104,11 @@ class RowMoments(BaseModel):
     mean_standard_error: list[float] | None = Field(
         None, description="Monte Carlo error of `mean` or `probabilities`."
     )
+    familiarity: float | None = Field(
+        None,
+        description="Percentile of the row among rows like those of the training, from "
+        "0 to 1: 5 % of such rows have .05 or less. Absent if the version has none.",
+    )
     epistemic_percentile: float | None = Field(
         None,
         description="Percentile of the epistemic uncertainty among rows that the model "

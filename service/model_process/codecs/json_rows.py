@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from service.model_process.abstention import ABSTAINED, PERCENTILE
+from service.model_process.abstention import ABSTAINED, KEPT
 from service.model_process.answer import Answer, Outputs, swap_draws
 from service.model_process.codecs.codec import Body, response
 from service.model_process.codecs.json_body import parse_object
@@ -87,7 +87,7 @@ def _said(row: JsonObject) -> JsonObject:
     """Returns what is said of a row: that the model abstained, or its answer."""
     if not row[ABSTAINED]:
         return {name: value for name, value in row.items() if name != ABSTAINED}
-    kept = (ABSTAINED, PERCENTILE, "warnings")
+    kept = (ABSTAINED, *KEPT, "warnings")
     return {name: row[name] for name in kept if name in row}
 
 

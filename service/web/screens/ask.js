@@ -41,8 +41,8 @@ export async function showAsk(root, { parts, signal }) {
   function draw(prediction) {
     answer.draw(prediction);
     const said = [...(prediction.warnings ?? [])];
-    const percentile = prediction.epistemic_percentile;
-    if (percentile > 99) said.push(`The epistemic uncertainty is higher than in ${number(Math.floor(10 * percentile) / 10)} % of the rows like those of the training.`);
+    const { familiarity } = prediction;
+    if (familiarity <= 0.05) said.push(`These values are unlike those of the training: ${familiarity < 0.01 ? "less than 1" : number(Math.round(100 * familiarity))} of 100 rows like those of the training are as unlike. Trust this answer less.`);
     replace(warnings, said.length > 0 && notice("warning", h("ul", {}, said.map((text) => h("li", {}, text)))));
   }
 

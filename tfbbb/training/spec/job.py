@@ -129,9 +129,9 @@ class JobSpec(SpecPart):
         Field(
             ge=0,
             le=100,
-            description="Predictions abstain from rows whose epistemic variance has a "
-            "higher percentile among rows that the model was not trained on, unless "
-            "a request says otherwise; by default all rows are answered.",
+            description="Predictions abstain from rows that are less familiar than "
+            "this percentage of rows like the training rows, unless a request says "
+            "otherwise; by default all rows are answered.",
             examples=[99],
             json_schema_extra={"x-empty": "all rows are answered"},
         ),

@@ -1,0 +1,243 @@
+"""Familiarity is a percentile, compares as defined, and stays with the model."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from sklearn.metrics import roc_auc_score
+
+import tfbbb
+
+RNG = np.random.default_rng(0)
+
+
+def mixed_columns(n, seed):
+    generator = np.random.default_rng(seed)
+    age = generator.lognormal(size=n)
+    return {
+        "age": np.where(generator.random(n) < 0.1, np.nan, age).astype(np.float32),
+        "fuel": generator.choice(["petrol", "diesel", ""], n).astype(object),
+        "day": (generator.integers(0, 1000, n) * 86_400).astype(np.int64),
+        "doors": generator.integers(2, 6, n).astype(np.float32),
+    }
+
+
+def scores_by_definition(known, row):
+    """The gaps and the relative distance of a row beside others."""
+    distances = np.sqrt(np.square(known - row).sum(axis=1))
+    nearest = np.argsort(distances)[:5]
+
+    def spacing(place):
+        others = np.sqrt(np.square(known - known[place]).sum(axis=1))
+        return np.sort(np.delete(others, place))[:5].mean()
+
+    own = distances[nearest].mean()
+    relative = own / max(np.mean([spacing(place) for place in nearest]), 0.05)
+    return np.abs(known - row).min(axis=0), relative
+
+
+@pytest.mark.parametrize("rows", [200, 5000])
+@pytest.mark.parametrize("kind", ["numbers", "mixed"])
+def test_new_rows_have_their_share_of_low_familiarity(kind, rows):
+    def draw(n, seed):
+        if kind == "mixed":
+            return mixed_columns(n, seed)
+        return np.random.default_rng(seed).standard_t(3, size=(n, 4))
+
+    shares = []
+    for seed in range(4):
+        familiarity = tfbbb.Familiarity.fit(draw(rows, seed))
+        new = familiarity(draw(4000, 100 + seed)).numpy()
+        shares.append([np.mean(new <= level) for level in (0.05, 0.2, 0.5)])
+    # Representatives vary as well as new rows; rows with equal scores have fewer.
+    error = np.sqrt(0.25 / 4 / min(rows, 2000) + 0.25 / 16_000)
+    bounds = np.array([0.05, 0.2, 0.5]) + 4 * error
+    assert (np.mean(shares, axis=0) < bounds).all()
+    if kind == "numbers":
+        assert (np.mean(shares, axis=0) > bounds - 8 * error).all()
+
+
+def test_familiarity_is_the_rank_of_its_formula():
+    x = RNG.normal(size=(60, 3))
+    familiarity = tfbbb.Familiarity.fit(x)
+    known = familiarity.encode(x).numpy().astype(np.float64)
+    gaps, relative = zip(
+        *(
+            scores_by_definition(np.delete(known, place, axis=0), known[place])
+            for place in range(60)
+        ),
+        strict=True,
+    )
+    unit = np.maximum(np.quantile(gaps, 0.99, axis=0), 0.1)
+    largest = (np.array(gaps) / unit).max(axis=1)
+
+    def score(gap, distance):
+        # Equal scores are those that rounding makes differ by less.
+        wide = 1 + np.sum(largest >= (gap / unit).max() * (1 - 1e-5))
+        return min(wide, 1 + np.sum(relative >= distance * (1 - 1e-5)))
+
+    known_scores = np.array(list(map(score, gaps, relative)))
+    new = RNG.normal(size=(40, 3)) * 2
+    rows = familiarity.encode(new).numpy()
+    expected = [
+        (1 + np.sum(known_scores <= score(*scores_by_definition(known, row)))) / 61
+        for row in rows
+    ]
+    np.testing.assert_allclose(familiarity(new), expected, rtol=1e-6)
+
+
+def test_rows_of_a_gap_are_less_familiar_than_others():
+    x = RNG.normal(size=(2000, 5))
+    gap = np.abs(x[:, 2]) < 0.4
+    others = x[~gap]
+    familiarity = tfbbb.Familiarity.fit(others[200:])
+    labels = np.r_[np.zeros(200), np.ones(gap.sum())]
+    scores = familiarity(np.r_[others[:200], x[gap]]).numpy()
+    assert roc_auc_score(labels, -scores) > 0.9
+
+
+def test_unseen_values_and_pairs_are_unfamiliar():
+    n = 2000
+    fuel = RNG.choice(["petrol", "diesel", "electric"], n)
+    engine = np.where(fuel == "electric", "none", RNG.choice(["V6", "V8"], n))
+    size = RNG.normal(size=n).astype(np.float32)
+    known = {"fuel": fuel, "engine": engine, "size": size}
+    familiarity = tfbbb.Familiarity.fit(known)
+    rows = {
+        "fuel": np.array(["petrol", "gas", "electric", "petrol", ""]),
+        "engine": np.array(["V8", "V8", "V8", "V8", "V8"]),
+        "size": np.array([0.0, 0.0, 0.0, np.nan, 0.0], np.float32),
+    }
+    ordinary, *unlike = familiarity(rows).numpy()
+    assert ordinary > 0.1
+    assert max(unlike) < 0.005
+    found = familiarity.differences(rows)
+    assert found["pair"].numpy()[2].tolist() == [0, 1]
+    assert found["together"].numpy()[2] == 0.0
+    np.testing.assert_array_equal(found["is_apart"][1], [True, False, False])
+
+
+def test_differences_name_the_gap_and_the_values_around_it():
+    ages = np.r_[np.arange(20.0), np.arange(50.0, 90.0)].repeat(5)
+    x = np.stack([ages, RNG.normal(size=len(ages))], axis=1)
+    found = tfbbb.Familiarity.fit(x).differences([[35.0, 0.0]])
+    np.testing.assert_array_equal(found["is_apart"], [[True, False]])
+    np.testing.assert_allclose(found["below"][0, 0], 19.0, rtol=1e-5)
+    np.testing.assert_allclose(found["above"][0, 0], 50.0, rtol=1e-5)
+
+
+def test_a_missing_value_is_as_familiar_as_it_is_frequent():
+    x = RNG.normal(size=(1000, 2))
+    x[:300, 0] = np.nan
+    familiarity = tfbbb.Familiarity.fit(x)
+    often, never = familiarity([[np.nan, 0.0], [0.0, np.nan]]).numpy()
+    assert often > 0.05
+    assert never < 0.005
+
+
+def test_many_rows_are_compared_in_parts_in_any_graph():
+    x = RNG.normal(size=(3000, 3)).astype(np.float32)
+    familiarity = tfbbb.Familiarity.fit(x[:500])
+    whole = familiarity(x).numpy()
+    in_graph = tf.function(familiarity.in_parts)(x).numpy()
+    one_by_one = [familiarity(x[i : i + 1]).numpy()[0] for i in range(0, 3000, 300)]
+    # Sums of products in another order round otherwise; ranks are 1/501 apart.
+    np.testing.assert_allclose(in_graph, whole, atol=2.1 / 501)
+    np.testing.assert_allclose(one_by_one, whole[::300], atol=2.1 / 501)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.zeros((1, 3)), "at least 20 rows"),
+        (np.zeros((30, 1251)), "at most 1250 columns"),
+        (np.zeros((30, 100_000)), "at most 1250 columns"),
+    ],
+)
+def test_too_few_rows_or_too_many_columns_are_refused(x, message):
+    with pytest.raises(ValueError, match=message):
+        tfbbb.Familiarity.fit(x)
+
+
+def test_constant_and_empty_columns_do_not_hide_others():
+    x = RNG.normal(size=(200, 3))
+    x[:, 1], x[:, 2] = 7.0, np.nan
+    familiarity = tfbbb.Familiarity.fit(x)
+    rows = [[0.0, 7.0, np.nan], [9.0, 7.0, np.nan], [0.0, 20.0, np.nan], [0, 7, 0]]
+    ordinary, *unlike = familiarity(rows).numpy()
+    assert ordinary > 0.2
+    assert max(unlike) <= 0.01
+
+
+def small_model(**options):
+    inputs = keras.Input((4,), name="x")
+    hidden = keras.layers.Dense(8, "tanh", name="features")(inputs)
+    outputs = tfbbb.layers.DenseVariational(1)(hidden)
+    return tfbbb.BayesianModel(inputs, outputs, **options)
+
+
+@pytest.mark.parametrize("layer", [None, "features"])
+def test_familiarity_is_saved_and_exported_with_the_model(tmp_path, layer):
+    x = RNG.normal(size=(300, 4)).astype(np.float32)
+    model = small_model()
+    of_layer = {} if layer is None else {"model": model, "layer": layer}
+    model.familiarity = tfbbb.Familiarity.fit(x, **of_layer)
+    new = 2 * RNG.normal(size=(40, 4)).astype(np.float32)
+    expected = model.predictive(new).familiarity
+    assert 0 < expected.min() < 0.05
+    assert expected.max() > 0.5
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predictive(new).familiarity, expected)
+    model.export_predictive(tmp_path / "1")
+    exported = tfbbb.load(tmp_path / "1")
+    # Other sums round otherwise.
+    np.testing.assert_allclose(exported.familiarity(new), expected, atol=2.1 / 301)
+    assert exported.manifest.familiarity.num_rows == 300
+    found = exported.predict(new)["familiarity"]
+    np.testing.assert_array_equal(found, exported.familiarity(new))
+    saved = tf.saved_model.load(tmp_path / "1")
+    served = saved.signatures["serving_default"](inputs=tf.constant(new))
+    np.testing.assert_allclose(served["familiarity"], expected, atol=2.1 / 301)
+
+
+def test_training_keeps_familiarity():
+    x = RNG.normal(size=(100, 4)).astype(np.float32)
+    model = small_model()
+    model.familiarity = tfbbb.Familiarity.fit(x)
+    model.compile("adam")
+    model.fit(x, x[:, :1], verbose=0)
+    assert model.familiarity.num_rows == 100
+
+
+def test_taken_and_joined_rows_keep_their_familiarity():
+    x = RNG.normal(size=(200, 4)).astype(np.float32)
+    model = small_model()
+    model.familiarity = tfbbb.Familiarity.fit(x)
+    prediction = model.predictive(x[:50], max_standard_error=0.05)
+    np.testing.assert_array_equal(
+        prediction.familiarity, model.familiarity(x[:50]).numpy()
+    )
+    np.testing.assert_array_equal(
+        prediction.take(np.array([7, 3])).familiarity, prediction.familiarity[[7, 3]]
+    )
+    assert "familiarity" in prediction.to_numpy()
+
+
+def test_a_layer_after_drawn_weights_is_refused():
+    inputs = keras.Input((4,))
+    drawn = tfbbb.layers.DenseVariational(8, name="drawn")(inputs)
+    after = keras.layers.Dense(3, name="after")(drawn)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(after))
+    with pytest.raises(ValueError, match="a layer before 'drawn'"):
+        tfbbb.Familiarity.fit(np.zeros((50, 4)), model=model, layer="after")
+    with pytest.raises(ValueError, match="the name of a layer"):
+        tfbbb.Familiarity.fit(np.zeros((50, 4)), model=model, layer="none")
+    with pytest.raises(ValueError, match="need the model and the name"):
+        tfbbb.Familiarity.fit(np.zeros((50, 4)), layer="after")
+
+
+def test_columns_that_the_model_lacks_are_refused():
+    familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
+    with pytest.raises(ValueError, match="must have the columns"):
+        small_model().familiarity = familiarity

@@ -1,0 +1,129 @@
+"""Sentences about rows that are unlike the training rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.texts import shown_number
+from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.tables.row_warnings import show_date
+from tfbbb.tables.values import MISSING_DATE
+
+# The familiarity of rows that are told apart: of 100 rows like the training rows, one.
+_LEAST_FAMILIARITY = 0.01
+_ROWS_AT_A_TIME = 64
+# How many rows must be expected to have two values for their absence to say something.
+_LEAST_EXPECTED = 3.0
+_SELDOM = 0.1
+_MOST_GAPS = 3
+_NEVER = "Few or no training rows are near this row's values taken together."
+
+OfInputs = Callable[[list[tf.Tensor]], Mapping[str, tf.Tensor]]
+
+
+def is_unlike(familiarity: np.ndarray, num_rows: int) -> np.ndarray:
+    """Returns which rows are told apart, [n]: 1 of 100 rows like the training rows.
+
+    Args:
+        familiarity: The familiarity of rows, [n].
+        num_rows: How many rows represent the training rows; of fewer than 100, the
+            least familiarity is larger.
+    """
+    return familiarity <= max(_LEAST_FAMILIARITY, 1.001 / (num_rows + 1))
+
+
+def describe_unlike_rows(
+    inputs: Sequence[np.ndarray],
+    unlike: np.ndarray,
+    manifest: Manifest,
+    differences: OfInputs,
+) -> list[list[str]]:
+    """Returns sentences about unlike rows; other rows have none.
+
+    They name values in gaps between training values, and pairs of values that training
+    rows do not have together. Values beyond the training values, and unseen categories,
+    have warnings of their own.
+
+    Args:
+        inputs: The tensors of the model, whose leading dimension is that of rows.
+        unlike: Which rows are unlike the training rows, [n].
+        manifest: The manifest of the model.
+        differences: `Familiarity.differences` of some rows.
+    """
+    sentences: list[list[str]] = [[] for _ in unlike]
+    places = np.flatnonzero(unlike)
+    for first in range(0, len(places), _ROWS_AT_A_TIME):
+        rows = places[first : first + _ROWS_AT_A_TIME]
+        given = [np.asarray(tensor)[rows] for tensor in inputs]
+        found = differences([tf.constant(tensor) for tensor in given])
+        arrays = {name: value.numpy() for name, value in found.items()}
+        width = arrays["is_apart"].shape[1]
+        columns = _compared_columns(given, manifest, width)
+        for place, row in enumerate(rows):
+            values = [(feature, column[place]) for feature, column in columns]
+            of_row = {name: array[place] for name, array in arrays.items()}
+            sentences[row] = _describe(values, of_row)
+    return sentences
+
+
+def _compared_columns(
+    inputs: Sequence[np.ndarray], manifest: Manifest, width: int
+) -> list[tuple[Feature, np.ndarray]]:
+    """Returns the compared features and their values; none if a layer is compared."""
+    features = manifest.features
+    if manifest.inputs == "matrix":
+        (matrix,) = inputs
+        columns = list(matrix.reshape(len(matrix), -1).T)
+        return (
+            list(zip(features, columns, strict=True)) if width == len(features) else []
+        )
+    assert manifest.familiarity is not None
+    named = {
+        feature.name: (feature, column)
+        for feature, column in zip(features, inputs, strict=True)
+    }
+    return [named[name] for name in manifest.familiarity.columns or ()]
+
+
+def _describe(
+    values: Sequence[tuple[Feature, object]], found: Mapping[str, np.ndarray]
+) -> list[str]:
+    """Returns the sentences about one row."""
+    if not values:
+        return [_NEVER]
+    sentences, apart = [], np.flatnonzero(found["is_apart"])
+    for place in apart[:_MOST_GAPS]:
+        feature, value = values[place]
+        bounds = found["below"][place], found["above"][place]
+        if feature.kind != "categorical" and np.isfinite(bounds).all():
+            low, high = (_show(feature, bound) for bound in bounds)
+            sentences.append(
+                f"Column {feature.name!r} is {_show(feature, value)}; few or no "
+                f"training rows lie between {low} and {high}."
+            )
+    if len(apart):
+        return sentences
+    if found["expected"] < _LEAST_EXPECTED or (
+        found["together"] > _SELDOM * found["expected"]
+    ):
+        return [_NEVER]
+    pair = [values[place] for place in found["pair"]]
+    one, other = (repr(feature.name) for feature, _ in pair)
+    texts = " and ".join(_show(feature, value) for feature, value in pair)
+    are_texts = {feature.kind for feature, _ in pair} == {"categorical"}
+    near = "these values" if are_texts else "values near these"
+    return [
+        f"Columns {one} and {other} are {texts}; few or no training rows have {near} "
+        "together."
+    ]
+
+
+def _show(feature: Feature, value: object) -> str:
+    if feature.kind == "categorical":
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        return repr(text) if text else "missing"
+    number = float(value)  # type: ignore[arg-type]
+    if np.isnan(number) or value == MISSING_DATE:
+        return "missing"
+    return show_date(number) if feature.kind == "date" else shown_number(number, 6)

@@ -1,0 +1,574 @@
+"""The familiarity of a row, as a percentile among rows like the training rows."""
+
+import base64
+import copy
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
+from tfbbb.prediction.compiled import fast_call, traced
+from tfbbb.prediction.familiarity.pairs import few_valued_pairs, is_alone
+from tfbbb.prediction.familiarity.row_encoding import RowEncoding, row_values
+
+# With fewer rows, no familiarity could be below .05.
+LEAST_ROWS = 20
+MOST_REPRESENTATIVES = 2000
+# Of the representatives and of the sorted values of their columns, in float32.
+_MOST_BYTES = 1_000_000
+_LEAST_REPRESENTATIVES = 100
+MOST_COLUMNS = _MOST_BYTES // (8 * _LEAST_REPRESENTATIVES)
+_NEIGHBOURS = 5
+# The smallest gap, in standard deviations, that is a column's unit of gaps.
+_LEAST_GAP = 0.1
+# The smallest distance between rows, in standard deviations, that others are
+# compared with: rows may be equal.
+_LEAST_SPACING = 0.05
+# The largest squared distance between two categories.
+_MOST_APART = 20.0
+# The largest difference of nearly equal numbers, in standard deviations.
+_REACH = 0.25
+# In a standard deviation, by which equal numbers are recognised.
+_STEPS = 1024.0
+_MIX = np.int64(6364136223846793005)
+_ROWS_AT_A_TIME = 1024
+
+
+class Known(NamedTuple):
+    """What is known of the n rows that represent the training rows.
+
+    Attributes:
+        rows: The rows as they are compared, float32 [n, p].
+        ascending: The ordered values of each column between infinite ones, [p, n + 2].
+        squares: The sum of the squares of the numbers of each row, [n].
+        distances: The mean distance of each row to its nearest rows, [n].
+        gap_units: The unit of the gaps of each column, [p].
+        pairs: The pairs of values that they have, as numbers in order, int64 [1, q].
+        scores: The largest gaps and the relative distances of the rows, each left out
+            of the others, both in order, [2, n].
+        smallest: The smaller rank of each row among these, in order, int32 [1, n].
+    """
+
+    rows: Any
+    ascending: Any
+    squares: Any
+    distances: Any
+    gap_units: Any
+    pairs: Any
+    scores: Any
+    smallest: Any
+
+
+@keras.saving.register_keras_serializable(package="tfbbb")
+class Familiarity:
+    """The familiarity of a row: its percentile among rows like the training rows.
+
+    It is a conformal p-value (Bates et al. 2023): of new rows that are like the
+    training rows, a share of about `a` has a familiarity of `a` or less, whatever the
+    table. It compares the score of a row with those of the n training rows, each of
+    them left out of the others:
+
+    ```
+    familiarity(x) = (1 + #{i: score_i <= score(x)}) / (n + 1)
+    score(x) = min(#{i: gap_i >= gap(x)}, #{i: distance_i >= distance(x)})
+    ```
+
+    `gap` is the largest distance of a value to the nearest training value of its
+    column, in units of the gaps that this column has; a new category, and a new pair of
+    values in columns with few of them, is a gap of 10 such units. `distance` is the
+    mean distance to the 5 nearest training rows, divided by the mean of their own (the
+    local outlier factor of Breunig et al. 2000, of one step). Numbers and dates are
+    compared as `asinh((x - median) / interquartile range)`; a missing value is a value
+    of its own.
+
+    At most 2000 rows, drawn at random, represent the training rows, fewer of more than
+    62 columns, so that they take at most 1 MB.
+
+    `Familiarity.fit` makes one. `model.familiarity = ...` gives it to a model, whose
+    predictions then have `familiarity`; it is saved and exported with the model.
+
+    Example:
+
+    >>> import numpy as np
+    >>> import tfbbb
+    >>> x = np.random.default_rng(0).normal(size=(500, 3))
+    >>> familiarity = tfbbb.Familiarity.fit(x)
+    >>> familiarity([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]]).numpy().round(2)
+    array([0.93, 0.  ], dtype=float32)
+
+    Attributes:
+        layer: The name of the layer whose outputs are compared; None for the inputs.
+        num_rows: Number n of rows that represent the training rows.
+    """
+
+    def __init__(
+        self, encoding: RowEncoding, representatives: np.ndarray, layer: str | None
+    ) -> None:
+        self.layer = layer
+        self.encoding = encoding
+        self.num_rows = len(representatives)
+        self._features: keras.Model | None = None
+        self._is_text = encoding.categorical
+        self._weights = _weights(representatives, self._is_text)
+        self._pairs = few_valued_pairs(representatives)
+        self._known = self._compare_with_each_other(representatives.astype(np.float32))
+
+    @classmethod
+    def fit(
+        cls,
+        x: ArrayLike,
+        *,
+        model: keras.Model | None = None,
+        layer: str | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Fits the familiarity to training rows.
+
+        Args:
+            x: Inputs of the training rows: an array [n, ...], or a dictionary of
+                columns [n] of numbers (NaN is missing), texts or dates in seconds (the
+                least int64 is missing).
+            model: The model that has the layer.
+            layer: The name of a layer of the model, whose outputs are compared in place
+                of the inputs, as for images: usually the one before the last. It and
+                the layers before it must draw nothing.
+            seed: Seed of the choice of the rows that represent the others.
+
+        Raises:
+            ValueError: There are fewer than 20 rows or more than 1250 columns, or the
+                layer has no features.
+        """
+        if (model is None) != (layer is None):
+            raise ValueError(
+                "The features of a layer need the model and the name of the layer. "
+                f"Received: model={model!r}, layer={layer!r}"
+            )
+        features = None
+        if model is not None and layer is not None:
+            features = _features(model, layer)
+            x = features.predict(x, verbose=0)
+        names = list(x) if isinstance(x, Mapping) else None
+        values, categorical = row_values(x, names)
+        values = _representatives(values.numpy(), seed)
+        encoding = RowEncoding.fit(values, categorical, names)
+        familiarity = cls(encoding, encoding.encode(values).numpy(), layer)
+        familiarity._features = features
+        return familiarity
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the compared columns; None if they have none."""
+        return self.encoding.columns
+
+    def of_model(self, model: keras.Model) -> Self:
+        """Returns a copy that takes the inputs of a model.
+
+        Raises:
+            ValueError: The model lacks the layer or a column.
+        """
+        copied = copy.copy(self)
+        if self.layer is not None:
+            copied._features = _features(model, self.layer)
+        elif self.columns is not None:
+            known = model.input if isinstance(model.input, Mapping) else ()
+            missing = [name for name in self.columns if name not in known]
+            if missing:
+                raise ValueError(
+                    "The model must have the columns that the familiarity compares. "
+                    f"Received: model={model.name!r} without {missing}"
+                )
+        return copied
+
+    def __call__(self, inputs: Structure) -> tf.Tensor:
+        """Returns the familiarity of rows, float32 [n], from 0 to 1.
+
+        Args:
+            inputs: Inputs of the rows, as those that `fit` takes.
+        """
+        if tf.executing_eagerly():
+            return in_parts(self._of_rows_compiled, self.encode(inputs))
+        return self._of_rows(self.encode(inputs))
+
+    def in_parts(self, inputs: Structure) -> tf.Tensor:
+        """Returns the same within a graph, in bounded memory for any number of rows.
+
+        The loop costs a row as much again as the familiarity does.
+        """
+        return _by_parts(self._of_rows, self.encode(inputs))
+
+    def encode(self, inputs: Structure) -> tf.Tensor:
+        """Returns rows as they are compared, float32 [n, p]."""
+        if self.layer is None:
+            return self.encoding(inputs)
+        if self._features is None:
+            raise ValueError(
+                "The features of a layer need the model that has it: set "
+                f"`model.familiarity`. Received: layer={self.layer!r}"
+            )
+        return self.encoding(self._features(inputs, training=False))
+
+    def differences(self, inputs: Structure) -> dict[str, tf.Tensor]:
+        """Returns how rows differ from the training rows.
+
+        It takes n times as much memory as the representatives.
+
+        Args:
+            inputs: Inputs of n rows, as those that `fit` takes.
+
+        Returns:
+            `is_apart`, whether a value is in a gap of its column that 5 % of rows have,
+            [n, p]; `below` and `above`, the training values around it, infinite where
+            there is none, [n, p]; `pair`, the indices of the column that differs most
+            from the nearest row, and of the one with which it is rarest, [n, 2];
+            `together` and `expected`, how many representatives have nearly both values,
+            and how many would if the columns were independent, [n].
+        """
+        rows, known = self.encode(inputs), self._known
+        below, above = self._around(rows)
+        gaps = self._gaps(rows, below, above)
+        limit = tf.gather(known.scores, int(0.95 * self.num_rows), axis=1)[0]
+        nearest = tf.gather(known.rows, self._nearest(rows)[1][:, 0])
+        first = tf.argmax(self._squares_apart(rows, nearest), axis=1)
+        reach = np.where(self._is_text, 0.0, _REACH).astype(np.float32)
+        near = tf.abs(rows[:, tf.newaxis] - known.rows) <= reach
+        near_first = tf.gather(near, first, axis=2, batch_dims=1)[..., tf.newaxis]
+        counts = tf.reduce_sum(tf.cast(near, tf.float32), axis=1)
+        both = tf.reduce_sum(tf.cast(near & near_first, tf.float32), axis=1)
+        of_first = tf.gather(counts, first, axis=1, batch_dims=1)[:, tf.newaxis]
+        expected = of_first * counts / self.num_rows
+        itself = tf.one_hot(first, len(self._is_text), dtype=tf.float32)
+        second = tf.argmax((1.0 - itself) * expected / (0.5 + both), axis=1)
+        pair = tf.stack([first, second], axis=1)
+        together = tf.gather(both, second, axis=1, batch_dims=1)
+        expected = tf.gather(expected, second, axis=1, batch_dims=1)
+        if len(self._pairs):
+            new = self._new_pairs(rows)
+            is_new = tf.reduce_any(new, axis=1)
+            new_pair = tf.gather(self._pairs, tf.argmax(tf.cast(new, tf.int32), axis=1))
+            pair = tf.where(is_new[:, tf.newaxis], new_pair, pair)
+            together = tf.where(is_new, 0.0, together)
+            expected = tf.where(is_new, float(self.num_rows), expected)
+        return {
+            "is_apart": (gaps > 0.0) & (gaps >= limit),
+            "below": self.encoding.decode(below),
+            "above": self.encoding.decode(above),
+            "pair": pair,
+            "together": together,
+            "expected": expected,
+        }
+
+    def in_variables(self) -> Self:
+        """Returns a copy for functions to be saved, which share its variables."""
+        copied = copy.copy(self)
+        copied._known = Known(*(tf.Variable(x, trainable=False) for x in self._known))
+        return copied
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """The variables of a copy by `in_variables`; empty otherwise."""
+        return [x for x in self._known if isinstance(x, tf.Variable)]
+
+    def get_config(self) -> Config:
+        encoding = self.encoding
+        return {
+            "layer": self.layer,
+            "columns": encoding.columns and list(encoding.columns),
+            "categorical": encoding.categorical.tolist(),
+            "scaling": [
+                getattr(encoding, name).tolist()
+                for name in ("centers", "units", "scales", "missing")
+            ],
+            "rows": base64.b64encode(self._known.rows.tobytes()).decode(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        categorical = np.array(config["categorical"], bool)
+        names = config["columns"]
+        encoding = RowEncoding(
+            None if names is None else tuple(names),
+            categorical,
+            *np.array(config["scaling"]),
+        )
+        rows = np.frombuffer(base64.b64decode(config["rows"]), np.float32)
+        return cls(encoding, rows.reshape(-1, len(categorical)), config["layer"])
+
+    def __repr__(self) -> str:
+        width = len(self.encoding.categorical)
+        return f"<Familiarity num_rows={self.num_rows}, columns={width}>"
+
+    def _compare_with_each_other(self, rows: np.ndarray) -> Known:
+        """Returns the representatives and their scores without themselves."""
+        ends = np.full((rows.shape[1], 1), np.inf, np.float32)
+        empty = np.zeros(len(rows), np.float32)
+        gaps = np.where(self._is_text, is_alone(rows), _gaps_between(rows))
+        units = np.maximum(np.quantile(gaps, 0.99, axis=0), _LEAST_GAP)
+        known = self._known = Known(
+            rows=rows,
+            ascending=np.hstack([-ends, np.sort(rows.T, axis=1), ends]),
+            squares=np.square(np.where(self._is_text, 0.0, rows)).sum(
+                axis=1, dtype="f4"
+            ),
+            distances=empty,
+            gap_units=units.astype(np.float32),
+            pairs=np.unique(self._pair_numbers(rows).numpy())[np.newaxis],
+            scores=empty,
+            smallest=empty,
+        )
+        distances, spacings = self._distances_within(rows)
+        spacings = np.maximum(spacings, _LEAST_SPACING)
+        largest = (gaps / known.gap_units).max(axis=1)
+        if len(self._pairs):
+            alone = is_alone(self._pair_numbers(rows).numpy()).any(axis=1)
+            largest = np.maximum(largest, alone / _LEAST_GAP)
+        scores = np.stack([largest, distances / spacings])
+        scores = scores.astype(np.float32)
+        known = self._known = known._replace(
+            distances=distances, scores=np.sort(scores, axis=1)
+        )
+        smallest = self._ranks(scores).numpy().min(axis=0, keepdims=True)
+        return known._replace(smallest=np.sort(smallest))
+
+    def _distances_within(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns mean distances of representatives, and of their nearest without them.
+
+        Both are [n]: the second compares each row with others that do not know it, as
+        they do not know a new row.
+        """
+        found = []
+        for first in range(0, len(rows), _ROWS_AT_A_TIME):
+            part = rows[first : first + _ROWS_AT_A_TIME]
+            own = np.arange(first, first + len(part))
+            found.append(self._nearest(tf.constant(part), _NEIGHBOURS + 1, own))
+        distances, places = map(np.concatenate, zip(*found, strict=True))
+        nearest = places[:, :_NEIGHBOURS]
+        of_nearest, knows = distances[nearest], places[nearest]
+        is_own = knows == np.arange(len(rows))[:, np.newaxis, np.newaxis]
+        # Where the row is not among them, the last of the six is left out.
+        is_own[..., -1] = ~is_own[..., :-1].any(axis=-1)
+        without = (of_nearest * ~is_own).sum(axis=-1) / _NEIGHBOURS
+        return distances[:, :_NEIGHBOURS].mean(axis=1), without.mean(axis=1)
+
+    def _ranks(self, scores: Tensor) -> tf.Tensor:
+        """Returns how many representatives have such scores or larger, int32 [2, n]."""
+        below = tf.raw_ops.LowerBound(sorted_inputs=self._known.scores, values=scores)
+        return self.num_rows - below
+
+    @functools.cached_property
+    def _of_rows_compiled(self) -> Callable[[Tensor], tf.Tensor]:
+        width = len(self.encoding.categorical)
+        spec = tf.TensorSpec([None, width], tf.float32)
+        return fast_call(traced(self._of_rows, spec))
+
+    def _of_rows(self, rows: Tensor) -> tf.Tensor:
+        """Returns the familiarity of encoded rows, float32 [n]."""
+        known = self._known
+        gaps = self._gaps(rows, *self._around(rows))
+        distances, nearest = self._nearest(rows)
+        spacings = tf.reduce_mean(tf.gather(known.distances, nearest), axis=1)
+        relative = tf.reduce_mean(distances, axis=1) / tf.maximum(
+            spacings, _LEAST_SPACING
+        )
+        largest = tf.reduce_max(gaps, axis=1)
+        if len(self._pairs):
+            is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
+            largest = tf.maximum(largest, tf.cast(is_new, tf.float32) / _LEAST_GAP)
+        scores = tf.stack([largest, relative])
+        below = tf.raw_ops.UpperBound(
+            sorted_inputs=known.smallest,
+            values=tf.reduce_min(self._ranks(scores), axis=0, keepdims=True),
+        )
+        return tf.cast(1 + below[0], tf.float32) / (1 + self.num_rows)
+
+    def _around(self, rows: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the values of representatives below, and at or above, [n, p] each.
+
+        They are encoded, and infinite where there is none.
+        """
+        ascending = self._known.ascending
+        above = tf.raw_ops.LowerBound(
+            sorted_inputs=ascending, values=tf.transpose(rows)
+        )
+        width = self.num_rows + 2
+        above += width * np.arange(len(self._is_text), dtype=np.int32)[:, np.newaxis]
+        values = tf.reshape(ascending, [-1])
+        found = tf.gather(values, above - 1), tf.gather(values, above)
+        return tf.transpose(found[0]), tf.transpose(found[1])
+
+    def _gaps(self, rows: Tensor, below: Tensor, above: Tensor) -> tf.Tensor:
+        """Returns the gap of each value, in units of its column, [n, p]."""
+        gaps = tf.minimum(rows - below, above - rows)
+        if self._is_text.any():
+            gaps = tf.where(self._is_text, tf.cast(gaps > 0.0, tf.float32), gaps)
+        return gaps / self._known.gap_units
+
+    def _new_pairs(self, rows: Tensor) -> tf.Tensor:
+        """Returns which pairs of values no representative has, [n, pairs]."""
+        numbers = self._pair_numbers(rows)
+        values = tf.reshape(numbers, [1, -1])
+        known = self._known.pairs
+        first = tf.raw_ops.LowerBound(sorted_inputs=known, values=values)
+        after = tf.raw_ops.UpperBound(sorted_inputs=known, values=values)
+        return tf.reshape(first == after, tf.shape(numbers))
+
+    def _pair_numbers(self, rows: Tensor) -> tf.Tensor:
+        """Returns a number for each pair of values, int64 [n, pairs]."""
+        codes = tf.cast(tf.round(rows * _STEPS), tf.int64)
+        first = tf.gather(codes, self._pairs[:, 0], axis=1)
+        second = tf.gather(codes, self._pairs[:, 1], axis=1)
+        # Products that overflow tell pairs apart.
+        which = np.arange(len(self._pairs), dtype=np.int64)
+        return (which * _MIX + first) * _MIX + second
+
+    def _nearest(
+        self,
+        rows: Tensor,
+        number: int = _NEIGHBOURS,
+        own: np.ndarray | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns distances and indices of the nearest representatives, [n, number].
+
+        Args:
+            rows: Encoded rows, [n, p].
+            number: How many are wanted.
+            own: The index of the representative that each row is; None for other rows.
+        """
+        known = self._known
+        # |x - r|^2 less |x|^2.
+        twice = np.where(self._is_text, 0.0, 2.0).astype(np.float32)
+        products = tf.matmul(twice * rows, known.rows, transpose_b=True)
+        squares = known.squares - products
+        texts = np.flatnonzero(self._is_text)
+        if len(texts):
+            codes = tf.gather(rows, texts, axis=1)[:, tf.newaxis]
+            differ = codes != tf.gather(known.rows, texts, axis=1)
+            squares += tf.linalg.matvec(
+                tf.cast(differ, tf.float32), self._weights[texts]
+            )
+        if own is not None:
+            places = np.stack([np.arange(len(own)), own], axis=1)
+            infinite = np.full(len(own), np.inf, np.float32)
+            squares = tf.tensor_scatter_nd_update(squares, places, infinite)
+        nearest = tf.math.top_k(-squares, number).indices
+        # The sums above lose digits.
+        apart = self._squares_apart(rows[:, tf.newaxis], tf.gather(known.rows, nearest))
+        return tf.sqrt(tf.reduce_sum(apart, axis=-1)), nearest
+
+    def _squares_apart(self, rows: Tensor, others: Tensor) -> tf.Tensor:
+        """Returns the squared distance of rows in each column, [..., p]."""
+        squares = tf.square(rows - others)
+        if self._is_text.any():
+            differ = tf.cast(squares > 0.0, tf.float32)
+            squares = tf.where(self._is_text, self._weights * differ, squares)
+        return squares
+
+
+def in_parts(function: Callable[[Structure], tf.Tensor], rows: Structure) -> tf.Tensor:
+    """Applies a compiled function to some rows at a time, in bounded memory.
+
+    Args:
+        function: Takes tensors of some rows, and returns one of the same rows.
+        rows: Tensors whose leading dimension is the number of rows.
+    """
+    num_rows = len(tf.nest.flatten(rows)[0])
+    if num_rows <= _ROWS_AT_A_TIME:
+        return function(rows)
+
+    def of_part(first: int) -> tf.Tensor:
+        part = slice(first, first + _ROWS_AT_A_TIME)
+        return function(tf.nest.map_structure(lambda x: x[part], rows))
+
+    return tf.concat(list(map(of_part, range(0, num_rows, _ROWS_AT_A_TIME))), axis=0)
+
+
+def _features(model: keras.Model, layer: str) -> keras.Model:
+    """Returns the network up to a layer that draws nothing."""
+    from tfbbb.layers.variational import VariationalLayer
+
+    try:
+        features = keras.Model(model.inputs, model.get_layer(layer).output)
+    except (AttributeError, ValueError) as error:
+        raise ValueError(
+            "`layer` must be the name of a layer of a functional or sequential model. "
+            f"Received: layer={layer!r}, model={model.name!r}"
+        ) from error
+    drawing = [x.name for x in features.layers if isinstance(x, VariationalLayer)]
+    if drawing:
+        raise ValueError(
+            "The features of a layer must not depend on weights that are drawn; choose "
+            f"a layer before {drawing[0]!r}. Received: layer={layer!r}"
+        )
+    return features
+
+
+def _representatives(values: np.ndarray, seed: int) -> np.ndarray:
+    """Returns rows that represent all rows.
+
+    Raises:
+        ValueError: There are too few rows or too many columns.
+    """
+    num_rows, width = values.shape
+    if num_rows < LEAST_ROWS or width > MOST_COLUMNS:
+        raise ValueError(
+            f"Familiarity needs at least {LEAST_ROWS} rows and at most {MOST_COLUMNS} "
+            f"columns. Received: {num_rows} rows, {width} columns"
+        )
+    most = min(MOST_REPRESENTATIVES, _MOST_BYTES // (8 * width))
+    if num_rows <= most:
+        return values
+    chosen = np.random.default_rng(seed).choice(num_rows, most, replace=False)
+    return values[np.sort(chosen)]
+
+
+def _weights(rows: np.ndarray, categorical: np.ndarray) -> np.ndarray:
+    """Returns the squared distance of two categories of each column, [p].
+
+    Two rows at random have the squared distance 2 on average, as numbers do.
+    """
+    weights = np.ones(rows.shape[1], np.float32)
+    for place in np.flatnonzero(categorical):
+        counts = np.unique(rows[:, place], return_counts=True)[1]
+        differ = 1.0 - np.sum(np.square(counts / len(rows)))
+        weights[place] = min(2.0 / max(differ, 1e-6), _MOST_APART)
+    return weights
+
+
+def _gaps_between(rows: np.ndarray) -> np.ndarray:
+    """Returns the distance of each value to the nearest other one, [n, p]."""
+    order = np.argsort(rows, axis=0)
+    steps = np.diff(np.take_along_axis(rows, order, axis=0), axis=0)
+    ends = np.full((1, rows.shape[1]), np.inf, np.float32)
+    steps = np.concatenate([ends, steps, ends])
+    gaps = np.empty_like(rows)
+    np.put_along_axis(gaps, order, np.minimum(steps[:-1], steps[1:]), axis=0)
+    return gaps
+
+
+def _by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Tensor:
+    """Applies a function to some rows at a time, in bounded memory."""
+    num_rows = tf.shape(rows)[0]
+
+    def by_parts() -> tf.Tensor:
+        parts = -(-num_rows // _ROWS_AT_A_TIME)
+        found = tf.TensorArray(tf.float32, parts, infer_shape=False)
+
+        def step(
+            number: Tensor, found: tf.TensorArray
+        ) -> tuple[Tensor, tf.TensorArray]:
+            first = number * _ROWS_AT_A_TIME
+            part = function(rows[first : first + _ROWS_AT_A_TIME])
+            return number + 1, found.write(number, part)
+
+        _, found = tf.while_loop(
+            lambda number, _: number < parts,
+            step,
+            (tf.constant(0), found),
+            parallel_iterations=1,
+        )
+        return found.concat()
+
+    return tf.cond(num_rows <= _ROWS_AT_A_TIME, lambda: function(rows), by_parts)

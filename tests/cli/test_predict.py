@@ -44,7 +44,7 @@ def test_a_regression_prints_both_variances_and_an_interval(
     answers = parsed(result.stdout)
     assert answers.column_names == [
         *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
-        *("lower", "upper"),
+        *("lower", "upper", "familiarity"),
     ]
     model = load(path / "1")
     inputs = trained.schema.inputs(table)
@@ -57,6 +57,7 @@ def test_a_regression_prints_both_variances_and_an_interval(
         "aleatoric_variance": expected["aleatoric"],
         "lower": bounds[:, 0],
         "upper": bounds[:, 1],
+        "familiarity": expected["familiarity"][:, np.newaxis],
     }.items():
         # Five digits of the standard deviation.
         atol = 1e-4 * np.sqrt(expected["variance"][:, 0].max())
@@ -74,7 +75,7 @@ def test_a_classification_prints_class_names_and_probabilities(
     answers = parsed(result.stdout)
     assert answers.column_names == [
         *("class", "probability_no", "probability_yes"),
-        *("entropy", "mutual_information"),
+        *("entropy", "mutual_information", "familiarity"),
     ]
     inputs = trained.schema.inputs(table)
     expected = load(path / "1").predict(inputs, 20, 3)
@@ -241,7 +242,7 @@ def test_identifiers_and_kept_columns_stand_before_several_intervals(
     few = read_table(tmp_path / "few.parquet")
     assert few.column_names[0] == "patient"
     assert few["patient"].to_pylist() == names
-    assert few.column_names[-4:] == ends
+    assert few.column_names[-5:] == [*ends, "familiarity"]
     widths = [column(few, f"upper_{p}") - column(few, f"lower_{p}") for p in (50, 90)]
     assert np.all(widths[0] < widths[1])
     result = tfbbb("predict", regression[0], "new.csv", "--keep", *options, "all.jsonl")

@@ -46,7 +46,8 @@ def numbers_table(
             for target in range(num_targets)
             for name, values in answers.items()
         }
-        | _more(moments, log_prob)
+        | _familiarity(moments)
+        | ({} if log_prob is None else {"log_prob": log_prob})
     )
 
 
@@ -66,8 +67,8 @@ def classes_table(
 
     Returns:
         The columns `class`, one `probability_CLASS` per class, `entropy`,
-        `mutual_information`, and if given `prediction_set`, its classes as a JSON list,
-        `familiarity` and `log_prob`.
+        `mutual_information`, and if given `familiarity`, `prediction_set`, its classes
+        as a JSON list, and `log_prob`.
     """
     probabilities = answers["probabilities"]
     return pa.table(
@@ -80,17 +81,14 @@ def classes_table(
             "entropy": answers["entropy"],
             "mutual_information": answers["mutual_information"],
         }
+        | _familiarity(answers)
         | ({} if sets is None else {"prediction_set": [_as_json(x) for x in sets]})
-        | _more(answers, log_prob)
+        | ({} if log_prob is None else {"log_prob": log_prob})
     )
 
 
-def _more(
-    answers: Mapping[str, np.ndarray], log_prob: np.ndarray | None
-) -> dict[str, np.ndarray]:
-    """Returns the columns that numbers and classes have in common."""
-    found = {name: answers[name] for name in ("familiarity",) if name in answers}
-    return found if log_prob is None else found | {"log_prob": log_prob}
+def _familiarity(answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: answers[name] for name in ("familiarity",) if name in answers}
 
 
 def with_warnings(predictions: pa.Table, warnings: Sequence[Sequence[str]]) -> pa.Table:

@@ -17,9 +17,8 @@ from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import MAX_FLOATS
-from tfbbb.prediction.compiled import fast_call
+from tfbbb.prediction.compiled import fast_call, in_parts
 from tfbbb.prediction.conformal_reach import conformal_reach
-from tfbbb.prediction.familiarity import in_parts
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
@@ -28,6 +27,9 @@ from tfbbb.prediction.result import NotFiniteError, Predictive
 
 # As much as a signature needs.
 _MEMORY_MB = MAX_FLOATS / 2**18
+
+# Of which the familiarity is computed at a time.
+_ROWS_AT_A_TIME = 1024
 
 # The summaries or sums of each output, and the outputs.
 Pair = tuple[list[dict[str, tf.Tensor]], list[tf.Tensor]]
@@ -170,7 +172,7 @@ class ExportedModel:
     def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray | None:
         if self._familiarity is None:
             return None
-        return in_parts(self._familiarity, inputs).numpy()
+        return in_parts(self._familiarity, inputs, _ROWS_AT_A_TIME).numpy()
 
     def _arrange(self, inputs: Inputs) -> Tensors:
         """Returns inputs as the tensors of the signatures, in their shapes."""

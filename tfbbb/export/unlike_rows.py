@@ -95,13 +95,9 @@ def _describe(
     sentences, apart = [], np.flatnonzero(found["is_apart"])
     for place in apart[:_MOST_GAPS]:
         feature, value = values[place]
-        bounds = found["below"][place], found["above"][place]
-        if feature.kind != "categorical" and np.isfinite(bounds).all():
-            low, high = (_show(feature, bound) for bound in bounds)
-            sentences.append(
-                f"Column {feature.name!r} is {_show(feature, value)}; few or no "
-                f"training rows lie between {low} and {high}."
-            )
+        if feature.kind != "categorical":
+            low, high = found["below"][place], found["above"][place]
+            sentences += _describe_number(feature, value, low, high)
     if len(apart):
         return sentences
     if found["expected"] < _LEAST_EXPECTED or (
@@ -117,6 +113,23 @@ def _describe(
         f"Columns {one} and {other} are {texts}; few or no training rows have {near} "
         "together."
     ]
+
+
+def _describe_number(
+    feature: Feature, value: object, low: float, high: float
+) -> list[str]:
+    """Returns a sentence about a value between training values, or beyond them."""
+    is_said = feature.low is not None
+    if np.isfinite([low, high]).all():
+        where = f"few or no training rows lie between {_show(feature, low)} and "
+        where += _show(feature, high)
+    elif np.isfinite(low) and not is_said:
+        where = f"training rows reach {_show(feature, low)}"
+    elif np.isfinite(high) and not is_said:
+        where = f"training rows begin at {_show(feature, high)}"
+    else:
+        return []
+    return [f"Column {feature.name!r} is {_show(feature, value)}; {where}."]
 
 
 def _show(feature: Feature, value: object) -> str:

@@ -45,6 +45,27 @@ def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[...,
     return call
 
 
+def in_parts(
+    function: Callable[[Structure], tf.Tensor], rows: Structure, most: int
+) -> tf.Tensor:
+    """Applies a compiled function to some rows at a time, in bounded memory.
+
+    Args:
+        function: Takes tensors of some rows, and returns one of the same rows.
+        rows: Tensors whose leading dimension is the number of rows.
+        most: How many rows are taken at a time.
+    """
+    num_rows = len(tf.nest.flatten(rows)[0])
+    if num_rows <= most:
+        return function(rows)
+
+    def of_part(first: int) -> tf.Tensor:
+        part = slice(first, first + most)
+        return function(tf.nest.map_structure(lambda x: x[part], rows))
+
+    return tf.concat(list(map(of_part, range(0, num_rows, most))), axis=0)
+
+
 def _packing(
     structure: Structure,
 ) -> Callable[[Iterator[tf.Tensor]], Structure]:

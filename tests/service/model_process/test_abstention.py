@@ -8,6 +8,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
+import tfbbb
 from service.shared.errors import InvalidRequest
 from tests.served_answer import served_answer, served_body
 from tests.service.model_process.exporting import exported, network
@@ -34,6 +35,19 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("m") / "1"
     return judged(path, "categorical", 3, abstain_above=50.0)
+
+
+@pytest.fixture(scope="module")
+def familiar(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A network with a familiarity and a reference of its epistemic uncertainty."""
+    model = network("normal", 1, hidden=0)
+    seen = np.random.default_rng(0).normal(size=(200, 2)).astype("float32")
+    model.familiarity = tfbbb.Familiarity.fit(seen)
+    reference = EpistemicReference.of(model.predictive(seen, 50))
+    path = tmp_path_factory.mktemp("m") / "1"
+    return exported(
+        model, path, num_samples=50, epistemic_reference=reference, abstain_above=99.0
+    )
 
 
 def rows_of(model: Any, **body: Any) -> Any:
@@ -128,7 +142,7 @@ def test_a_version_without_a_reference_cannot_abstain(
     plain_numbers: Any, numbers: Any
 ) -> None:
     assert "epistemic_percentile" not in rows_of(plain_numbers)[0]
-    with pytest.raises(InvalidRequest, match="which this version does not have"):
+    with pytest.raises(InvalidRequest, match="this version has no such reference"):
         rows_of(plain_numbers, parameters={"abstain_above": 99})
     with pytest.raises(InvalidRequest, match="belongs to the signatures"):
         rows_of(numbers, signature_name="sample", parameters={"abstain_above": 99})
@@ -138,3 +152,63 @@ def test_a_version_without_a_reference_cannot_abstain(
 def test_a_limit_that_is_no_percentile_is_refused(numbers: Any, level: Any) -> None:
     with pytest.raises(InvalidRequest, match="abstain_above"):
         rows_of(numbers, parameters={"abstain_above": level})
+
+
+def test_familiarity_decides_unless_the_request_chooses_otherwise(
+    familiar: Any,
+) -> None:
+    familiarity = familiar.familiarity(ROWS)
+    found = rows_of(familiar)
+    assert ["abstained" in row for row in found] == FAR
+    assert found[2] == {
+        "abstained": "The row is less familiar than 99 % of rows like those of the "
+        "training.",
+        "familiarity": pytest.approx(familiarity[2]),
+        "epistemic_percentile": 100.0,
+        "warnings": found[2]["warnings"],
+    }
+    every = rows_of(familiar, parameters={"abstain_above": 100})
+    np.testing.assert_allclose([row["familiarity"] for row in every], familiarity)
+    chosen = {"abstain_by": "epistemic", "abstain_above": 30}
+    by_epistemic = rows_of(familiar, parameters=chosen)
+    above = [row["epistemic_percentile"] > 30 for row in by_epistemic]
+    assert ["abstained" in row for row in by_epistemic] == above
+    assert by_epistemic[2]["abstained"].startswith("The epistemic uncertainty")
+
+
+def test_every_format_has_familiarity_and_its_sentences(familiar: Any) -> None:
+    rows = np.array([[0.1, 0.2], [40.0, 0.0]])
+    parameters = {"abstain_above": "100"}
+    familiarity = familiar.familiarity(rows)
+    assert familiarity[1] < 0.01 < familiarity[0]
+    columns: Any = {"name": "inputs", "shape": [2, 2], "datatype": "FP64"}
+    columns["data"] = rows.reshape(-1).tolist()
+    body = orjson.dumps({"inputs": [columns], "parameters": parameters})
+    outputs = orjson.loads(served_body(familiar, "open_inference", body))["outputs"]
+    tensors = {tensor["name"]: tensor["data"] for tensor in outputs}
+    np.testing.assert_allclose(tensors["familiarity"], familiarity)
+    ordinary, sentence = tensors["warnings"]
+    assert ordinary == ""
+    assert sentence.startswith("Column 'x0' is 40; training rows reach ")
+
+    text = "x0,x1\n" + "".join(f"{a},{b}\n" for a, b in rows)
+    lines = bytes(served_body(familiar, "csv", text.encode(), parameters)).decode()
+    header, *answers = lines.splitlines()
+    assert '"familiarity"' in header.split(",")
+    assert sentence in answers[1]
+
+    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    arrow = sink.getvalue().to_pybytes()
+    found = pa.ipc.open_stream(served_body(familiar, "arrow", arrow, parameters))
+    answer = found.read_all().to_pydict()
+    np.testing.assert_allclose(answer["familiarity"], familiarity)
+    assert answer["warnings"] == [[], [sentence]]
+
+
+def test_a_version_without_familiarity_cannot_abstain_by_it(numbers: Any) -> None:
+    parameters = {"abstain_above": 99, "abstain_by": "familiarity"}
+    with pytest.raises(InvalidRequest, match="this version has no familiarity"):
+        rows_of(numbers, parameters=parameters)

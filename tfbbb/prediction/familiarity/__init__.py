@@ -1,5 +1,5 @@
 """How much a row is like the rows that a model was trained on."""
 
-from tfbbb.prediction.familiarity.familiarity import Familiarity, in_parts
+from tfbbb.prediction.familiarity.familiarity import Familiarity
 
-__all__ = ["Familiarity", "in_parts"]
+__all__ = ["Familiarity"]

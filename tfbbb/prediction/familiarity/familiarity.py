@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
-from tfbbb.prediction.compiled import fast_call, traced
+from tfbbb.prediction.compiled import fast_call, in_parts, traced
 from tfbbb.prediction.familiarity.pairs import few_valued_pairs, is_alone
 from tfbbb.prediction.familiarity.row_encoding import RowEncoding, row_values
 
@@ -190,7 +190,9 @@ class Familiarity:
             inputs: Inputs of the rows, as those that `fit` takes.
         """
         if tf.executing_eagerly():
-            return in_parts(self._of_rows_compiled, self.encode(inputs))
+            return in_parts(
+                self._of_rows_compiled, self.encode(inputs), _ROWS_AT_A_TIME
+            )
         return self._of_rows(self.encode(inputs))
 
     def in_parts(self, inputs: Structure) -> tf.Tensor:
@@ -465,24 +467,6 @@ class Familiarity:
             differ = tf.cast(squares > 0.0, tf.float32)
             squares = tf.where(self._is_text, self._weights * differ, squares)
         return squares
-
-
-def in_parts(function: Callable[[Structure], tf.Tensor], rows: Structure) -> tf.Tensor:
-    """Applies a compiled function to some rows at a time, in bounded memory.
-
-    Args:
-        function: Takes tensors of some rows, and returns one of the same rows.
-        rows: Tensors whose leading dimension is the number of rows.
-    """
-    num_rows = len(tf.nest.flatten(rows)[0])
-    if num_rows <= _ROWS_AT_A_TIME:
-        return function(rows)
-
-    def of_part(first: int) -> tf.Tensor:
-        part = slice(first, first + _ROWS_AT_A_TIME)
-        return function(tf.nest.map_structure(lambda x: x[part], rows))
-
-    return tf.concat(list(map(of_part, range(0, num_rows, _ROWS_AT_A_TIME))), axis=0)
 
 
 def _features(model: keras.Model, layer: str) -> keras.Model:

@@ -32,8 +32,8 @@ def check_abstention(request: Request) -> None:
         raise InvalidRequest(
             "`parameters.abstain_above` needs the familiarity of rows, or (with "
             "`abstain_by`) the epistemic uncertainty of rows that the model was not "
-            f"trained on, and this version has no {detector or 'such reference'}: train "
-            "it by a job, or export it with `model.familiarity` or "
+            f"trained on, and this version has no {detector or 'such reference'}: "
+            "train it by a job, or export it with `model.familiarity` or "
             "`epistemic_reference`."
         )
     if not request.asks_moments:

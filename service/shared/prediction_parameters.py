@@ -66,8 +66,8 @@ class DrawParameters(KnownFields):
     )
     abstain_by: Detector | None = Field(
         None,
-        description="The percentile that `abstain_above` is about: 100 (1 - f) for the "
-        "`familiarity` f, or the `epistemic_percentile`; by default that of familiarity "
+        description="What `abstain_above` is about: 100 (1 - f) for the "
+        "`familiarity` f, or the `epistemic_percentile`; by default familiarity "
         "if the version has it.",
     )
     routing_key: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(

@@ -5,32 +5,17 @@ from tests.benchmarks.digits import write_digits
 from tests.benchmarks.programs import load, run_smoke
 
 
-def write_table(directory):
-    """Writes a table whose target is the sine of its first feature."""
-    generator = np.random.default_rng(0)
-    x = generator.uniform(-3.0, 3.0, size=(300, 2))
-    y = np.sin(x[:, :1]) + 0.1 * generator.normal(size=(300, 1))
-    (directory / "uci").mkdir()
-    np.savez(
-        directory / "uci" / "sine.npz",
-        data=np.hstack([x, y]),
-        index_features=np.arange(2),
-        index_target=2,
-    )
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
     write_digits(directory)
-    write_table(directory)
     return directory
 
 
 @pytest.fixture(scope="module")
 def measured(data, tmp_path_factory):
     output = tmp_path_factory.mktemp("ood") / "ood.json"
-    options = ("--parts", "images", "--methods", "Bayes by backprop", "deep ensemble")
+    options = ("--methods", "Bayes by backprop", "deep ensemble")
     return run_smoke("ood", data, output, *options)
 
 
@@ -63,62 +48,3 @@ def test_a_digit_turns_upside_down(data, measured):
         probabilities = np.array(record["rotated"]["probabilities"])
         assert probabilities.shape == (len(turned), 10)
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-4)
-
-
-@pytest.mark.slow
-def test_a_gap_has_a_record_with_both_parts(data, tmp_path):
-    measured = run_smoke("ood", data, tmp_path / "ood.json", "--parts", "tables")
-    (record,) = measured.select(part="tables")
-    assert {found.name for found in load("ood").compare(measured)} == {
-        "AUROC of epistemic variance, sine",
-        "coverage in the gap, sine",
-    }
-    assert record["set"] == "sine"
-    assert record["outside"]["rows"] == 20
-    assert record["gap"]["rows"] == 100
-    assert 0.0 <= record["auroc"] <= 1.0
-
-
-def test_a_gap_is_the_middle_third_of_a_feature(data):
-    (splits,) = load("gap_splits").gap_splits(data).values()
-    for feature, split in enumerate(splits):
-        values = split.data[:, feature]
-        parts = np.concatenate([split.train, split.outside, split.gap])
-        np.testing.assert_array_equal(np.sort(parts), np.arange(300))
-        beside = np.concatenate([split.train, split.outside])
-        low, high = values[split.gap].min(), values[split.gap].max()
-        assert not np.any((low <= values[beside]) & (values[beside] <= high))
-        assert len(split.gap) == 100
-        assert np.sum(values[beside] < low) == 100
-
-
-def test_the_digest_of_a_gap_changes_with_a_number_of_its_table(data):
-    first, second = (load("gap_splits").gap_splits(data)["sine"] for _ in range(2))
-    assert first[0].digest == second[0].digest != first[1].digest
-    second[0].data[0, 0] += 1e-9
-    assert first[0].digest != second[0].digest
-
-
-def test_a_feature_of_two_values_has_no_gap():
-    gap_rows = load("gap_splits")._gap_rows
-    assert gap_rows(np.repeat([0.0, 1.0], 50)) is None
-    outside, inside = gap_rows(np.repeat([0.0, 1.0, 2.0], 50))
-    np.testing.assert_array_equal(inside, np.arange(50, 100))
-    assert len(outside) == 100
-
-
-def test_other_images_are_arrays_of_bytes(tmp_path):
-    images = load("images")
-    found = np.zeros((1, 28, 28), np.uint8)
-    found[0, 0, 0] = 126
-    np.savez(tmp_path / "clothes.npz", y=np.zeros(1), x=found)
-    np.savez(tmp_path / "small.npz", images=np.zeros((5, 8, 8), np.uint8))
-    np.savez(tmp_path / "table.npz", x=np.ones((784, 30)), y=np.ones(784))
-    found = images.read_other_images(tmp_path)
-    assert list(found) == ["clothes"]
-    np.testing.assert_array_equal(found["clothes"], np.eye(1, 784, dtype="float32"))
-
-
-def test_a_directory_without_tables_is_an_error(tmp_path):
-    with pytest.raises(SystemExit, match=r"must have tables `uci/SET\.npz`"):
-        run_smoke("ood", tmp_path, tmp_path / "ood.json", "--parts", "tables")

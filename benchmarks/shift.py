@@ -1,0 +1,263 @@
+"""Rows in the gap of a column: which detector knows them, and what a job says of them.
+
+    tfbbb benchmark shift --data DIRECTORY [--methods familiarity,lof] [--splits 3]
+
+Each split takes the rows in the middle third of one column out of the training rows.
+Detectors tell these rows from other new rows, and the default job predicts both.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from comparisons import Comparison
+from gap_splits import GapSplit, gap_splits
+from program import (
+    add_table_options,
+    argument_parser,
+    mean_and_error,
+    run,
+    with_error,
+)
+from records import RecordFile
+from timing import markdown_table
+
+OURS, JOB = "familiarity", "job"
+# The coverage of 90 % intervals that is aimed at in a gap.
+_LEAST_IN_GAP = 0.85
+# What takes training rows, and returns scores of other rows, larger for unlike ones.
+Detector = Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray]]
+
+
+def _familiarity(train: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    from tfbbb import Familiarity
+
+    familiarity = Familiarity.fit(train)
+    return lambda rows: 1.0 - familiarity(rows).numpy()
+
+
+def _of_sklearn(name: str, **options: Any) -> Detector:
+    """Returns a detector of scikit-learn, of standardised columns, else at defaults."""
+
+    def fit(train: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        from sklearn.ensemble import IsolationForest
+        from sklearn.neighbors import LocalOutlierFactor
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+        from sklearn.svm import OneClassSVM
+
+        kinds = (IsolationForest, LocalOutlierFactor, OneClassSVM)
+        (kind,) = (kind for kind in kinds if kind.__name__ == name)
+        fitted = make_pipeline(StandardScaler(), kind(**options)).fit(train)
+        return lambda rows: -fitted.score_samples(rows)
+
+    return fit
+
+
+DETECTORS: Mapping[str, Detector] = {
+    OURS: _familiarity,
+    "lof": _of_sklearn("LocalOutlierFactor", novelty=True),
+    "isolation_forest": _of_sklearn("IsolationForest", random_state=0),
+    "one_class_svm": _of_sklearn("OneClassSVM"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measures the gaps, and prints the tables of figures."""
+    parser = argument_parser(__doc__)
+    add_table_options(parser, [*DETECTORS, JOB])
+    options = parser.parse_args(arguments)
+    run(__file__, options, lambda found: measure(found, options), report)
+
+
+def measure(measured: RecordFile, options: Any) -> None:
+    """Adds the records that the file lacks, the first split of each set first."""
+    spec: dict[str, Any] = {"target": "y"}
+    if options.smoke:
+        spec["training"] = {"epochs": 20}
+    sets = gap_splits(options.data)
+    most = 1 if options.smoke else options.splits or max(map(len, sets.values()))
+    for number in range(most):
+        for name, splits in sets.items():
+            if number >= len(splits) or (options.sets and name not in options.sets):
+                continue
+            split = splits[number]
+            for method in options.methods:
+                settings: dict[str, Any] = {"data": split.digest}
+                figures = functools.partial(detector_figures, split, method)
+                if method == JOB:
+                    settings["spec"] = spec
+                    figures = functools.partial(gap_figures, split, spec)
+                key = {"set": name, "split": number, "method": method}
+                measured.measure(key, figures, settings=settings, seed=None)
+
+
+def detector_figures(split: GapSplit, method: str) -> dict[str, Any]:
+    """Returns how a detector tells the rows of a gap from other new rows."""
+    from sklearn.metrics import roc_auc_score
+
+    rows = split.data[:, split.features].astype(np.float32)
+    begin = time.perf_counter()
+    score = DETECTORS[method](rows[split.train])
+    outside, gap = score(rows[split.outside]), score(rows[split.gap])
+    seconds = time.perf_counter() - begin
+    is_gap = np.repeat([0, 1], [len(outside), len(gap)])
+    found: dict[str, Any] = {
+        "auroc": float(roc_auc_score(is_gap, np.r_[outside, gap])),
+        "seconds": seconds,
+    }
+    if method == OURS:
+        found["false_alarms"] = float(np.mean(outside >= 0.95))
+        found["alarms"] = float(np.mean(gap >= 0.95))
+    return found
+
+
+def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Trains a job outside the gap; returns figures of rows outside and inside."""
+    import pyarrow as pa
+
+    from tfbbb.scores.metrics import out_of_distribution_auroc
+    from tfbbb.training import train_table
+    from tfbbb.training.held_out import held_out_figures
+
+    columns = {f"x{column}": split.data[:, column] for column in split.features}
+    table = pa.table({**columns, "y": split.data[:, split.target]})
+    trained = train_table(table.take(split.train), spec)
+    found: dict[str, Any] = {}
+    predictions = {}
+    for part, rows in (("outside", split.outside), ("gap", split.gap)):
+        taken = table.take(rows)
+        inputs, targets = trained.schema.inputs(taken), trained.schema.targets(taken)
+        predictions[part] = trained.model.predictive(inputs)
+        figures = held_out_figures(trained.model, inputs, targets)
+        found[part] = {
+            "rows": len(rows),
+            "epistemic_stddev": float(np.sqrt(predictions[part].epistemic.mean())),
+            **{name: figures[name] for name in ("log_likelihood", "rmse")},
+            "coverage_90": figures["coverage_90"],
+        }
+    found["auroc"] = out_of_distribution_auroc(
+        predictions["outside"], predictions["gap"], by="epistemic"
+    )
+    return found
+
+
+def report(measured: RecordFile) -> str:
+    """Returns the tables of detectors and of jobs."""
+    parts = [_report_detectors(measured), _report_jobs(measured)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _report_detectors(measured: RecordFile) -> str:
+    records = measured.records
+    sets = list(dict.fromkeys(record["set"] for record in records))
+    rows = []
+    for method in [*DETECTORS, JOB]:
+        found = [record for record in records if record["method"] == method]
+        if not found:
+            continue
+        by_set = [[x["auroc"] for x in found if x["set"] == name] for name in sets]
+        every = [record["auroc"] for record in found]
+        title = "epistemic variance of the job" if method == JOB else method
+        rows.append(
+            [
+                f"{title}, {len(found)} gaps",
+                *(with_error(values, 3) for values in [*by_set, every]),
+                f"{min(every):.2f}",
+            ]
+        )
+    columns = ["AUROC of the gap against other new rows", *sets, "all gaps", "worst"]
+    table = markdown_table(columns, rows) if rows else ""
+    ours = [record for record in records if record["method"] == OURS]
+    if not ours:
+        return table
+    false, true = (with_error([x[name] for x in ours], 1, 100.0) for name in _ALARMS)
+    return (
+        f"{table}\n\nA familiarity of .05 or less have {false} % of the other new rows "
+        f"and {true} % of those in the gap."
+    )
+
+
+_ALARMS = "false_alarms", "alarms"
+
+
+def _report_jobs(measured: RecordFile) -> str:
+    records = measured.select(method=JOB)
+    if not records:
+        return ""
+    rows = []
+    for name in dict.fromkeys(record["set"] for record in records):
+        found = [record for record in records if record["set"] == name]
+        rows.append([name, f"{len(found)}", *_gap_cells(found)])
+    if len(rows) > 1:
+        rows.append(["all gaps", f"{len(records)}", *_gap_cells(records)])
+    columns = [
+        "default job",
+        "gaps",
+        "epistemic stddev, gap / outside",
+        "90 % intervals cover in the gap, %",
+        "outside, %",
+        "log-likelihood in the gap",
+        "outside",
+    ]
+    return markdown_table(columns, rows)
+
+
+def _gap_cells(records: list[dict[str, Any]]) -> list[str]:
+    ratios = [
+        record["gap"]["epistemic_stddev"] / record["outside"]["epistemic_stddev"]
+        for record in records
+    ]
+    return [
+        with_error(ratios),
+        *(
+            with_error([record[part]["coverage_90"] for record in records], 1, 100.0)
+            for part in ("gap", "outside")
+        ),
+        *(
+            with_error([record[part]["log_likelihood"] for record in records])
+            for part in ("gap", "outside")
+        ),
+    ]
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Compares familiarity with other detectors, and coverage in gaps with an aim."""
+    found = []
+    for name in dict.fromkeys(record["set"] for record in measured.records):
+        by_method = {
+            method: {x["split"]: x for x in measured.select(set=name, method=method)}
+            for method in [*DETECTORS, JOB]
+        }
+        ours = by_method.pop(OURS)
+        for method, theirs in by_method.items():
+            common = sorted(ours.keys() & theirs.keys())
+            if not common:
+                continue
+            pairs = [(ours[k]["auroc"], theirs[k]["auroc"]) for k in common]
+            mine, other = np.mean(pairs, axis=0)
+            _, error = mean_and_error([a - b for a, b in pairs])
+            rival = "epistemic variance" if method == JOB else method
+            found.append(
+                Comparison("AUROC of a gap", name, mine, other, rival, error=error)
+            )
+        covered = [x["gap"]["coverage_90"] for x in by_method[JOB].values()]
+        if covered:
+            mean, error = mean_and_error(covered)
+            found.append(
+                Comparison(
+                    "coverage in the gap",
+                    name,
+                    mean,
+                    _LEAST_IN_GAP,
+                    "the aim",
+                    error=error,
+                )
+            )
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -15,6 +15,7 @@ from service.model_process.registry import ModelRegistry
 # In units of the target; two bounds per power of ten.
 _DEVIATIONS = np.array([float(f"{m}e{e}") for e in range(-6, 7) for m in (1, 3)])
 _SHARES = np.round(np.linspace(0.1, 1.0, 10), 1)
+_FAMILIARITIES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
 _ENTROPIES = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0])
 
 _FIGURES = {
@@ -27,6 +28,11 @@ _FIGURES = {
         "Share of the variance, or of the entropy, that more data would remove.",
         _SHARES,
     ),
+    "tfbbb_familiarity": (
+        "Percentile of each row among rows like the training rows; of such rows, 5 % "
+        "have .05 or less.",
+        _FAMILIARITIES,
+    ),
 }
 
 
@@ -37,9 +43,10 @@ class _Counts:
 
 
 class UncertaintyMetrics(Collector):
-    """Histograms of the predictive uncertainty of each version.
+    """Histograms of the predictive uncertainty of each version, and of its rows.
 
-    Uncertainty grows when rows differ from the training rows.
+    Uncertainty grows when rows differ from the training rows, and familiarity tells
+    that they do.
 
     Args:
         registry: The models; versions that were deleted are not reported.
@@ -60,6 +67,8 @@ class UncertaintyMetrics(Collector):
             entropy = outputs["entropy"]
             self._count("tfbbb_predictive_entropy", version, entropy)
             self._count_share(version, outputs["mutual_information"], entropy)
+        if "familiarity" in outputs:
+            self._count("tfbbb_familiarity", version, outputs["familiarity"])
 
     def collect(self) -> Iterable[Metric]:
         """Returns the histograms."""
@@ -91,7 +100,8 @@ class UncertaintyMetrics(Collector):
 
     def _count(self, figure: str, version: VersionName, values: np.ndarray) -> None:
         bounds = _FIGURES[figure][1]
-        places = np.searchsorted(bounds, values.ravel())
+        # A number of single precision at a bound is not above it.
+        places = np.searchsorted(bounds.astype(values.dtype), values.ravel())
         counts = np.bincount(places, minlength=len(bounds) + 1)
         with self._changing:
             seen = self._seen.setdefault((figure, version), _Counts(counts * 0))

@@ -51,6 +51,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "moments": {"parameters": {"method": "moments"}},
     "method of the export": {"parameters": {"method": "auto"}},
     "abstention": {"parameters": {"abstain_above": 50.0}},
+    "other abstention": {
+        "parameters": {"abstain_above": 50.0, "abstain_by": "epistemic"}
+    },
     "key": {"parameters": {"routing_key": "customer"}},
     "deadline": {"parameters": {"deadline_ms": 1e6}},
     "record": {"parameters": {"record": True}},

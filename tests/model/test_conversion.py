@@ -243,6 +243,20 @@ def test_trained_models_of_half_precision_are_converted():
     np.testing.assert_array_equal(*(np.asarray(m(X), "float32") for m in (back, model)))
 
 
+def test_spectrally_normalised_layers_stay_as_they_are():
+    normalised = keras.layers.SpectralNormalization(keras.layers.Dense(3, name="inner"))
+    model = keras.Sequential([keras.Input((3,)), normalised, keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    model.fit(X, X, verbose=0)
+    converted = tfbbb.convert(model, likelihood="normal", **ALMOST_A_POINT)
+    assert len(converted.variational_layers) == 1
+    np.testing.assert_allclose(converted(X), model(X), atol=1e-5)
+    copied = converted.get_layer(normalised.name)
+    np.testing.assert_array_equal(copied.vector_u, normalised.vector_u)
+    with pytest.raises(ValueError, match="no layer of this name"):
+        tfbbb.convert(model, layers=["inner"])
+
+
 def test_adapted_preprocessing_comes_along():
     normalization = keras.layers.Normalization()
     normalization.adapt(5.0 + 3.0 * X)

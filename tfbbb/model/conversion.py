@@ -93,7 +93,8 @@ def convert(
 
     Args:
         model: A functional or sequential model with weights; nested ones and the layers
-            of `TimeDistributed` and `Bidirectional` are converted too.
+            of `TimeDistributed` and `Bidirectional` are converted too, but not those of
+            `SpectralNormalization`, whose kernels must be numbers.
         layers: Names of the layers to convert; all that have a counterpart by default.
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
             result is then a `tfbbb.BayesianModel`. The outputs of the network are the
@@ -406,7 +407,13 @@ def _checked_names(model: keras.Model, names: Sequence[str]) -> set[str]:
             "`layers` must be a list of the names of layers. "
             f"Received: layers={names!r}"
         )
-    known = {layer.name: layer for layer in sublayers(model)}
+    layers = sublayers(model)
+    normalised = [
+        id(layer.layer)
+        for layer in layers
+        if isinstance(layer, keras.layers.SpectralNormalization)
+    ]
+    known = {layer.name: layer for layer in layers if id(layer) not in normalised}
     for name in names:
         if name not in known:
             raise ValueError(
@@ -441,8 +448,8 @@ def _copy_of(
     if found is not None:
         return found
     config = layer.get_config()
-    for attribute, key in _WRAPPED.items():
-        if _is_layer(layer, attribute) and key in config:
+    for attribute, key in _wrapped(layer).items():
+        if key in config:
             inner = _copy_of(getattr(layer, attribute), counterpart)
             config[key] = keras.saving.serialize_keras_object(inner)
     return type(layer).from_config(config)
@@ -486,7 +493,7 @@ def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
                 variable.assign(weight.variables[name])
     elif isinstance(layer, keras.Model):
         _copy_weights(layer, new)
-    elif wrapped := [key for key in _WRAPPED if _is_layer(layer, key)]:
+    elif wrapped := _wrapped(layer):
         for key in wrapped:
             _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
     else:
@@ -557,8 +564,16 @@ def _has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
     return has_values and weight.prior != old.prior
 
 
-def _is_layer(owner: keras.Layer, attribute: str) -> bool:
-    return isinstance(getattr(owner, attribute, None), keras.Layer)
+def _wrapped(layer: keras.Layer) -> dict[str, str]:
+    """Returns the part of `_WRAPPED` that a layer has, and that can be converted."""
+    if isinstance(layer, keras.layers.SpectralNormalization):
+        # It divides the kernel by its norm in training, which a posterior lacks.
+        return {}
+    return {
+        attribute: key
+        for attribute, key in _WRAPPED.items()
+        if isinstance(getattr(layer, attribute, None), keras.Layer)
+    }
 
 
 def _variational_layers(model: keras.Layer) -> list[VariationalLayer]:

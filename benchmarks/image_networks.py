@@ -15,7 +15,8 @@ from tfbbb import BayesianModel
 from tfbbb.bayes.kl_schedules import Tempered
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.bayes.priors import Normal
-from tfbbb.layers import DenseVariational
+from tfbbb.inference import Laplace
+from tfbbb.layers import DenseVariational, RandomFeatures
 from tfbbb.model.optimizers import Adam
 from tfbbb.prediction import Predictive
 from tfbbb.scores.metrics import expected_calibration_error
@@ -33,9 +34,12 @@ def make_network(
         settings: `input_dropout` and `hidden_dropout`, rates; `initial_scale`, the
             posterior's standard deviation at the start in units of 1/sqrt(fan_in), or
             None for weights without a distribution; and with it `prior_scale`, in the
-            same units as `tfbbb.priors.Normal` takes it.
+            same units as `tfbbb.priors.Normal` takes it. With `length_scale` the
+            network is that of SNGP: `features` and `prior_scale` are of its last layer.
         members: Number of networks in one graph, trained independently.
     """
+    if "length_scale" in settings:
+        return _gaussian_process(width, settings)
     if settings["initial_scale"] is None:
         options: dict[str, Any] = {
             "posterior": "point",
@@ -60,6 +64,29 @@ def make_network(
     return BayesianModel(inputs, logits, likelihood="categorical", members=members)
 
 
+def _gaussian_process(width: int, settings: Mapping[str, Any]) -> BayesianModel:
+    """Returns a network of two layers that keep distances, under random features.
+
+    The second layer is a residual one (Liu et al. 2020, section 3.1).
+    """
+
+    def layer(x: Any) -> Any:
+        dense = keras.layers.Dense(width, "relu", kernel_initializer="he_normal")
+        return keras.layers.SpectralNormalization(dense)(x)
+
+    inputs = keras.Input((PIXELS,))
+    hidden = layer(inputs)
+    hidden = keras.layers.Add()([hidden, layer(hidden)])
+    features = RandomFeatures(settings["features"], settings["length_scale"])(hidden)
+    logits = DenseVariational(
+        NUM_CLASSES,
+        use_bias=False,
+        posterior="point",
+        prior=Normal(settings["prior_scale"]),
+    )(features)
+    return BayesianModel(inputs, logits, likelihood="categorical")
+
+
 def train(
     make: Callable[[], BayesianModel],
     rows: tuple[np.ndarray, np.ndarray],
@@ -72,6 +99,8 @@ def train(
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> tuple[BayesianModel, dict[str, Any]]:
     """Trains a network by Adam, whose learning rate falls as a cosine to 0.
+
+    The last layer of SNGP gets its posterior afterwards.
 
     Args:
         make: Returns the network.
@@ -107,6 +136,9 @@ def train(
         verbose=0,
         callbacks=[*callbacks, progress, checkpoint],
     )
+    if "length_scale" in settings:
+        posterior = Laplace("kron", "last_layer", prior_precision=None)
+        model = posterior.fit(model, *rows, verbose=0)
     return model, progress.figures()
 
 

@@ -26,6 +26,7 @@ from records import RecordFile
 from timing import markdown_table
 
 BAYES, DROPOUT, POINT = "Bayes by backprop", "dropout", "maximum likelihood"
+SNGP = "SNGP"
 PRUNED = "Bayes by backprop, pruned while it trains"
 _COMMON = {
     "batch_size": 128,
@@ -46,6 +47,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # The rates of Srivastava et al. 2014, appendix B.1.
     DROPOUT: _COMMON | {"input_dropout": 0.2, "hidden_dropout": 0.5},
     POINT: _COMMON,
+    # The length scale and the number of features of Liu et al. 2020 for images.
+    SNGP: _COMMON | {"length_scale": 2.0, "features": 1024, "prior_scale": 3.0},
 }
 SETTINGS[PRUNED] = SETTINGS[BAYES] | {"removed_share": 0.95}
 # The comparison trains the smallest network alone.
@@ -54,6 +57,7 @@ _WIDTHS = {
     PRUNED: (400, 800, 1200),
     DROPOUT: (400,),
     POINT: (400,),
+    SNGP: (400,),
 }
 _CURVE = (5, 10, 25, 50, 75, 100, 200, 300, 500)
 _SHARES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.98)

@@ -2,8 +2,8 @@
 
     tfbbb benchmark ood --data DIRECTORY
 
-A network trained on MNIST meets the images of every other set of the directory, and a
-digit that is rotated step by step.
+A network trained on MNIST meets the images of every other set of the directory, the
+test digits rotated by 60 degrees, and a digit that is rotated step by step.
 """
 
 import functools
@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 from comparisons import Comparison
-from images import PIXELS, SIDE, Digits, read_digits, read_other_images
+from images import SIDE, Digits, read_digits, read_other_images
 from mnist import (
     BAYES,
     DROPOUT,
     POINT,
     SETTINGS,
+    SNGP,
     add_image_options,
     image_settings,
     measure_training,
@@ -33,10 +34,13 @@ METHODS = {
     BAYES: (SETTINGS[BAYES], 1),
     MASKS: (SETTINGS[DROPOUT], 1),
     ENSEMBLE: (SETTINGS[POINT], 5),
+    SNGP: (SETTINGS[SNGP], 1),
     POINT: (SETTINGS[POINT], 1),
 }
 _SCORES = ("entropy", "mutual_information")
 _ANGLES = tuple(range(0, 181, 10))
+# The angle by which all test digits are rotated.
+_ANGLE = 60
 # Shares of the rows at which the risk is recorded.
 _COVERAGES = tuple(np.linspace(0.02, 1.0, 50).round(2).tolist())
 _BINS = 30
@@ -113,7 +117,9 @@ def image_figures(
                 for score in scores
             },
         }
-    turned = predict(rotated(_first_one(digits)))
+    found["test_rotated"] = score_classes(predict(rotated(images, _ANGLE)), labels)
+    one = _first_one(digits)
+    turned = predict(np.concatenate([rotated(one, angle) for angle in _ANGLES]))
     found["rotated"] = {
         "probabilities": turned.probabilities,
         **{score: getattr(turned, score) for score in scores},
@@ -122,18 +128,18 @@ def image_figures(
 
 
 def _first_one(digits: Digits) -> np.ndarray:
-    """Returns the first test image of a one, [784]."""
+    """Returns the first test image of a one, [1, 784]."""
     images, labels = digits.test
-    return images[np.flatnonzero(labels == 1)[0]]
+    return images[labels == 1][:1]
 
 
-def rotated(image: np.ndarray) -> np.ndarray:
-    """Returns an image [784] rotated by each of the angles, [angles, 784]."""
+def rotated(images: np.ndarray, angle: float) -> np.ndarray:
+    """Returns images [n, 784] rotated by an angle in degrees."""
     from scipy.ndimage import rotate
 
-    square = image.reshape(SIDE, SIDE)
-    turned = [rotate(square, angle, reshape=False, order=1) for angle in _ANGLES]
-    return np.stack(turned).reshape(len(_ANGLES), PIXELS)
+    squares = images.reshape(-1, SIDE, SIDE)
+    turned = rotate(squares, angle, axes=(2, 1), reshape=False, order=1)
+    return turned.reshape(images.shape)
 
 
 def _histogram(entropies: np.ndarray) -> np.ndarray:
@@ -153,7 +159,7 @@ def report(measured: RecordFile) -> str:
     for record in records:
         sets = record["sets"]
         cells = [sets.get(name, {}).get(score) for name, score in titles]
-        test = record["test"]
+        test, turned = record["test"], record["test_rotated"]
         rows.append(
             [
                 f"{record['method']}, {record['settings']['epochs']} epochs",
@@ -162,6 +168,8 @@ def report(measured: RecordFile) -> str:
                 f"{test['nll']:.4f}",
                 f"{test['ece']:.2f}",
                 f"{100 * record['risk_coverage_area']:.3f}",
+                f"{turned['error']:.1f}",
+                f"{turned['ece']:.1f}",
             ]
         )
     columns = [
@@ -171,15 +179,18 @@ def report(measured: RecordFile) -> str:
         "NLL, nats",
         "ECE, %",
         "area under risk-coverage, %",
+        f"digits rotated by {_ANGLE}°: error, %",
+        "ECE, %",
     ]
     return markdown_table(columns, rows)
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Compares Bayes by backprop with the other methods."""
-    others = [x for x in measured.select(part="images") if x["method"] != BAYES]
+    """Compares Bayes by backprop and SNGP with the other methods."""
+    images = measured.select(part="images")
+    others = [x for x in images if x["method"] not in (BAYES, SNGP)]
     found = []
-    for ours in measured.select(part="images", method=BAYES):
+    for ours in (x for x in images if x["method"] in (BAYES, SNGP)):
         for name, figures in ours["sets"].items():
             for score in _SCORES:
                 theirs = {

@@ -37,7 +37,7 @@ NUM_PROGRAMS = {
     "docs/sklearn.md": 2,
     "docs/tables.md": 2,
     "docs/tfp_layers.md": 1,
-    "docs/uncertainty.md": 2,
+    "docs/uncertainty.md": 3,
     "docs/which.md": 6,
 }
 # Pages whose programs have a short form.

@@ -35,7 +35,8 @@ def make_network(
             posterior's standard deviation at the start in units of 1/sqrt(fan_in), or
             None for weights without a distribution; and with it `prior_scale`, in the
             same units as `tfbbb.priors.Normal` takes it. With `length_scale` the
-            network is that of SNGP: `features` and `prior_scale` are of its last layer.
+            network is that of SNGP: `norm` is that of a residual layer, `features` and
+            `prior_scale` are of the last layer.
         members: Number of networks in one graph, trained independently.
     """
     if "length_scale" in settings:
@@ -65,18 +66,20 @@ def make_network(
 
 
 def _gaussian_process(width: int, settings: Mapping[str, Any]) -> BayesianModel:
-    """Returns a network of two layers that keep distances, under random features.
+    """Returns a network of two residual layers of ReLUs, under random features.
 
-    The second layer is a residual one (Liu et al. 2020, section 3.1).
+    A projection that is not trained, and residual layers of bounded norm, keep the
+    distances of images (Liu et al. 2020, section 3.1).
     """
-
-    def layer(x: Any) -> Any:
-        dense = keras.layers.Dense(width, "relu", kernel_initializer="he_normal")
-        return keras.layers.SpectralNormalization(dense)(x)
-
     inputs = keras.Input((PIXELS,))
-    hidden = layer(inputs)
-    hidden = keras.layers.Add()([hidden, layer(hidden)])
+    hidden = keras.layers.Dense(
+        width, use_bias=False, kernel_initializer="orthogonal", trainable=False
+    )(inputs)
+    for _ in range(2):
+        dense = keras.layers.Dense(width, "relu", kernel_initializer="he_normal")
+        change = keras.layers.SpectralNormalization(dense)(hidden)
+        change = keras.layers.Rescaling(settings["norm"])(change)
+        hidden = keras.layers.Add()([hidden, change])
     features = RandomFeatures(settings["features"], settings["length_scale"])(hidden)
     logits = DenseVariational(
         NUM_CLASSES,

@@ -47,8 +47,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # The rates of Srivastava et al. 2014, appendix B.1.
     DROPOUT: _COMMON | {"input_dropout": 0.2, "hidden_dropout": 0.5},
     POINT: _COMMON,
-    # The length scale and the number of features of Liu et al. 2020 for images.
-    SNGP: _COMMON | {"length_scale": 2.0, "features": 1024, "prior_scale": 3.0},
+    # The number of features of Liu et al. 2020.
+    SNGP: _COMMON
+    | {"norm": 4.0, "length_scale": 12.0, "features": 1024, "prior_scale": 3.0},
 }
 SETTINGS[PRUNED] = SETTINGS[BAYES] | {"removed_share": 0.95}
 # The comparison trains the smallest network alone.

@@ -148,6 +148,7 @@ class Familiarity:
                 f"Received: model={model!r}, layer={layer!r}"
             )
         features = None
+        x = _some_rows(x, seed)
         if model is not None and layer is not None:
             features = _features(model, layer)
             x = features.predict(x, verbose=0)
@@ -487,6 +488,19 @@ def _features(model: keras.Model, layer: str) -> keras.Model:
             f"a layer before {drawing[0]!r}. Received: layer={layer!r}"
         )
     return features
+
+
+def _some_rows(x: ArrayLike, seed: int) -> Structure:
+    """Returns at most 2000 rows of inputs, drawn at random."""
+    if isinstance(x, list | tuple) and np.ndim(tf.nest.flatten(x)[0]) == 0:
+        # Rows as lists of numbers.
+        x = np.asarray(x)
+    num_rows = len(tf.nest.flatten(x)[0])
+    if num_rows <= MOST_REPRESENTATIVES:
+        return x
+    generator = np.random.default_rng(seed)
+    places = generator.choice(num_rows, MOST_REPRESENTATIVES, replace=False)
+    return tf.nest.map_structure(lambda column: np.asarray(column)[places], x)
 
 
 def _representatives(values: np.ndarray, seed: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
 from service.shared.prediction_parameters import Detector
 from tfbbb.export.manifest import Manifest
+from tfbbb.export.unlike_rows import is_unlike
 
 PERCENTILE = "epistemic_percentile"
 ABSTAINED = "abstained"
@@ -48,8 +49,8 @@ def abstain(answer: Answer) -> Answer:
 
     Rows above the limit of the request, or else of the version, have the reason as
     `abstained`, and no other output but familiarity and percentile: NaN, empty texts
-    and sets. The familiarity f decides by the percentile 100 (1 - f), or the epistemic
-    uncertainty if the request says so or the version has no familiarity.
+    and sets. The familiarity decides, or the epistemic uncertainty if the request says
+    so or the version has no familiarity.
     """
     request = answer.request
     manifest, parameters = request.manifest, request.query.parameters
@@ -66,7 +67,7 @@ def abstain(answer: Answer) -> Answer:
     if level is None:
         return replace(answer, outputs=outputs)
     if detector == "familiarity":
-        above = 100.0 * (1.0 - np.asarray(outputs[FAMILIARITY])) > level
+        above = _are_unfamiliar(np.asarray(outputs[FAMILIARITY]), manifest, level)
         reason = f"The row is less familiar than {level:g} % of rows like those "
         reason += "of the training."
     else:
@@ -80,6 +81,15 @@ def abstain(answer: Answer) -> Answer:
         }
     reasons = [reason if row else "" for row in above]
     return replace(answer, outputs=outputs | {ABSTAINED: reasons})
+
+
+def _are_unfamiliar(
+    familiarity: np.ndarray, manifest: Manifest, level: float
+) -> np.ndarray:
+    if level >= 100:
+        return np.zeros(len(familiarity), bool)
+    assert manifest.familiarity is not None
+    return is_unlike(familiarity, manifest.familiarity.num_rows, 1.0 - 0.01 * level)
 
 
 def _detector(request: Request) -> Detector | None:

@@ -10,27 +10,28 @@ from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.tables.row_warnings import show_date
 from tfbbb.tables.values import MISSING_DATE
 
-# The familiarity of rows that are told apart: of 100 rows like the training rows, one.
-_LEAST_FAMILIARITY = 0.01
+# Of 100 rows like the training rows, one is described.
+_SHARE = 0.01
 _ROWS_AT_A_TIME = 64
 # How many rows must be expected to have two values for their absence to say something.
 _LEAST_EXPECTED = 3.0
 _SELDOM = 0.1
 _MOST_GAPS = 3
-_NEVER = "Few or no training rows are near this row's values taken together."
-
 OfInputs = Callable[[list[tf.Tensor]], Mapping[str, tf.Tensor]]
 
 
-def is_unlike(familiarity: np.ndarray, num_rows: int) -> np.ndarray:
-    """Returns which rows are told apart, [n]: 1 of 100 rows like the training rows.
+def is_unlike(
+    familiarity: np.ndarray, num_rows: int, share: float = _SHARE
+) -> np.ndarray:
+    """Returns which rows are as unfamiliar as a share of rows like the training rows.
 
     Args:
         familiarity: The familiarity of rows, [n].
-        num_rows: How many rows represent the training rows; of fewer than 100, the
-            least familiarity is larger.
+        num_rows: Number m of rows that represent the training rows. No familiarity is
+            below 1 / (m + 1), so that the share is at least that.
+        share: The share, positive.
     """
-    return familiarity <= max(_LEAST_FAMILIARITY, 1.001 / (num_rows + 1))
+    return familiarity <= max(share, 1.001 / (num_rows + 1))
 
 
 def describe_unlike_rows(
@@ -91,28 +92,45 @@ def _describe(
 ) -> list[str]:
     """Returns the sentences about one row."""
     if not values:
-        return [_NEVER]
+        return ["Few or no training rows are like this row."]
     sentences, apart = [], np.flatnonzero(found["is_apart"])
     for place in apart[:_MOST_GAPS]:
         feature, value = values[place]
-        if feature.kind != "categorical":
-            low, high = found["below"][place], found["above"][place]
-            sentences += _describe_number(feature, value, low, high)
-    if len(apart):
+        low, high = found["below"][place], found["above"][place]
+        sentences += _describe_number(feature, value, low, high)
+    first, second = found["pair"]
+    if len(apart) or min(first, second) < 0:
         return sentences
-    if found["expected"] < _LEAST_EXPECTED or (
-        found["together"] > _SELDOM * found["expected"]
+    if first == second:
+        return _describe_category(*values[first])
+    if found["expected"] >= _LEAST_EXPECTED and (
+        found["together"] <= _SELDOM * found["expected"]
     ):
-        return [_NEVER]
-    pair = [values[place] for place in found["pair"]]
-    one, other = (repr(feature.name) for feature, _ in pair)
-    texts = " and ".join(_show(feature, value) for feature, value in pair)
-    are_texts = {feature.kind for feature, _ in pair} == {"categorical"}
-    near = "these values" if are_texts else "values near these"
+        return [_describe_pair(values[first], values[second])]
+    feature = values[first][0]
+    nearest = ""
+    if feature.kind != "categorical" and np.isfinite(found["nearest"][first]):
+        nearest = f", where it has {_show(feature, found['nearest'][first])}"
     return [
-        f"Columns {one} and {other} are {texts}; few or no training rows have {near} "
-        "together."
+        "Few or no training rows are near these values together; the nearest one "
+        f"differs most in column {feature.name!r}{nearest}."
     ]
+
+
+def _describe_pair(one: tuple[Feature, object], other: tuple[Feature, object]) -> str:
+    names = " and ".join(repr(feature.name) for feature, _ in (one, other))
+    texts = " and ".join(_show(*given) for given in (one, other))
+    are_texts = {one[0].kind, other[0].kind} == {"categorical"}
+    near = "these values" if are_texts else "values near these"
+    return f"Columns {names} are {texts}; few or no training rows have {near} together."
+
+
+def _describe_category(feature: Feature, value: object) -> list[str]:
+    """Returns a sentence about a new category, unless another warning says it."""
+    shown = _show(feature, value)
+    if feature.categories is not None or shown == "missing":
+        return []
+    return [f"Column {feature.name!r} is {shown}; few or no training rows have it."]
 
 
 def _describe_number(

@@ -93,6 +93,11 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
 
     @familiarity.setter
     def familiarity(self, given: Familiarity | None) -> None:
+        if not isinstance(given, Familiarity | None):
+            raise ValueError(
+                "`familiarity` must be a `tfbbb.Familiarity`, as its `fit` returns it, "
+                f"or None. Received: {given!r:.100}"
+            )
         self._familiarity = None if given is None else given.of_model(self)
 
     def predictive(

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 from sklearn.metrics import roc_auc_score
@@ -23,7 +24,7 @@ def mixed_columns(n, seed):
 
 
 def scores_by_definition(known, row):
-    """The gaps and the relative distance of a row beside others."""
+    """The largest gap and the relative distance of a row beside others."""
     distances = np.sqrt(np.square(known - row).sum(axis=1))
     nearest = np.argsort(distances)[:5]
 
@@ -33,7 +34,8 @@ def scores_by_definition(known, row):
 
     own = distances[nearest].mean()
     relative = own / max(np.mean([spacing(place) for place in nearest]), 0.05)
-    return np.abs(known - row).min(axis=0), relative
+    gaps = np.abs(known - row)[:, :3].min(axis=0)
+    return gaps.max(), relative
 
 
 @pytest.mark.parametrize("rows", [200, 5000])
@@ -61,29 +63,55 @@ def test_familiarity_is_the_rank_of_its_formula():
     x = RNG.normal(size=(60, 3))
     familiarity = tfbbb.Familiarity.fit(x)
     known = familiarity.encode(x).numpy().astype(np.float64)
-    gaps, relative = zip(
-        *(
+    scores = np.array(
+        [
             scores_by_definition(np.delete(known, place, axis=0), known[place])
             for place in range(60)
-        ),
-        strict=True,
+        ]
     )
-    unit = np.maximum(np.quantile(gaps, 0.99, axis=0), 0.1)
-    largest = (np.array(gaps) / unit).max(axis=1)
+    new = RNG.normal(size=(40, 3)) * 1.5
+    expected = []
+    for row in familiarity.encode(new).numpy():
+        own = scores_by_definition(known, row)
+        rank = np.min(np.sum(scores >= own, axis=0))
+        # Others of a training row are the other ones and the new row.
+        others = np.sum(scores >= scores[:, np.newaxis], axis=1) - 1 + (own >= scores)
+        expected.append((1 + np.sum(others.min(axis=1) <= rank)) / 61)
+    # A row that has its rank by two scores is counted by one of them.
+    np.testing.assert_allclose(familiarity(new), expected, atol=1.1 / 61)
+    assert np.mean(np.abs(familiarity(new) - expected) < 1e-6) > 0.8
 
-    def score(gap, distance):
-        # Equal scores are those that rounding makes differ by less.
-        wide = 1 + np.sum(largest >= (gap / unit).max() * (1 - 1e-5))
-        return min(wide, 1 + np.sum(relative >= distance * (1 - 1e-5)))
 
-    known_scores = np.array(list(map(score, gaps, relative)))
-    new = RNG.normal(size=(40, 3)) * 2
-    rows = familiarity.encode(new).numpy()
-    expected = [
-        (1 + np.sum(known_scores <= score(*scores_by_definition(known, row)))) / 61
-        for row in rows
-    ]
-    np.testing.assert_allclose(familiarity(new), expected, rtol=1e-6)
+@pytest.mark.parametrize(("rows", "columns"), [(20, 10), (40, 10), (100, 30)])
+def test_few_rows_of_many_columns_raise_no_false_alarms(rows, columns):
+    shares = []
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        familiarity = tfbbb.Familiarity.fit(generator.normal(size=(rows, columns)))
+        new = familiarity(generator.normal(size=(300, columns))).numpy()
+        shares.append([np.mean(new <= level) for level in (0.05, 0.2)])
+    # The share of a set of training rows varies by about its own square root.
+    error = np.std(shares, axis=0) / np.sqrt(20)
+    assert (np.mean(shares, axis=0) < [0.05, 0.2] + 3 * error + 0.005).all()
+
+
+def test_odd_pairs_do_not_hide_gaps_between_numbers():
+    n = 300
+    ages = np.where(RNG.random(n) < 0.5, RNG.uniform(0, 20, n), RNG.uniform(50, 90, n))
+    fuel = RNG.choice(["petrol", "electric"], n)
+    engine = np.where(fuel == "electric", "none", "V8")
+    engine[:3] = "V8", "none", "steam"
+    familiarity = tfbbb.Familiarity.fit({"age": ages, "fuel": fuel, "engine": engine})
+    row = {"age": [35.0], "fuel": ["petrol"], "engine": ["V8"]}
+    row = {name: np.array(value) for name, value in row.items()}
+    assert familiarity(row).numpy() < 0.01
+
+
+def test_a_number_far_below_others_is_not_taken_for_a_missing_one():
+    x = RNG.normal(160.0, 8.0, size=(600, 2))
+    x[:30, 0] = np.nan
+    rows = [[height, 160.0] for height in (120, 105, 87, 61, 20, 0)]
+    assert tfbbb.Familiarity.fit(x)(rows).numpy().max() < 0.01
 
 
 def test_rows_of_a_gap_are_less_familiar_than_others():
@@ -114,7 +142,7 @@ def test_unseen_values_and_pairs_are_unfamiliar():
     found = familiarity.differences(rows)
     assert found["pair"].numpy()[2].tolist() == [0, 1]
     assert found["together"].numpy()[2] == 0.0
-    np.testing.assert_array_equal(found["is_apart"][1], [True, False, False])
+    np.testing.assert_array_equal(found["pair"][1], [0, 0])
 
 
 def test_differences_name_the_gap_and_the_values_around_it():
@@ -237,7 +265,54 @@ def test_a_layer_after_drawn_weights_is_refused():
         tfbbb.Familiarity.fit(np.zeros((50, 4)), layer="after")
 
 
+def test_frames_texts_without_value_and_dates_are_read():
+    columns = mixed_columns(200, 0)
+    frame = pd.DataFrame(columns)
+    frame["fuel"] = frame["fuel"].replace("", None)
+    frame["day"] = pd.to_datetime(frame["day"], unit="s")
+    by_frame = tfbbb.Familiarity.fit(frame)
+    assert by_frame.columns == tuple(columns)
+    new = mixed_columns(50, 1)
+    expected = tfbbb.Familiarity.fit(columns)(new)
+    np.testing.assert_array_equal(by_frame(new), expected)
+    shuffled = frame[["doors", "day", "age", "fuel"]]
+    np.testing.assert_array_equal(by_frame(shuffled), by_frame(frame))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.zeros(3), "3 columns, 0 of them texts. Received: 1 columns"),
+        (np.zeros((2, 4)), "3 columns, 0 of them texts. Received: 4 columns"),
+        (np.array([["a", "b", "c"]]), "Received: 3 columns, 3 of them texts"),
+        (1.0, "need an axis"),
+    ],
+)
+def test_rows_of_other_columns_are_refused(rows, message):
+    familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 3)))
+    with pytest.raises(ValueError, match=message):
+        familiarity(rows)
+
+
+def test_rows_without_a_named_column_are_refused():
+    familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
+    with pytest.raises(ValueError, match="must be a dictionary with the columns"):
+        familiarity(np.zeros((2, 4)))
+    rows = mixed_columns(5, 1)
+    del rows["day"]
+    with pytest.raises(ValueError, match=r"Received: \['age', 'doors', 'fuel'\]"):
+        familiarity(rows)
+
+
 def test_columns_that_the_model_lacks_are_refused():
     familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
     with pytest.raises(ValueError, match="must have the columns"):
         small_model().familiarity = familiarity
+
+
+def test_a_familiarity_of_other_inputs_is_refused():
+    model = small_model()
+    with pytest.raises(ValueError, match="5 columns for 4 inputs"):
+        model.familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 5)))
+    with pytest.raises(ValueError, match=r"must be a `tfbbb\.Familiarity`"):
+        model.familiarity = "rows"

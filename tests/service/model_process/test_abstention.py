@@ -208,6 +208,18 @@ def test_every_format_has_familiarity_and_its_sentences(familiar: Any) -> None:
     assert answer["warnings"] == [[], [sentence]]
 
 
+def test_few_training_rows_do_not_keep_the_limit_from_working(tmp_path: Any) -> None:
+    model = network("normal", 1, hidden=0)
+    seen = np.random.default_rng(0).normal(size=(50, 2)).astype("float32")
+    model.familiarity = tfbbb.Familiarity.fit(seen)
+    few = exported(model, tmp_path / "1")
+    found = rows_of(few, parameters={"abstain_above": 99})
+    assert found[2]["familiarity"] == pytest.approx(1 / 51)
+    assert ["abstained" in row for row in found] == FAR
+    every = rows_of(few, parameters={"abstain_above": 100})
+    assert not any("abstained" in row for row in every)
+
+
 def test_a_version_without_familiarity_cannot_abstain_by_it(numbers: Any) -> None:
     parameters = {"abstain_above": 99, "abstain_by": "familiarity"}
     with pytest.raises(InvalidRequest, match="this version has no familiarity"):

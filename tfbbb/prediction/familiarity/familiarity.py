@@ -3,6 +3,7 @@
 import base64
 import copy
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -12,8 +13,12 @@ import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.prediction.compiled import fast_call, in_parts, traced
-from tfbbb.prediction.familiarity.pairs import few_valued_pairs, is_alone
-from tfbbb.prediction.familiarity.row_encoding import RowEncoding, row_values
+from tfbbb.prediction.familiarity.pairs import is_alone, telling_pairs
+from tfbbb.prediction.familiarity.row_encoding import (
+    RowEncoding,
+    as_inputs,
+    row_values,
+)
 
 # With fewer rows, no familiarity could be below .05.
 LEAST_ROWS = 20
@@ -23,8 +28,6 @@ _MOST_BYTES = 1_000_000
 _LEAST_REPRESENTATIVES = 100
 MOST_COLUMNS = _MOST_BYTES // (8 * _LEAST_REPRESENTATIVES)
 _NEIGHBOURS = 5
-# The smallest gap, in standard deviations, that is a column's unit of gaps.
-_LEAST_GAP = 0.1
 # The smallest distance between rows, in standard deviations, that others are
 # compared with: rows may be equal.
 _LEAST_SPACING = 0.05
@@ -46,21 +49,21 @@ class Known(NamedTuple):
         ascending: The ordered values of each column between infinite ones, [p, n + 2].
         squares: The sum of the squares of the numbers of each row, [n].
         distances: The mean distance of each row to its nearest rows, [n].
-        gap_units: The unit of the gaps of each column, [p].
         pairs: The pairs of values that they have, as numbers in order, int64 [1, q].
-        scores: The largest gaps and the relative distances of the rows, each left out
-            of the others, both in order, [2, n].
-        smallest: The smaller rank of each row among these, in order, int32 [1, n].
+        scores: The scores of the rows, each left out of the others, in order, [3, n].
+        before: For each number r from 0 to n, how many rows have a smaller rank than r,
+            int32 [n + 1].
+        at: How many rows have the rank r, by the score that has it, int32 [3, n + 1].
     """
 
     rows: Any
     ascending: Any
     squares: Any
     distances: Any
-    gap_units: Any
     pairs: Any
     scores: Any
-    smallest: Any
+    before: Any
+    at: Any
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -73,17 +76,20 @@ class Familiarity:
     them left out of the others:
 
     ```
-    familiarity(x) = (1 + #{i: score_i <= score(x)}) / (n + 1)
-    score(x) = min(#{i: gap_i >= gap(x)}, #{i: distance_i >= distance(x)})
+    familiarity(x) = (1 + #{i: rank(x_i) <= rank(x)}) / (n + 1)
+    rank(x) = min(#{gap >= gap(x)}, #{new >= new(x)}, #{distance >= distance(x)})
     ```
 
-    `gap` is the largest distance of a value to the nearest training value of its
-    column, in units of the gaps that this column has; a new category, and a new pair of
-    values in columns with few of them, is a gap of 10 such units. `distance` is the
-    mean distance to the 5 nearest training rows, divided by the mean of their own (the
-    local outlier factor of Breunig et al. 2000, of one step). Numbers and dates are
-    compared as `asinh((x - median) / interquartile range)`; a missing value is a value
-    of its own.
+    where # counts other rows, and of a training row x among them. `gap` is the largest
+    distance of a number to the nearest training value of its column. `new` says whether
+    a category, or a pair of values of columns with few of them, is new. `distance` is
+    the mean distance to the 5 nearest training rows, divided by the mean of their own
+    (the local outlier factor of Breunig et al. 2000, of one step). Numbers and dates
+    are compared as `asinh((x - median) / interquartile range)`, and whether they are
+    missing; infinite numbers are missing, too.
+
+    Training rows themselves are more familiar than new ones, and training rows that
+    repeat others make new ones look unlike.
 
     At most 2000 rows, drawn at random, represent the training rows, fewer of more than
     62 columns, so that they take at most 1 MB.
@@ -98,7 +104,7 @@ class Familiarity:
     >>> x = np.random.default_rng(0).normal(size=(500, 3))
     >>> familiarity = tfbbb.Familiarity.fit(x)
     >>> familiarity([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]]).numpy().round(2)
-    array([0.93, 0.  ], dtype=float32)
+    array([0.72, 0.  ], dtype=float32)
 
     Attributes:
         layer: The name of the layer whose outputs are compared; None for the inputs.
@@ -112,9 +118,9 @@ class Familiarity:
         self.encoding = encoding
         self.num_rows = len(representatives)
         self._features: keras.Model | None = None
-        self._is_text = encoding.categorical
-        self._weights = _weights(representatives, self._is_text)
-        self._pairs = few_valued_pairs(representatives)
+        self._is_code = encoding.is_code
+        self._weights = _weights(representatives, self._is_code)
+        self._pairs = telling_pairs(representatives, self._is_code)
         self._known = self._compare_with_each_other(representatives.astype(np.float32))
 
     @classmethod
@@ -129,13 +135,13 @@ class Familiarity:
         """Fits the familiarity to training rows.
 
         Args:
-            x: Inputs of the training rows: an array [n, ...], or a dictionary of
-                columns [n] of numbers (NaN is missing), texts or dates in seconds (the
-                least int64 is missing).
+            x: Inputs of the training rows: an array [n, ...], or a dictionary or data
+                frame of columns [n] of numbers (NaN is missing), texts (`""` or None is
+                missing) or dates (in a dictionary of tensors seconds since 1970).
             model: The model that has the layer.
             layer: The name of a layer of the model, whose outputs are compared in place
                 of the inputs, as for images: usually the one before the last. It and
-                the layers before it must draw nothing.
+                the layers before it must draw nothing, and must not change afterwards.
             seed: Seed of the choice of the rows that represent the others.
 
         Raises:
@@ -148,14 +154,14 @@ class Familiarity:
                 f"Received: model={model!r}, layer={layer!r}"
             )
         features = None
-        x = _some_rows(x, seed)
+        x = _some_rows(as_inputs(x), seed)
         if model is not None and layer is not None:
             features = _features(model, layer)
             x = features.predict(x, verbose=0)
         names = list(x) if isinstance(x, Mapping) else None
-        values, categorical = row_values(x, names)
+        values, is_text = row_values(x, names)
         values = _representatives(values.numpy(), seed)
-        encoding = RowEncoding.fit(values, categorical, names)
+        encoding = RowEncoding.fit(values, is_text, names)
         familiarity = cls(encoding, encoding.encode(values).numpy(), layer)
         familiarity._features = features
         return familiarity
@@ -174,6 +180,16 @@ class Familiarity:
         copied = copy.copy(self)
         if self.layer is not None:
             copied._features = _features(model, self.layer)
+        elif self.columns is None:
+            widths = [
+                math.prod(x.shape[1:]) for x in model.inputs if None not in x.shape[1:]
+            ]
+            own = len(self.encoding.is_text)
+            if len(widths) == len(model.inputs) and sum(widths) != own:
+                raise ValueError(
+                    "The familiarity must be fitted to the inputs of the model. "
+                    f"Received: {own} columns for {sum(widths)} inputs"
+                )
         elif self.columns is not None:
             known = model.input if isinstance(model.input, Mapping) else ()
             missing = [name for name in self.columns if name not in known]
@@ -205,6 +221,8 @@ class Familiarity:
 
     def encode(self, inputs: Structure) -> tf.Tensor:
         """Returns rows as they are compared, float32 [n, p]."""
+        if tf.executing_eagerly():
+            inputs = as_inputs(inputs)
         if self.layer is None:
             return self.encoding(inputs)
         if self._features is None:
@@ -223,45 +241,47 @@ class Familiarity:
             inputs: Inputs of n rows, as those that `fit` takes.
 
         Returns:
-            `is_apart`, whether a value is in a gap of its column that 5 % of rows have,
-            [n, p]; `below` and `above`, the training values around it, infinite where
-            there is none, [n, p]; `pair`, the indices of the column that differs most
-            from the nearest row, and of the one with which it is rarest, [n, 2];
-            `together` and `expected`, how many representatives have nearly both values,
-            and how many would if the columns were independent, [n].
+            `is_apart`, whether a number is in a gap of its column that 1 % of the rows
+            have, [n, p]; `below` and `above`, the training values around it, infinite
+            where there is none, [n, p]; `pair`, the columns of a new pair of values (a
+            new category is a pair with itself), or else the column that differs most
+            from the nearest row and the one with which it is rarest, [n, 2], -1 for
+            none; `together` and `expected`, how many representatives have nearly both
+            values, and how many would if the columns were independent, [n]; `nearest`,
+            the values of the nearest row, [n, p].
         """
         rows, known = self.encode(inputs), self._known
         below, above = self._around(rows)
         gaps = self._gaps(rows, below, above)
-        limit = tf.gather(known.scores, int(0.95 * self.num_rows), axis=1)[0]
+        limit = tf.gather(known.scores[0], int(0.99 * self.num_rows))
         nearest = tf.gather(known.rows, self._nearest(rows)[1][:, 0])
         first = tf.argmax(self._squares_apart(rows, nearest), axis=1)
-        reach = np.where(self._is_text, 0.0, _REACH).astype(np.float32)
+        reach = np.where(self._is_code, 0.0, _REACH).astype(np.float32)
         near = tf.abs(rows[:, tf.newaxis] - known.rows) <= reach
         near_first = tf.gather(near, first, axis=2, batch_dims=1)[..., tf.newaxis]
         counts = tf.reduce_sum(tf.cast(near, tf.float32), axis=1)
         both = tf.reduce_sum(tf.cast(near & near_first, tf.float32), axis=1)
         of_first = tf.gather(counts, first, axis=1, batch_dims=1)[:, tf.newaxis]
         expected = of_first * counts / self.num_rows
-        itself = tf.one_hot(first, len(self._is_text), dtype=tf.float32)
+        itself = tf.one_hot(first, len(self._is_code), dtype=tf.float32)
         second = tf.argmax((1.0 - itself) * expected / (0.5 + both), axis=1)
         pair = tf.stack([first, second], axis=1)
         together = tf.gather(both, second, axis=1, batch_dims=1)
         expected = tf.gather(expected, second, axis=1, batch_dims=1)
-        if len(self._pairs):
-            new = self._new_pairs(rows)
-            is_new = tf.reduce_any(new, axis=1)
-            new_pair = tf.gather(self._pairs, tf.argmax(tf.cast(new, tf.int32), axis=1))
-            pair = tf.where(is_new[:, tf.newaxis], new_pair, pair)
-            together = tf.where(is_new, 0.0, together)
-            expected = tf.where(is_new, float(self.num_rows), expected)
+        new = self._new_pairs(rows)
+        is_new = tf.reduce_any(new, axis=1)
+        # Of new pairs, those of one column come first.
+        new_pair = tf.gather(self._pairs, tf.argmax(tf.cast(new, tf.int32), axis=1))
+        pair = tf.where(is_new[:, tf.newaxis], new_pair, pair)
+        width = len(self.encoding.is_text)
         return {
-            "is_apart": (gaps > 0.0) & (gaps >= limit),
+            "is_apart": ((gaps > 0.0) & (gaps >= limit))[:, :width],
             "below": self.encoding.decode(below),
             "above": self.encoding.decode(above),
-            "pair": pair,
-            "together": together,
-            "expected": expected,
+            "pair": tf.gather(self.encoding.sources, pair),
+            "together": tf.where(is_new, 0.0, together),
+            "expected": tf.where(is_new, float(self.num_rows), expected),
+            "nearest": self.encoding.decode(nearest),
         }
 
     def in_variables(self) -> Self:
@@ -280,61 +300,68 @@ class Familiarity:
         return {
             "layer": self.layer,
             "columns": encoding.columns and list(encoding.columns),
-            "categorical": encoding.categorical.tolist(),
+            "is_text": encoding.is_text.tolist(),
             "scaling": [
                 getattr(encoding, name).tolist()
-                for name in ("centers", "units", "scales", "missing")
+                for name in ("centers", "units", "scales")
             ],
+            "incomplete": encoding.incomplete.tolist(),
             "rows": base64.b64encode(self._known.rows.tobytes()).decode(),
         }
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        categorical = np.array(config["categorical"], bool)
         names = config["columns"]
+        centers, units, scales = np.array(config["scaling"])
         encoding = RowEncoding(
             None if names is None else tuple(names),
-            categorical,
-            *np.array(config["scaling"]),
+            np.array(config["is_text"], bool),
+            centers,
+            units,
+            scales,
+            np.array(config["incomplete"], np.int64),
         )
         rows = np.frombuffer(base64.b64decode(config["rows"]), np.float32)
-        return cls(encoding, rows.reshape(-1, len(categorical)), config["layer"])
+        return cls(encoding, rows.reshape(-1, len(encoding.is_code)), config["layer"])
 
     def __repr__(self) -> str:
-        width = len(self.encoding.categorical)
+        width = len(self.encoding.is_text)
         return f"<Familiarity num_rows={self.num_rows}, columns={width}>"
 
     def _compare_with_each_other(self, rows: np.ndarray) -> Known:
         """Returns the representatives and their scores without themselves."""
         ends = np.full((rows.shape[1], 1), np.inf, np.float32)
         empty = np.zeros(len(rows), np.float32)
-        gaps = np.where(self._is_text, is_alone(rows), _gaps_between(rows))
-        units = np.maximum(np.quantile(gaps, 0.99, axis=0), _LEAST_GAP)
+        numbers = np.where(self._is_code, 0.0, rows)
+        pair_numbers = self._pair_numbers(rows).numpy()
         known = self._known = Known(
             rows=rows,
             ascending=np.hstack([-ends, np.sort(rows.T, axis=1), ends]),
-            squares=np.square(np.where(self._is_text, 0.0, rows)).sum(
-                axis=1, dtype="f4"
-            ),
+            squares=np.square(numbers).sum(axis=1).astype(np.float32),
             distances=empty,
-            gap_units=units.astype(np.float32),
-            pairs=np.unique(self._pair_numbers(rows).numpy())[np.newaxis],
+            pairs=np.unique(pair_numbers)[np.newaxis],
             scores=empty,
-            smallest=empty,
+            before=empty,
+            at=empty,
         )
         distances, spacings = self._distances_within(rows)
-        spacings = np.maximum(spacings, _LEAST_SPACING)
-        largest = (gaps / known.gap_units).max(axis=1)
-        if len(self._pairs):
-            alone = is_alone(self._pair_numbers(rows).numpy()).any(axis=1)
-            largest = np.maximum(largest, alone / _LEAST_GAP)
-        scores = np.stack([largest, distances / spacings])
-        scores = scores.astype(np.float32)
+        gaps = np.where(self._is_code, 0.0, _gaps_between(rows))
+        scores = np.stack(
+            [
+                gaps.max(axis=1),
+                is_alone(pair_numbers).any(axis=1),
+                distances / np.maximum(spacings, _LEAST_SPACING),
+            ]
+        ).astype(np.float32)
         known = self._known = known._replace(
             distances=distances, scores=np.sort(scores, axis=1)
         )
-        smallest = self._ranks(scores).numpy().min(axis=0, keepdims=True)
-        return known._replace(smallest=np.sort(smallest))
+        # A row is not one of the others.
+        ranks = self._ranks(scores).numpy() - 1
+        at = np.zeros((len(ranks), len(rows) + 1), np.int32)
+        np.add.at(at, (ranks.argmin(axis=0), ranks.min(axis=0)), 1)
+        before = np.cumsum(at.sum(axis=0)) - at.sum(axis=0)
+        return known._replace(before=before.astype(np.int32), at=at)
 
     def _distances_within(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns mean distances of representatives, and of their nearest without them.
@@ -357,13 +384,13 @@ class Familiarity:
         return distances[:, :_NEIGHBOURS].mean(axis=1), without.mean(axis=1)
 
     def _ranks(self, scores: Tensor) -> tf.Tensor:
-        """Returns how many representatives have such scores or larger, int32 [2, n]."""
+        """Returns how many representatives have such scores or larger, int32 [3, n]."""
         below = tf.raw_ops.LowerBound(sorted_inputs=self._known.scores, values=scores)
         return self.num_rows - below
 
     @functools.cached_property
     def _of_rows_compiled(self) -> Callable[[Tensor], tf.Tensor]:
-        width = len(self.encoding.categorical)
+        width = len(self._is_code)
         spec = tf.TensorSpec([None, width], tf.float32)
         return fast_call(traced(self._of_rows, spec))
 
@@ -376,16 +403,17 @@ class Familiarity:
         relative = tf.reduce_mean(distances, axis=1) / tf.maximum(
             spacings, _LEAST_SPACING
         )
-        largest = tf.reduce_max(gaps, axis=1)
-        if len(self._pairs):
-            is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
-            largest = tf.maximum(largest, tf.cast(is_new, tf.float32) / _LEAST_GAP)
-        scores = tf.stack([largest, relative])
-        below = tf.raw_ops.UpperBound(
-            sorted_inputs=known.smallest,
-            values=tf.reduce_min(self._ranks(scores), axis=0, keepdims=True),
+        is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
+        scores = tf.stack(
+            [tf.reduce_max(gaps, axis=1), tf.cast(is_new, tf.float32), relative]
         )
-        return tf.cast(1 + below[0], tf.float32) / (1 + self.num_rows)
+        ranks = self._ranks(scores)
+        rank = tf.reduce_min(ranks, axis=0)
+        # Beside the row, another of the same rank has the next one, unless another
+        # score gave it this rank.
+        same = tf.where(ranks > rank, tf.gather(known.at, rank, axis=1), 0)
+        count = 1 + tf.gather(known.before, rank) + tf.reduce_sum(same, axis=0)
+        return tf.cast(count, tf.float32) / (1 + self.num_rows)
 
     def _around(self, rows: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the values of representatives below, and at or above, [n, p] each.
@@ -397,17 +425,15 @@ class Familiarity:
             sorted_inputs=ascending, values=tf.transpose(rows)
         )
         width = self.num_rows + 2
-        above += width * np.arange(len(self._is_text), dtype=np.int32)[:, np.newaxis]
+        above += width * np.arange(len(self._is_code), dtype=np.int32)[:, np.newaxis]
         values = tf.reshape(ascending, [-1])
         found = tf.gather(values, above - 1), tf.gather(values, above)
         return tf.transpose(found[0]), tf.transpose(found[1])
 
     def _gaps(self, rows: Tensor, below: Tensor, above: Tensor) -> tf.Tensor:
-        """Returns the gap of each value, in units of its column, [n, p]."""
+        """Returns the gap of each number, 0 of codes, [n, p]."""
         gaps = tf.minimum(rows - below, above - rows)
-        if self._is_text.any():
-            gaps = tf.where(self._is_text, tf.cast(gaps > 0.0, tf.float32), gaps)
-        return gaps / self._known.gap_units
+        return tf.where(self._is_code, np.float32(0.0), gaps)
 
     def _new_pairs(self, rows: Tensor) -> tf.Tensor:
         """Returns which pairs of values no representative has, [n, pairs]."""
@@ -442,10 +468,10 @@ class Familiarity:
         """
         known = self._known
         # |x - r|^2 less |x|^2.
-        twice = np.where(self._is_text, 0.0, 2.0).astype(np.float32)
+        twice = np.where(self._is_code, 0.0, 2.0).astype(np.float32)
         products = tf.matmul(twice * rows, known.rows, transpose_b=True)
         squares = known.squares - products
-        texts = np.flatnonzero(self._is_text)
+        texts = np.flatnonzero(self._is_code)
         if len(texts):
             codes = tf.gather(rows, texts, axis=1)[:, tf.newaxis]
             differ = codes != tf.gather(known.rows, texts, axis=1)
@@ -464,9 +490,9 @@ class Familiarity:
     def _squares_apart(self, rows: Tensor, others: Tensor) -> tf.Tensor:
         """Returns the squared distance of rows in each column, [..., p]."""
         squares = tf.square(rows - others)
-        if self._is_text.any():
+        if self._is_code.any():
             differ = tf.cast(squares > 0.0, tf.float32)
-            squares = tf.where(self._is_text, self._weights * differ, squares)
+            squares = tf.where(self._is_code, self._weights * differ, squares)
         return squares
 
 
@@ -490,11 +516,8 @@ def _features(model: keras.Model, layer: str) -> keras.Model:
     return features
 
 
-def _some_rows(x: ArrayLike, seed: int) -> Structure:
+def _some_rows(x: Structure, seed: int) -> Structure:
     """Returns at most 2000 rows of inputs, drawn at random."""
-    if isinstance(x, list | tuple) and np.ndim(tf.nest.flatten(x)[0]) == 0:
-        # Rows as lists of numbers.
-        x = np.asarray(x)
     num_rows = len(tf.nest.flatten(x)[0])
     if num_rows <= MOST_REPRESENTATIVES:
         return x
@@ -522,13 +545,13 @@ def _representatives(values: np.ndarray, seed: int) -> np.ndarray:
     return values[np.sort(chosen)]
 
 
-def _weights(rows: np.ndarray, categorical: np.ndarray) -> np.ndarray:
+def _weights(rows: np.ndarray, is_code: np.ndarray) -> np.ndarray:
     """Returns the squared distance of two categories of each column, [p].
 
     Two rows at random have the squared distance 2 on average, as numbers do.
     """
     weights = np.ones(rows.shape[1], np.float32)
-    for place in np.flatnonzero(categorical):
+    for place in np.flatnonzero(is_code):
         counts = np.unique(rows[:, place], return_counts=True)[1]
         differ = 1.0 - np.sum(np.square(counts / len(rows)))
         weights[place] = min(2.0 / max(differ, 1e-6), _MOST_APART)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
@@ -12,73 +13,99 @@ from tfbbb.tables.values import MISSING_DATE
 
 # Codes of texts: float32 represents them exactly.
 _CODES = 1 << 24
-# In standard deviations: a missing number is apart from all numbers.
-_MISSING_APART = 2.0
 
 
 @dataclass(frozen=True)
 class RowEncoding:
-    """Encodes rows as numbers in units of standard deviations, and codes of texts.
+    """Encodes rows as numbers in units of standard deviations, and codes.
 
     A number or date x becomes `asinh((x - center) / unit) / scale`, with the median as
     center and the interquartile range as unit: gaps between values remain, and a few
     large values do not hide those of all others. The scale is the standard deviation of
-    the result. A missing number lies 2 standard deviations below all numbers. A text
-    becomes its hash.
+    the result. A text becomes its hash.
+
+    A missing number becomes the median. Further columns of codes say which numbers are
+    missing: one for each column of numbers that lacks some in the training rows, and
+    one for all other columns of numbers together.
 
     Attributes:
         columns: The names of columns in order; None for tensors in the order in which
             Keras flattens them.
-        categorical: Whether each column holds texts, [p].
+        is_text: Whether each column holds texts, [p].
         centers: Of each column, as `units` and `scales`, float64 [p].
         units: The same.
         scales: The same.
-        missing: The encoded missing number of each column, float64 [p].
+        incomplete: The indices of the columns of numbers that lack some.
     """
 
     columns: tuple[str, ...] | None
-    categorical: np.ndarray
+    is_text: np.ndarray
     centers: np.ndarray
     units: np.ndarray
     scales: np.ndarray
-    missing: np.ndarray
+    incomplete: np.ndarray
 
     @classmethod
     def fit(
         cls,
         values: np.ndarray,
-        categorical: np.ndarray,
+        is_text: np.ndarray,
         columns: Sequence[str] | None = None,
     ) -> Self:
         """Fits the encoding to values, float64 [n, p], as `row_values` returns them."""
         scaled = [
-            _scale(column, is_text)
-            for column, is_text in zip(values.T, categorical, strict=True)
+            (0.0, 1.0, 1.0) if text else _scale(column)
+            for column, text in zip(values.T, is_text, strict=True)
         ]
-        return cls(
-            None if columns is None else tuple(columns),
-            categorical,
-            *np.transpose(scaled),
-        )
+        lacks = ~np.isfinite(values).all(axis=0)
+        centers, units, scales = np.transpose(scaled)
+        names = None if columns is None else tuple(columns)
+        return cls(names, is_text, centers, units, scales, np.flatnonzero(lacks))
+
+    @cached_property
+    def is_code(self) -> np.ndarray:
+        """Whether each encoded column holds codes, not numbers, [p']."""
+        return np.append(self.is_text, np.ones(len(self.incomplete) + 1, bool))
+
+    @cached_property
+    def sources(self) -> np.ndarray:
+        """The column that each encoded column is about, -1 for several, int64 [p']."""
+        own = np.arange(len(self.is_text))
+        return np.concatenate([own, self.incomplete, [-1]]).astype(np.int64)
 
     def __call__(self, inputs: Structure) -> tf.Tensor:
-        """Encodes rows, float32 [n, p]."""
-        return self.encode(row_values(inputs, self.columns)[0])
+        """Encodes rows, float32 [n, p'].
+
+        Raises:
+            ValueError: The inputs are not of the columns that the encoding has.
+        """
+        values, is_text = row_values(inputs, self.columns)
+        if not np.array_equal(is_text, self.is_text):
+            raise ValueError(
+                "Rows must have the columns of the training rows: "
+                f"{_described(self.is_text)}. Received: {_described(is_text)}"
+            )
+        return self.encode(values)
 
     def encode(self, values: Tensor) -> tf.Tensor:
         """Encodes values, float64 [n, p], as `row_values` returns them."""
         numbers = tf.asinh((values - self.centers) / self.units) / self.scales
-        numbers = tf.where(tf.math.is_finite(numbers), numbers, self.missing)
-        return tf.cast(tf.where(self.categorical, values, numbers), tf.float32)
+        missing = ~tf.math.is_finite(values)
+        numbers = tf.where(missing, tf.constant(0.0, tf.float64), numbers)
+        complete = np.ones(len(self.is_text), bool)
+        complete[self.incomplete] = False
+        others = tf.reduce_any(missing & complete, axis=1, keepdims=True)
+        parts = [
+            tf.where(self.is_text, values, numbers),
+            tf.cast(tf.gather(missing, self.incomplete, axis=1), tf.float64),
+            tf.cast(others, tf.float64),
+        ]
+        return tf.cast(tf.concat(parts, axis=1), tf.float32)
 
     def decode(self, numbers: Tensor) -> tf.Tensor:
-        """Returns the values of encoded numbers, float64; NaN for missing ones."""
-        numbers = tf.cast(numbers, tf.float64)
-        values = self.centers + self.units * tf.sinh(numbers * self.scales)
-        # A missing number is below all others.
-        is_missing = numbers < self.missing + 0.5 * _MISSING_APART
-        nan = tf.constant(np.nan, tf.float64)
-        return tf.where(is_missing & ~self.categorical, nan, values)
+        """Returns the values of encoded numbers, float64 [n, p], of [n, p']."""
+        numbers = tf.cast(numbers[:, : len(self.is_text)], tf.float64)
+        return self.centers + self.units * tf.sinh(numbers * self.scales)
 
 
 def row_values(
@@ -93,17 +120,15 @@ def row_values(
     Returns:
         Values, float64 [n, p], NaN for missing numbers, and codes of texts; whether
         each column holds texts, [p].
+
+    Raises:
+        ValueError: The inputs lack a column, or have no axis of rows.
     """
-    if isinstance(inputs, Mapping) and columns is not None:
-        tensors = [inputs[name] for name in columns]
-    else:
-        tensors = tf.nest.flatten(inputs)
-        if tensors and np.ndim(tensors[0]) == 0:
-            # Rows as lists.
-            tensors = [np.asarray(inputs)]
-    parts, categorical = [], []
-    for given in tensors:
+    parts, texts = [], []
+    for given in _tensors(inputs, columns):
         tensor = tf.convert_to_tensor(given)
+        if tensor.shape.rank == 0:
+            raise ValueError(f"Rows need an axis. Received: {given!r:.100}")
         is_text = tensor.dtype == tf.string
         if is_text:
             tensor = tf.strings.to_hash_bucket_fast(tensor, _CODES)
@@ -114,17 +139,63 @@ def row_values(
             )
         width = int(np.prod(part.shape[1:], dtype=int))
         parts.append(tf.reshape(part, [-1, width]))
-        categorical += [is_text] * width
-    return tf.concat(parts, axis=1), np.array(categorical, bool)
+        texts += [is_text] * width
+    return tf.concat(parts, axis=1), np.array(texts, bool)
 
 
-def _scale(column: np.ndarray, is_text: bool) -> tuple[float, float, float, float]:
-    """Returns center, unit, scale and the encoded missing number of a column."""
+def as_inputs(x: Any) -> Structure:
+    """Returns rows as arrays: a data frame as a dictionary of its columns.
+
+    Texts without a value become empty, dates seconds since 1970.
+    """
+    if hasattr(x, "columns") and hasattr(x, "__getitem__"):
+        x = {str(name): x[name] for name in x.columns}
+    if isinstance(x, Mapping):
+        return {name: _as_array(column) for name, column in x.items()}
+    if isinstance(x, list | tuple) and np.ndim(tf.nest.flatten(x)[0]) == 0:
+        # Rows as lists of numbers.
+        return _as_array(x)
+    return tf.nest.map_structure(_as_array, x)
+
+
+def _as_array(column: Any) -> Any:
+    if isinstance(column, tf.Tensor):
+        return column
+    array = np.asarray(column)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[s]").astype(np.int64)
+    if array.dtype.kind != "O":
+        return array
+    missing = np.array([value is None or value != value for value in array.flat])
+    texts = np.array([isinstance(value, str | bytes) for value in array.flat])
+    if texts.any() and (texts | missing).all():
+        return np.where(missing.reshape(array.shape), "", array).astype(object)
+    return np.where(missing.reshape(array.shape), np.nan, array).astype(np.float64)
+
+
+def _tensors(inputs: Structure, columns: Sequence[str] | None) -> list[Any]:
+    if columns is None:
+        return tf.nest.flatten(inputs)
+    if not isinstance(inputs, Mapping) or any(name not in inputs for name in columns):
+        given = sorted(inputs) if isinstance(inputs, Mapping) else type(inputs).__name__
+        raise ValueError(
+            f"Rows must be a dictionary with the columns {list(columns)}. "
+            f"Received: {given}"
+        )
+    return [inputs[name] for name in columns]
+
+
+def _described(is_text: np.ndarray) -> str:
+    return f"{len(is_text)} columns, {is_text.sum()} of them texts"
+
+
+def _scale(column: np.ndarray) -> tuple[float, float, float]:
+    """Returns center, unit and scale of a column of numbers."""
     numbers = column[np.isfinite(column)]
-    if is_text or not len(numbers):
-        return 0.0, 1.0, 1.0, -_MISSING_APART
-    low, center, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+    if not len(numbers):
+        return 0.0, 1.0, 1.0
+    # A number of the column, as missing ones stand for it.
+    center = np.quantile(numbers, 0.5, method="lower")
+    low, high = np.quantile(numbers, [0.25, 0.75])
     unit = (high - low) or numbers.std() or abs(center) or 1.0
-    encoded = np.arcsinh((numbers - center) / unit)
-    scale = encoded.std() or 1.0
-    return center, unit, scale, encoded.min() / scale - _MISSING_APART
+    return center, unit, np.arcsinh((numbers - center) / unit).std() or 1.0

@@ -178,8 +178,8 @@ function split({ report, signal }) {
 function unusualRows({ by, rows }) {
   return [
     h("p", {}, `The rows least like the training rows, by ${by}:`),
-    table([{ title: "Row" }, { title: "Of the median", number: true }, { title: "Farthest column" }],
-      rows.map((one) => [number(one.row), `${number(one.ratio, 2)} ×`, one.farthest]),
+    table([{ title: "Row" }, { title: "Familiarity", number: true }, { title: "Epistemic, of the median", number: true }, { title: "What is unusual" }],
+      rows.map((one) => [number(one.row), one.familiarity == null ? "" : number(one.familiarity, 2), `${number(one.ratio, 2)} ×`, one.farthest]),
       { caption: "Rows least like the training rows" }),
   ];
 }

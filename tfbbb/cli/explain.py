@@ -205,14 +205,17 @@ def unusual_table(found: "Explanation") -> "RichTable":
     by = "variance" if found.split.measure == "variance" else "mutual information"
     table = RichTable(
         "row",
+        "familiarity",
         f"epistemic {by}",
         "of the median",
         "farthest column",
-        title=f"rows least like training, by epistemic {by}",
+        title=f"rows least like training, by {found.unusual_by}",
     )
     for unusual in found.unusual:
+        familiarity = unusual.familiarity
         table.add_row(
             str(unusual.row + 1),
+            "" if familiarity is None else shown_number(familiarity, 2),
             shown_number(unusual.epistemic, 3),
             f"{shown_number(unusual.ratio, 2)} ×",
             describe_unusual(unusual),
@@ -235,7 +238,9 @@ def describe_outside(found: "Explanation") -> str:
 
 
 def describe_unusual(unusual: "UnusualRow") -> str:
-    """Returns the most unusual value of a row, and what is unusual about it."""
+    """Returns what is unusual about a row, or else its most unusual value."""
+    if unusual.unlike:
+        return " ".join(unusual.unlike)
     if not unusual.column:
         return ""
     value = unusual.value

@@ -95,7 +95,6 @@ def report_of_table(
     source = f"{manifest.num_rows:.15g} rows" if manifest.num_rows else "a table"
     generator = np.random.default_rng(0)
     outside = describe_outside(explanation)
-    unusual_by = "variance" if not classes else "mutual information"
     features = manifest.features
     model = f"{given.path.absolute().parent.name}/{given.path.name}"
     what = "a class" if classes else "a number"
@@ -129,12 +128,13 @@ def report_of_table(
             given.table.num_rows,
         ),
         "unusual": {
-            "by": f"epistemic {unusual_by}",
+            "by": explanation.unusual_by,
             "rows": [
                 {
                     "row": unusual.row + 1,
                     "epistemic": unusual.epistemic,
                     "ratio": unusual.ratio,
+                    "familiarity": unusual.familiarity,
                     "farthest": describe_unusual(unusual),
                 }
                 for unusual in explanation.unusual

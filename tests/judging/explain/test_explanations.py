@@ -119,6 +119,9 @@ def test_the_rows_least_like_training_name_their_farthest_value():
     assert second.remark == "no training row has it"
     assert third.remark == ""
     assert rows_outside_training(new, encoding) == {"kind": 1, "x": 1}
+    familiarity = np.array([0.5, 0.01, 0.01])
+    ordered = least_like_training(split, new, encoding, familiarity=familiarity)
+    assert [(u.row, u.familiarity) for u in ordered] == [(2, 0.01), (1, 0.01), (0, 0.5)]
     gap = {"kind": np.array(["a"], dtype=object), "x": np.array([np.nan])}
     assert rows_outside_training(gap, encoding) == {"x": 1}
 

@@ -39,8 +39,8 @@ class Explanation:
         effects: The effects of the most important columns; without targets of those
             with the greatest effects.
         split: The parts of the uncertainty of each row.
-        unusual: The rows with the greatest epistemic uncertainty; `row` is the index
-            in the table.
+        unusual: The least familiar rows, or those of the greatest epistemic
+            uncertainty; `row` is the index in the table.
         outside: How many rows have a value that training has not seen, by column.
     """
 
@@ -52,6 +52,13 @@ class Explanation:
     split: VarianceSplit
     unusual: list[UnusualRow]
     outside: dict[str, int]
+
+    @property
+    def unusual_by(self) -> str:
+        """What orders the unusual rows, for people."""
+        if self.unusual and self.unusual[0].familiarity is not None:
+            return "familiarity"
+        return f"epistemic {_MEASURES[self.split.measure]}"
 
     def in_table(self, places: np.ndarray) -> "Explanation":
         """Returns the same explanation with the rows of a larger table.
@@ -77,7 +84,7 @@ class Explanation:
             "effects": [found.to_dict() for found in self.effects],
             "uncertainty": split.to_dict(self.rows),
             "least_like_training": {
-                "by": f"epistemic {_MEASURES[split.measure]}",
+                "by": self.unusual_by,
                 "rows": [asdict(u) | {"row": u.row + 1} for u in self.unusual],
                 "rows_outside_training": self.outside,
             },
@@ -145,8 +152,15 @@ def explain(
             **options,
         )
     effects = _effects(model, rows, importance, options, track)
-    split = variance_split(predicted(model, rows, num_samples, None))
-    unusual = least_like_training(split, rows.inputs, encoding, names=names)
+    prediction = predicted(model, rows, num_samples, None)
+    familiarity = getattr(prediction, "familiarity", None)
+    split = variance_split(prediction)
+    unusual = least_like_training(
+        split, rows.inputs, encoding, names=names, familiarity=familiarity
+    )
+    if familiarity is not None and hasattr(model, "describe_unlike"):
+        described = model.describe_unlike(rows.inputs, familiarity)
+        unusual = [replace(u, unlike=tuple(described[u.row])) for u in unusual]
     return Explanation(
         rows=places,
         classes=tuple(classes),
@@ -154,10 +168,7 @@ def explain(
         importance=importance,
         effects=effects,
         split=split,
-        unusual=[
-            UnusualRow(**asdict(found) | {"row": int(places[found.row])})
-            for found in unusual
-        ],
+        unusual=[replace(found, row=int(places[found.row])) for found in unusual],
         outside={}
         if encoding is None
         else rows_outside_training(rows.inputs, encoding),

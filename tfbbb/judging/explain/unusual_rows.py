@@ -30,6 +30,10 @@ class UnusualRow:
         value: The value of this column, a date as text; None if it is missing.
         distance: How far from the training mean, in standard deviations; None for text.
         remark: What is unusual about the value, for people; empty if nothing is.
+        familiarity: The percentile of the row among rows like the training rows, from 0
+            to 1; None if the model has no `tfbbb.Familiarity`.
+        unlike: Sentences about how the row differs from the training rows, if it is
+            told apart by its familiarity.
     """
 
     row: int
@@ -39,6 +43,8 @@ class UnusualRow:
     value: float | str | None = None
     distance: float | None = None
     remark: str = ""
+    familiarity: float | None = None
+    unlike: tuple[str, ...] = ()
 
 
 def least_like_training(
@@ -47,35 +53,40 @@ def least_like_training(
     encoding: InputEncoding | None = None,
     *,
     names: Sequence[str] | None = None,
+    familiarity: np.ndarray | None = None,
     count: int = 10,
 ) -> list[UnusualRow]:
-    """Finds the rows with the greatest epistemic uncertainty.
+    """Finds the least familiar rows, or else those of the greatest epistemic part.
 
-    It is great where the training rows were few. If the training rows are described by
-    an encoding, each row also names its most unusual value: a text that training did
-    not have, else the number farthest from the training mean.
+    If the training rows are described by an encoding, each row also names its most
+    unusual value: a text that training did not have, else the number farthest from the
+    training mean.
 
     Args:
         split: The uncertainty of the rows.
         inputs: Their inputs: arrays [n] by name, or a matrix [n, d].
         encoding: The inputs of the training rows; None if they are not known.
         names: Names of the columns of a matrix; those of the encoding by default.
+        familiarity: The familiarity of the rows, [n]; None if the model has none.
         count: The most rows to return.
 
     Returns:
-        The rows, the greatest uncertainty first.
+        The rows, the least familiar or the most uncertain first.
     """
     if names is None and encoding is not None:
         names = encoding.names
     rows = Rows.read(inputs, names)
     median = float(np.median(split.epistemic))
     found = []
-    for row in np.argsort(-split.epistemic, kind="stable")[:count].tolist():
+    keys = [-split.epistemic] + ([] if familiarity is None else [familiarity])
+    for row in np.lexsort(keys)[:count].tolist():
         epistemic = float(split.epistemic[row])
         ratio = epistemic / median if median > 0 else 1.0
         unusual: Config = {}
         if encoding is not None:
             unusual = _most_unusual(rows, row, encoding)
+        if familiarity is not None:
+            unusual["familiarity"] = float(familiarity[row])
         found.append(UnusualRow(row, epistemic, ratio, **unusual))
     return found
 

@@ -264,6 +264,19 @@ def test_one_row_is_counted_in_the_singular(tfbbb, table, regression, tmp_path):
     assert result.stderr == "1 row written to answer.csv\n"
 
 
+def test_a_model_without_familiarity_is_told(tfbbb, regression, data, tmp_path):
+    _, trained = regression
+    familiarity, trained.model.familiarity = trained.model.familiarity, None
+    try:
+        trained.export_to(tmp_path / "older")
+    finally:
+        trained.model.familiarity = familiarity
+    result = tfbbb("predict", "older", data)
+    assert result.exit_code == 0, result.output
+    assert "familiarity" not in parsed(result.stdout).column_names
+    assert "no reference of its training rows" in result.stderr
+
+
 def test_predictions_do_not_depend_on_the_block_size(
     tfbbb, data, regression, printed, monkeypatch
 ):

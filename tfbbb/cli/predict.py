@@ -13,6 +13,7 @@ from tfbbb.cli.prediction_options import (
     Seed,
     Sheet,
     Table,
+    echo_note,
 )
 
 
@@ -86,6 +87,11 @@ def predict(
             # Such as a level that conformal intervals had too few rows for.
             raise CommandError(str(error)) from None
 
+        if given.manifest.familiarity is None:
+            echo_note(
+                "The model carries no reference of its training rows, so there is no "
+                "column `familiarity`."
+            )
         used = [*given.inputs, given.manifest.target]
         output_table(
             predictions,

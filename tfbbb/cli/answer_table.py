@@ -87,8 +87,9 @@ def classes_table(
     )
 
 
-def _familiarity(answers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name: answers[name] for name in ("familiarity",) if name in answers}
+def _familiarity(answers: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+    found = answers.get("familiarity")
+    return {} if found is None else {"familiarity": found}
 
 
 def with_warnings(predictions: pa.Table, warnings: Sequence[Sequence[str]]) -> pa.Table:

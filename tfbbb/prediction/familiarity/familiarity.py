@@ -106,6 +106,11 @@ class Familiarity:
     >>> familiarity([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]]).numpy().round(2)
     array([0.72, 0.  ], dtype=float32)
 
+    Args:
+        encoding: How rows are compared.
+        representatives: The encoded rows that represent the training rows, [n, p].
+        layer: The name of the layer whose outputs are compared; None for the inputs.
+
     Attributes:
         layer: The name of the layer whose outputs are compared; None for the inputs.
         num_rows: Number n of rows that represent the training rows.

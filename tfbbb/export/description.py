@@ -111,5 +111,5 @@ def describe_familiarity(
     """Describes what the familiarity of a row compares."""
     if familiarity is None:
         return None
-    columns = None if familiarity.layer is not None else familiarity.columns
+    columns = familiarity.columns if familiarity.layer is None else ()
     return FamiliarityInfo(familiarity.num_rows, columns, abstain_above)

@@ -172,7 +172,7 @@ class FamiliarityInfo:
     Args:
         num_rows: How many rows represent the training rows.
         columns: The names of the compared columns; `None` for all elements of a matrix,
-            or for the outputs of a layer.
+            and none for the outputs of a layer.
         abstain_above: The percentile, 100 (1 - familiarity), above which rows get no
             answer unless a request says otherwise; `None` for answers to all rows.
     """

@@ -59,8 +59,7 @@ def describe_unlike_rows(
         given = [np.asarray(tensor)[rows] for tensor in inputs]
         found = differences([tf.constant(tensor) for tensor in given])
         arrays = {name: value.numpy() for name, value in found.items()}
-        width = arrays["is_apart"].shape[1]
-        columns = _compared_columns(given, manifest, width)
+        columns = _compared_columns(given, manifest)
         for place, row in enumerate(rows):
             values = [(feature, column[place]) for feature, column in columns]
             of_row = {name: array[place] for name, array in arrays.items()}
@@ -69,22 +68,19 @@ def describe_unlike_rows(
 
 
 def _compared_columns(
-    inputs: Sequence[np.ndarray], manifest: Manifest, width: int
+    inputs: Sequence[np.ndarray], manifest: Manifest
 ) -> list[tuple[Feature, np.ndarray]]:
     """Returns the compared features and their values; none if a layer is compared."""
-    features = manifest.features
-    if manifest.inputs == "matrix":
-        (matrix,) = inputs
-        columns = list(matrix.reshape(len(matrix), -1).T)
-        return (
-            list(zip(features, columns, strict=True)) if width == len(features) else []
-        )
     assert manifest.familiarity is not None
-    named = {
-        feature.name: (feature, column)
-        for feature, column in zip(features, inputs, strict=True)
-    }
-    return [named[name] for name in manifest.familiarity.columns or ()]
+    names = manifest.familiarity.columns
+    columns: Sequence[np.ndarray] = inputs
+    if manifest.inputs == "matrix":
+        columns = list(inputs[0].reshape(len(inputs[0]), -1).T)
+    pairs = list(zip(manifest.features, columns, strict=True))
+    if names is None:
+        return pairs
+    named = {feature.name: (feature, column) for feature, column in pairs}
+    return [named[name] for name in names]
 
 
 def _describe(

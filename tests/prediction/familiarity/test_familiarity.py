@@ -199,7 +199,7 @@ def test_constant_and_empty_columns_do_not_hide_others():
 
 def small_model(**options):
     inputs = keras.Input((4,), name="x")
-    hidden = keras.layers.Dense(8, "tanh", name="features")(inputs)
+    hidden = keras.layers.Dense(4, name="features")(inputs)
     outputs = tfbbb.layers.DenseVariational(1)(hidden)
     return tfbbb.BayesianModel(inputs, outputs, **options)
 
@@ -222,6 +222,10 @@ def test_familiarity_is_saved_and_exported_with_the_model(tmp_path, layer):
     # Other sums round otherwise.
     np.testing.assert_allclose(exported.familiarity(new), expected, atol=2.1 / 301)
     assert exported.manifest.familiarity.num_rows == 300
+    far = np.full((1, 4), 50.0, np.float32)
+    ((sentence, *_),) = exported.describe_unlike(far, exported.familiarity(far))
+    what = "Column 'x0' is 50; training rows reach " if layer is None else "Few or no"
+    assert sentence.startswith(what)
     found = exported.predict(new)["familiarity"]
     np.testing.assert_array_equal(found, exported.familiarity(new))
     saved = tf.saved_model.load(tmp_path / "1")
@@ -316,3 +320,16 @@ def test_a_familiarity_of_other_inputs_is_refused():
         model.familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 5)))
     with pytest.raises(ValueError, match=r"must be a `tfbbb\.Familiarity`"):
         model.familiarity = "rows"
+
+
+def test_a_model_of_named_columns_needs_a_familiarity_of_columns():
+    inputs = {name: keras.Input((1,), name=name) for name in ("b", "a")}
+    joined = keras.layers.Concatenate()(list(inputs.values()))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(joined))
+    x = RNG.normal(size=(50, 2)).astype(np.float32)
+    with pytest.raises(ValueError, match="must be fitted to a dictionary"):
+        model.familiarity = tfbbb.Familiarity.fit(x)
+    columns = {"a": x[:, :1], "b": x[:, 1:]}
+    model.familiarity = tfbbb.Familiarity.fit(columns)
+    found = model.predictive(columns).familiarity
+    np.testing.assert_array_equal(found, tfbbb.Familiarity.fit(columns)(columns))

@@ -186,6 +186,11 @@ class Familiarity:
         if self.layer is not None:
             copied._features = _features(model, self.layer)
         elif self.columns is None:
+            if isinstance(model.input, Mapping):
+                raise ValueError(
+                    "The familiarity of a model of named columns must be fitted to a "
+                    f"dictionary of them. Received: model={model.name!r}"
+                )
             widths = [
                 math.prod(x.shape[1:]) for x in model.inputs if None not in x.shape[1:]
             ]

@@ -28,9 +28,6 @@ from tfbbb.prediction.result import NotFiniteError, Predictive
 # As much as a signature needs.
 _MEMORY_MB = MAX_FLOATS / 2**18
 
-# Of which the familiarity is computed at a time.
-_ROWS_AT_A_TIME = 1024
-
 # The summaries or sums of each output, and the outputs.
 Pair = tuple[list[dict[str, tf.Tensor]], list[tf.Tensor]]
 
@@ -137,7 +134,8 @@ class ExportedModel:
             relative_error=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )
-        prediction.familiarity = self._familiarity_of(inputs)
+        if self._familiarity is not None:
+            prediction.compare_rows(lambda: self._familiarity_of(inputs))
         return prediction
 
     def familiarity(self, x: Inputs) -> np.ndarray | None:
@@ -148,6 +146,8 @@ class ExportedModel:
         Args:
             x: Inputs as for `predict`.
         """
+        if self._familiarity is None:
+            return None
         tensors = self._arrange(x)
         return self._familiarity_of([tf.constant(tensors[x]) for x in self._tensors])
 
@@ -169,10 +169,9 @@ class ExportedModel:
         inputs = [tensors[name] for name in self._tensors]
         return describe_unlike_rows(inputs, unlike, self.manifest, self._differences)
 
-    def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray | None:
-        if self._familiarity is None:
-            return None
-        return in_parts(self._familiarity, inputs, _ROWS_AT_A_TIME).numpy()
+    def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray:
+        assert self._familiarity is not None
+        return in_parts(self._familiarity, inputs).numpy()
 
     def _arrange(self, inputs: Inputs) -> Tensors:
         """Returns inputs as the tensors of the signatures, in their shapes."""

@@ -1,6 +1,7 @@
 """Sentences about rows that are unlike the training rows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -84,7 +85,7 @@ def _compared_columns(
 
 
 def _describe(
-    values: Sequence[tuple[Feature, object]], found: Mapping[str, np.ndarray]
+    values: Sequence[tuple[Feature, Any]], found: Mapping[str, np.ndarray]
 ) -> list[str]:
     """Returns the sentences about one row."""
     if not values:
@@ -113,7 +114,7 @@ def _describe(
     ]
 
 
-def _describe_pair(one: tuple[Feature, object], other: tuple[Feature, object]) -> str:
+def _describe_pair(one: tuple[Feature, Any], other: tuple[Feature, Any]) -> str:
     names = " and ".join(repr(feature.name) for feature, _ in (one, other))
     texts = " and ".join(_show(*given) for given in (one, other))
     are_texts = {one[0].kind, other[0].kind} == {"categorical"}
@@ -121,7 +122,7 @@ def _describe_pair(one: tuple[Feature, object], other: tuple[Feature, object]) -
     return f"Columns {names} are {texts}; few or no training rows have {near} together."
 
 
-def _describe_category(feature: Feature, value: object) -> list[str]:
+def _describe_category(feature: Feature, value: Any) -> list[str]:
     """Returns a sentence about a new category, unless another warning says it."""
     shown = _show(feature, value)
     if feature.categories is not None or shown == "missing":
@@ -130,7 +131,7 @@ def _describe_category(feature: Feature, value: object) -> list[str]:
 
 
 def _describe_number(
-    feature: Feature, value: object, low: float, high: float
+    feature: Feature, value: Any, low: float, high: float
 ) -> list[str]:
     """Returns a sentence about a value between training values, or beyond them."""
     is_said = feature.low is not None
@@ -146,11 +147,11 @@ def _describe_number(
     return [f"Column {feature.name!r} is {_show(feature, value)}; {where}."]
 
 
-def _show(feature: Feature, value: object) -> str:
+def _show(feature: Feature, value: Any) -> str:
     if feature.kind == "categorical":
         text = value.decode() if isinstance(value, bytes) else str(value)
         return repr(text) if text else "missing"
-    number = float(value)  # type: ignore[arg-type]
+    number = float(value)
     if np.isnan(number) or value == MISSING_DATE:
         return "missing"
     return show_date(number) if feature.kind == "date" else shown_number(number, 6)

@@ -7,6 +7,9 @@ import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Structure
 
+# Whose comparison with some thousand others takes some MB.
+ROWS_AT_A_TIME = 1024
+
 
 def traced(
     function: Callable[..., Structure | None], *specs: Structure
@@ -46,7 +49,9 @@ def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[...,
 
 
 def in_parts(
-    function: Callable[[Structure], tf.Tensor], rows: Structure, most: int
+    function: Callable[[Structure], tf.Tensor],
+    rows: Structure,
+    most: int = ROWS_AT_A_TIME,
 ) -> tf.Tensor:
     """Applies a compiled function to some rows at a time, in bounded memory.
 

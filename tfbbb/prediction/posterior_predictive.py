@@ -169,9 +169,8 @@ def predictive(
         predictions[0].leave_out_masked(structure.output_mask(inputs))
     familiarity = getattr(model, "familiarity", None)
     if familiarity is not None:
-        found_familiarity = familiarity(inputs).numpy()
         for prediction in predictions:
-            prediction.familiarity = found_familiarity
+            prediction.compare_rows(lambda: familiarity(inputs).numpy())
     return tree.pack_sequence_as(form, predictions)
 
 

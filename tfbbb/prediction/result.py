@@ -62,8 +62,6 @@ class Predictive:
         mask: Which places count by the Keras mask of the outputs, [rows, places...];
             None without one. The log density of other places is 0, and targets there
             may have any values. An exported model has no mask.
-        familiarity: The percentile of each row among rows like the training rows,
-            [rows], from 0 to 1; None if the model has no `tfbbb.Familiarity`.
     """
 
     def __init__(
@@ -95,7 +93,7 @@ class Predictive:
             truncated = np.zeros(len(self), dtype=bool)
         self.truncated = truncated
         self.mask: np.ndarray | None = None
-        self.familiarity: np.ndarray | None = None
+        self._find_familiarity: Callable[[], np.ndarray] | None = None
         self._check_finite()
 
     @classmethod
@@ -143,6 +141,23 @@ class Predictive:
             wide = mask.reshape(*mask.shape, *trailing)
             self.mask = np.broadcast_to(wide, places)
 
+    def compare_rows(self, find_familiarity: Callable[[], np.ndarray]) -> None:
+        """Sets how `familiarity` is found when it is first read.
+
+        Args:
+            find_familiarity: Returns the familiarity of each row, [rows].
+        """
+        self._find_familiarity = find_familiarity
+
+    @functools.cached_property
+    def familiarity(self) -> np.ndarray | None:
+        """The percentile of each row among rows like the training rows, [rows].
+
+        From 0 to 1; None if the model has no `tfbbb.Familiarity`.
+        """
+        find = self._find_familiarity
+        return None if find is None else find()
+
     def take(self, rows: np.ndarray) -> "Predictive":
         """Returns the predictions of some rows, in the order of their indices.
 
@@ -174,8 +189,8 @@ class Predictive:
         if isinstance(self.num_samples, np.ndarray):
             taken.num_samples = self.num_samples[rows]
         taken.mask = None if self.mask is None else self.mask[rows]
-        if self.familiarity is not None:
-            taken.familiarity = self.familiarity[rows]
+        if self._find_familiarity is not None:
+            taken.compare_rows(lambda: np.asarray(self.familiarity)[rows])
         return taken
 
     def answered_by(
@@ -200,7 +215,8 @@ class Predictive:
         if summary is not None:
             changes["summary"] = summary
         answered = self._with(**changes)
-        answered.mask, answered.familiarity = self.mask, self.familiarity
+        answered.mask = self.mask
+        answered._find_familiarity = self._find_familiarity
         return answered
 
     def _with(self, **changes: Any) -> "Predictive":

@@ -50,6 +50,15 @@ def familiar(tmp_path_factory: pytest.TempPathFactory) -> Any:
     )
 
 
+def arrow_of(rows: np.ndarray) -> bytes:
+    """Returns rows of two columns as an Arrow stream."""
+    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
 def rows_of(model: Any, **body: Any) -> Any:
     return served_answer(model, {"instances": ROWS.tolist(), **body})["predictions"]
 
@@ -123,11 +132,7 @@ def test_every_format_can_abstain(classes: Any) -> None:
     assert [name == "" for name in tensors["class"]["data"]] == above
     assert tensors["prediction_sets"]["shape"] == [20, 1, 3]
 
-    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    arrow = sink.getvalue().to_pybytes()
+    arrow = arrow_of(rows)
     answer = pa.ipc.open_stream(served_body(classes, "arrow", arrow, parameters))
     found = answer.read_all().to_pydict()
     assert [reason != "" for reason in found["abstained"]] == above
@@ -197,11 +202,7 @@ def test_every_format_has_familiarity_and_its_sentences(familiar: Any) -> None:
     assert '"familiarity"' in header.split(",")
     assert sentence in answers[1]
 
-    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    arrow = sink.getvalue().to_pybytes()
+    arrow = arrow_of(rows)
     found = pa.ipc.open_stream(served_body(familiar, "arrow", arrow, parameters))
     answer = found.read_all().to_pydict()
     np.testing.assert_allclose(answer["familiarity"], familiarity)

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
-from tfbbb.prediction.compiled import fast_call, in_parts, traced
+from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
 from tfbbb.prediction.familiarity.pairs import is_alone, telling_pairs
 from tfbbb.prediction.familiarity.row_encoding import (
     RowEncoding,
@@ -38,7 +38,6 @@ _REACH = 0.25
 # In a standard deviation, by which equal numbers are recognised.
 _STEPS = 1024.0
 _MIX = np.int64(6364136223846793005)
-_ROWS_AT_A_TIME = 1024
 
 
 class Known(NamedTuple):
@@ -200,7 +199,7 @@ class Familiarity:
                     "The familiarity must be fitted to the inputs of the model. "
                     f"Received: {own} columns for {sum(widths)} inputs"
                 )
-        elif self.columns is not None:
+        else:
             known = model.input if isinstance(model.input, Mapping) else ()
             missing = [name for name in self.columns if name not in known]
             if missing:
@@ -217,9 +216,7 @@ class Familiarity:
             inputs: Inputs of the rows, as those that `fit` takes.
         """
         if tf.executing_eagerly():
-            return in_parts(
-                self._of_rows_compiled, self.encode(inputs), _ROWS_AT_A_TIME
-            )
+            return in_parts(self._of_rows_compiled, self.encode(inputs))
         return self._of_rows(self.encode(inputs))
 
     def in_parts(self, inputs: Structure) -> tf.Tensor:
@@ -380,8 +377,8 @@ class Familiarity:
         they do not know a new row.
         """
         found = []
-        for first in range(0, len(rows), _ROWS_AT_A_TIME):
-            part = rows[first : first + _ROWS_AT_A_TIME]
+        for first in range(0, len(rows), ROWS_AT_A_TIME):
+            part = rows[first : first + ROWS_AT_A_TIME]
             own = np.arange(first, first + len(part))
             found.append(self._nearest(tf.constant(part), _NEIGHBOURS + 1, own))
         distances, places = map(np.concatenate, zip(*found, strict=True))
@@ -584,14 +581,14 @@ def _by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Te
     num_rows = tf.shape(rows)[0]
 
     def by_parts() -> tf.Tensor:
-        parts = -(-num_rows // _ROWS_AT_A_TIME)
+        parts = -(-num_rows // ROWS_AT_A_TIME)
         found = tf.TensorArray(tf.float32, parts, infer_shape=False)
 
         def step(
             number: Tensor, found: tf.TensorArray
         ) -> tuple[Tensor, tf.TensorArray]:
-            first = number * _ROWS_AT_A_TIME
-            part = function(rows[first : first + _ROWS_AT_A_TIME])
+            first = number * ROWS_AT_A_TIME
+            part = function(rows[first : first + ROWS_AT_A_TIME])
             return number + 1, found.write(number, part)
 
         _, found = tf.while_loop(
@@ -602,4 +599,4 @@ def _by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Te
         )
         return found.concat()
 
-    return tf.cond(num_rows <= _ROWS_AT_A_TIME, lambda: function(rows), by_parts)
+    return tf.cond(num_rows <= ROWS_AT_A_TIME, lambda: function(rows), by_parts)

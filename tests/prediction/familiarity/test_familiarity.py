@@ -187,6 +187,13 @@ def test_too_few_rows_or_too_many_columns_are_refused(x, message):
         tfbbb.Familiarity.fit(x)
 
 
+def test_representatives_take_one_megabyte():
+    x = RNG.normal(size=(2500, 200)).astype(np.float32)
+    x[RNG.random(x.shape) < 0.01] = np.nan
+    known = tfbbb.Familiarity.fit(x)._known
+    assert 0.9e6 < known.rows.nbytes + known.ascending.nbytes < 1.05e6
+
+
 def test_constant_and_empty_columns_do_not_hide_others():
     x = RNG.normal(size=(200, 3))
     x[:, 1], x[:, 2] = 7.0, np.nan

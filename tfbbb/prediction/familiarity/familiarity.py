@@ -90,8 +90,8 @@ class Familiarity:
     Training rows themselves are more familiar than new ones, and training rows that
     repeat others make new ones look unlike.
 
-    At most 2000 rows, drawn at random, represent the training rows, fewer of more than
-    62 columns, so that they take at most 1 MB.
+    At most 2000 rows, drawn at random, represent the training rows, fewer if there are
+    more than 60 columns, so that they take some 1 MB.
 
     `Familiarity.fit` makes one. `model.familiarity = ...` gives it to a model, whose
     predictions then have `familiarity`; it is saved and exported with the model.
@@ -540,12 +540,14 @@ def _representatives(values: np.ndarray, seed: int) -> np.ndarray:
         ValueError: There are too few rows or too many columns.
     """
     num_rows, width = values.shape
+    # Those that say which numbers are missing, too.
+    encoded = 1 + width + np.sum(~np.isfinite(values).all(axis=0))
     if num_rows < LEAST_ROWS or width > MOST_COLUMNS:
         raise ValueError(
             f"Familiarity needs at least {LEAST_ROWS} rows and at most {MOST_COLUMNS} "
             f"columns. Received: {num_rows} rows, {width} columns"
         )
-    most = min(MOST_REPRESENTATIVES, _MOST_BYTES // (8 * width))
+    most = min(MOST_REPRESENTATIVES, int(_MOST_BYTES // (8 * encoded)))
     if num_rows <= most:
         return values
     chosen = np.random.default_rng(seed).choice(num_rows, most, replace=False)

@@ -115,7 +115,10 @@ def detector_figures(split: GapSplit, method: str) -> dict[str, Any]:
 
 
 def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Trains a job outside the gap; returns figures of rows outside and inside."""
+    """Trains a job outside the gap; returns figures of rows outside and inside.
+
+    Those that end in `_without` are of the same model without its extrapolation.
+    """
     import pyarrow as pa
 
     from tfbbb.scores.metrics import out_of_distribution_auroc
@@ -125,19 +128,30 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
     columns = {f"x{column}": split.data[:, column] for column in split.features}
     table = pa.table({**columns, "y": split.data[:, split.target]})
     trained = train_table(table.take(split.train), spec)
+    mean, stddev = (f(split.data[split.train, split.target]) for f in (np.mean, np.std))
     found: dict[str, Any] = {}
     predictions = {}
+    model, extrapolation = trained.model, trained.model.extrapolation
     for part, rows in (("outside", split.outside), ("gap", split.gap)):
         taken = table.take(rows)
         inputs, targets = trained.schema.inputs(taken), trained.schema.targets(taken)
-        predictions[part] = trained.model.predictive(inputs)
-        figures = held_out_figures(trained.model, inputs, targets)
-        found[part] = {
-            "rows": len(rows),
-            "epistemic_stddev": float(np.sqrt(predictions[part].epistemic.mean())),
-            **{name: figures[name] for name in ("log_likelihood", "rmse")},
-            "coverage_90": figures["coverage_90"],
-        }
+        constant = -0.5 * np.square((targets - mean) / stddev) - np.log(
+            stddev * np.sqrt(2.0 * np.pi)
+        )
+        found[part] = {"rows": len(rows), "constant_log_likelihood": constant.mean()}
+        for name, widening in (("", extrapolation), ("_without", None)):
+            model.extrapolation = widening
+            prediction = model.predictive(inputs)
+            low, high = prediction.interval(0.9)
+            figures = held_out_figures(model, inputs, targets)
+            found[part] |= {
+                f"epistemic_stddev{name}": float(np.sqrt(prediction.epistemic.mean())),
+                f"log_likelihood{name}": figures["log_likelihood"],
+                f"coverage_90{name}": figures["coverage_90"],
+                f"width_90{name}": float(np.mean(high - low)),
+                f"rmse{name}": figures["rmse"],
+            }
+            predictions.setdefault(part, prediction)
     found["auroc"] = out_of_distribution_auroc(
         predictions["outside"], predictions["gap"], by="epistemic"
     )

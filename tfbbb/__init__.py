@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfbbb.model.conversion import convert, to_deterministic
     from tfbbb.model.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive
-    from tfbbb.prediction.familiarity import Familiarity
+    from tfbbb.prediction.familiarity import Extrapolation, Familiarity
     from tfbbb.prediction.recalibration import recalibrate
     from tfbbb.training.tuning import tune
 
@@ -51,6 +51,7 @@ MODULES = {
 }
 _HOMES = {
     "BayesianModel": "tfbbb.model.bayesian_model",
+    "Extrapolation": "tfbbb.prediction.familiarity",
     "Familiarity": "tfbbb.prediction.familiarity",
     "ModelAverage": "tfbbb.model.model_average",
     "average": "tfbbb.model.model_average",
@@ -65,6 +66,7 @@ _HOMES = {
 
 __all__ = [
     "BayesianModel",
+    "Extrapolation",
     "Familiarity",
     "ModelAverage",
     "Predictive",

@@ -17,7 +17,7 @@ from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.signatures import Signatures
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
-from tfbbb.prediction.familiarity import Familiarity
+from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
@@ -58,7 +58,10 @@ def trace_functions(
     density = recalibration.density
     specs = tensor_specs(model, features)
     pack = packing(model, features)
-    programs, moments, without_moments = _programs(model, density, method, num_samples)
+    familiarity, extrapolation = _in_variables(model)
+    programs, moments, without_moments = _programs(
+        model, density, method, num_samples, extrapolation
+    )
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
     samplers = {
@@ -69,8 +72,6 @@ def trace_functions(
 
     def groups(features: list[Tensor]) -> Tensor | None:
         return recalibration.groups(pack(features))
-
-    familiarity = model.familiarity and model.familiarity.in_variables()
 
     def familiarity_of(features: list[Tensor]) -> Tensor | None:
         return familiarity and familiarity.in_parts(pack(features))
@@ -129,11 +130,23 @@ def _trace_familiarity(
     return module
 
 
+def _in_variables(
+    model: LikelihoodModel,
+) -> tuple[Familiarity | None, Extrapolation | None]:
+    """Returns familiarity and extrapolation with the same variables, if any."""
+    if model.familiarity is None:
+        return None, None
+    familiarity = model.familiarity.in_variables()
+    extrapolation = model.extrapolation
+    return familiarity, extrapolation and extrapolation.in_variables(familiarity)
+
+
 def _programs(
     model: LikelihoodModel,
     recalibration: Recalibration,
     method: str,
     num_samples: int,
+    extrapolation: Extrapolation | None,
 ) -> tuple[dict[str, Program], dict[str, Any], str | None]:
     """Returns programs for the method, for `weight` and, if possible, for `moments`.
 
@@ -146,19 +159,20 @@ def _programs(
     plan = plan_for(
         Structure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
     )
-    main = Program(model, likelihoods, plan, inputs, recalibration)
+    common = {"recalibration": recalibration, "extrapolation": extrapolation}
+    main = Program(model, likelihoods, plan, inputs, **common)
     programs = {method: main}
     moments: dict[str, Any] = {method: _share_variables(main.moments(), variables)}
     if method != "weight":
         # Those of a linearised network are means alone.
         held = None if plan.linearised else moments[method]
         programs["weight"] = Program(
-            model, likelihoods, Plan(), inputs, recalibration, held
+            model, likelihoods, Plan(), inputs, held_moments=held, **common
         )
         moments["weight"] = {}
     try:
         propagated = Program(
-            model, likelihoods, Plan(propagated=True), inputs, recalibration
+            model, likelihoods, Plan(propagated=True), inputs, **common
         )
     except MomentsError as error:
         return programs, moments, str(error)

@@ -23,7 +23,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction import recalibration as recalibrations
-from tfbbb.prediction.familiarity import Familiarity
+from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 
 _NO_H5 = (
@@ -40,7 +40,8 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
 
     The config of a model describes an untrained model: layers, likelihood and number of
     members. What was fitted is saved with the weights, in `.keras` and `.weights.h5`:
-    shift and scale of the targets, recalibration, familiarity and `InferenceResult`.
+    shift and scale of the targets, recalibration, familiarity, extrapolation and
+    `InferenceResult`.
 
     Attributes:
         likelihood: p(y | outputs).
@@ -51,6 +52,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
     likelihood: Likelihood
     inference: InferenceResult | None = None
     _familiarity: Familiarity | None = None
+    _extrapolation: Extrapolation | None = None
 
     @property
     def variational_layers(self) -> list[VariationalLayer]:
@@ -87,7 +89,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         """The familiarity of rows that predictions have, or None.
 
         It compares rows with training rows, whatever the weights, so `fit` keeps it.
-        Set another one after training on other rows.
+        Set another one after training on other rows. It removes any extrapolation.
         """
         return self._familiarity
 
@@ -99,6 +101,35 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
                 f"or None. Received: {given!r:.100}"
             )
         self._familiarity = None if given is None else given.of_model(self)
+        self._extrapolation = None
+
+    @property
+    def extrapolation(self) -> Extrapolation | None:
+        """What widens the predictions of rows beyond the training rows, or None."""
+        return self._extrapolation
+
+    @extrapolation.setter
+    def extrapolation(self, given: Extrapolation | None) -> None:
+        if not isinstance(given, Extrapolation | None):
+            raise ValueError(
+                "`extrapolation` must be a `tfbbb.Extrapolation`, as its `fit` returns "
+                f"it, or None. Received: {given!r:.100}"
+            )
+        if given is None:
+            self._extrapolation = None
+            return
+        own = self._familiarity
+        if own is None or not own.is_of_same_rows(given.familiarity):
+            raise ValueError(
+                "Set `familiarity` first: the extrapolation must be fitted to it. "
+                f"Received: {given!r} for familiarity={own!r}"
+            )
+        if any(len(output.shape) > 2 for output in self.outputs):
+            raise ValueError(
+                "The extrapolation is of one place in each row. "
+                f"Received: model={self.name!r} with outputs {self.outputs}"
+            )
+        self._extrapolation = given.of_familiarity(own)
 
     def predictive(
         self,
@@ -252,6 +283,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             "recalibration": self._recalibration,
             "inference": self.inference and self.inference.get_config(),
             "familiarity": self._familiarity,
+            "extrapolation": self._extrapolation and self._extrapolation.get_config(),
         }
         text = json.dumps(keras.saving.serialize_keras_object(fitted))
         store[_FITTED] = np.frombuffer(text.encode(), np.uint8)
@@ -271,8 +303,15 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             )
             found = fitted["inference"]
             self.recalibration = fitted["recalibration"]
-            # Files of older versions lack it.
+            # Files of older versions lack them.
             self.familiarity = fitted.get("familiarity")
+            if (
+                fitted.get("extrapolation") is not None
+                and self._familiarity is not None
+            ):
+                self._extrapolation = Extrapolation.from_config(
+                    fitted["extrapolation"], self._familiarity
+                )
             self.inference = found and InferenceResult.from_config(found)
 
     def load_weights(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
@@ -329,6 +368,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             clone.recalibration = self.recalibration
             clone.inference = self.inference
             clone.familiarity = self.familiarity
+            clone.extrapolation = self.extrapolation
 
     def _run_through_graph(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         outputs = super()._run_through_graph(inputs, *args, **kwargs)

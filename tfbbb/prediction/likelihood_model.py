@@ -9,7 +9,7 @@ from tfbbb.bayes.likelihoods.likelihood import Likelihood
 from tfbbb.layers.variational import VariationalLayer
 
 if TYPE_CHECKING:
-    from tfbbb.prediction.familiarity import Familiarity
+    from tfbbb.prediction.familiarity import Extrapolation, Familiarity
     from tfbbb.prediction.recalibration.recalibration import Recalibration
     from tfbbb.prediction.result import Predictive
 
@@ -25,6 +25,7 @@ class LikelihoodModel(Protocol):
         likelihood: p(y | outputs).
         recalibration: The recalibration of the model's predictions, or None.
         familiarity: The familiarity of rows, or None.
+        extrapolation: The further variance of rows beyond the training rows, or None.
         variational_layers: The layers whose weights have a posterior.
         num_rows: Number of the rows that the model was trained on, if any.
         variables: All variables of the model.
@@ -35,6 +36,7 @@ class LikelihoodModel(Protocol):
     likelihood: Likelihood
     recalibration: "Recalibration | None"
     familiarity: "Familiarity | None"
+    extrapolation: "Extrapolation | None"
     variables: list[keras.Variable]
     inputs: list[Tensor]
     input: Structure

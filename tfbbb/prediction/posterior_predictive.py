@@ -141,10 +141,11 @@ def predictive(
     _check_stochastic(model, structure, include_dropout)
     form, found = _match_likelihoods(model, likelihood, inputs)
     _check_outputs(model, structure, found)
-    recalibration = IDENTITY
+    recalibration, extrapolation = IDENTITY, None
     if form is getattr(model, "likelihood", None):
-        # Of the model's own likelihood, with which it was fitted.
+        # Of the model's own likelihood, with which they were fitted.
         recalibration = getattr(model, "recalibration", None) or IDENTITY
+        extrapolation = getattr(model, "extrapolation", None)
     # The other half is for draws that are kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
@@ -152,7 +153,7 @@ def predictive(
         plan = plan_for(
             structure, method, num_rows, num_samples, max_floats, found, include_dropout
         )
-        program = Program.of(model, found, plan, inputs, recalibration)
+        program = Program.of(model, found, plan, inputs, recalibration, extrapolation)
         return program.passes(recalibration)
 
     predictions = predict_adaptively(

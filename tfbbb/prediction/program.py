@@ -14,7 +14,8 @@ from tfbbb.base.types import Shape, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction import propagated
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
-from tfbbb.prediction.draws import Tensors, draw, local_moments
+from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
+from tfbbb.prediction.familiarity import Extrapolation
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import operations
@@ -33,6 +34,8 @@ _SEED = tf.TensorSpec([2], tf.int32)
 _MOST_KEPT = 4
 # Names of variables of training, which no prediction reads.
 _OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
+# The draws of the extrapolation, beside those of the layers.
+_BEYOND = "beyond"
 
 # Passes, the recalibration of their answers, and the values of the variables of the
 # posteriors and of all others.
@@ -59,6 +62,8 @@ class Program:
         held_moments: Moments of weights by layer, as `local_moments` returns them, from
             which weights are drawn if possible; None to draw from the variables of the
             posteriors.
+        extrapolation: The further variance of rows beyond the training rows, of a model
+            with one likelihood; None for none.
 
     Attributes:
         input_specs: Specs of the inputs, for any number of rows.
@@ -83,6 +88,7 @@ class Program:
         inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
         held_moments: Tensors | None = None,
+        extrapolation: Extrapolation | None = None,
     ):
         # Before anything else: it names the operation that has no closed form.
         self.operations = operations(model) if plan.propagated else ()
@@ -91,6 +97,7 @@ class Program:
         self.plan = plan
         self.recalibration = recalibration
         self._held_moments = held_moments
+        self._extrapolation = extrapolation
         self.structure = Structure.of(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
@@ -113,6 +120,7 @@ class Program:
         plan: Plan,
         inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
+        extrapolation: Extrapolation | None = None,
     ) -> "Program":
         """Returns the model's program, which the first call of its kind makes."""
         # Other parts change answers, which are not compiled.
@@ -122,7 +130,8 @@ class Program:
         structure = Structure.of(model)
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
         keys = [_key(x, structure) for x in likelihoods]
-        key = (plan, repr(kinds), recalibration, *keys)
+        # Compared by identity, and kept by the key.
+        key = (plan, repr(kinds), recalibration, extrapolation, *keys)
         known = structure.programs.get(key)
         if known is None:
             outputs = tree.flatten(structure_of_outputs(model, inputs))
@@ -134,7 +143,9 @@ class Program:
                 else _copy(likelihood, output.shape)
                 for likelihood, output in zip(likelihoods, outputs, strict=True)
             ]
-            known = cls(model, own, plan, inputs, recalibration)
+            known = cls(
+                model, own, plan, inputs, recalibration, extrapolation=extrapolation
+            )
             structure.programs.keep(key, known)
         return known
 
@@ -178,7 +189,14 @@ class Program:
         if self.plan.propagated:
             return {"nodes": {"first": first, "count": count}}
         moments = self._held_moments
-        return draw(self.structure, self.plan, seed, first, count, moments)
+        drawn = draw(self.structure, self.plan, seed, first, count, moments)
+        if self._extrapolation is not None:
+            # As of a layer after all others.
+            place = 1 + max(self.structure.indices.values(), default=0)
+            shape = [len(self._extrapolation.amplitudes)]
+            noise = normal_noise(drawn["source"], self.members, place, 0, shape)
+            drawn[_BEYOND] = {"noise": noise}
+        return drawn
 
     def outputs(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
@@ -194,6 +212,9 @@ class Program:
             pairs = propagated.moments_of_outputs(
                 self.model, self.structure, inputs, moments
             )
+            if self._extrapolation is not None:
+                beyond = tf.square(self._extrapolation.stddev(inputs))
+                pairs = [(mean, _plus(var, beyond)) for mean, var in pairs]
             nodes = draws["nodes"]
             found = [
                 propagated.outputs_at_nodes(
@@ -217,7 +238,10 @@ class Program:
             (self._rows_first(x), None if v is None else self._rows_first(v))
             for x, v in zip(outputs, variances, strict=True)
         ]
-        return self._joined(found)
+        joined = self._joined(found)
+        if self._extrapolation is not None:
+            joined = [self._beyond(x, inputs, draws) for x in joined]
+        return joined
 
     def sums(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
@@ -270,7 +294,12 @@ class Program:
         def coherent() -> Passes:
             plan = Plan(dropout=self.plan.dropout, linearised=self.plan.linearised)
             program = Program.of(
-                self.model, self.likelihoods, plan, self.input_specs, recalibration
+                self.model,
+                self.likelihoods,
+                plan,
+                self.input_specs,
+                recalibration,
+                self._extrapolation,
             )
             return program._bind(posterior, others, recalibration)
 
@@ -384,6 +413,16 @@ class Program:
             outputs.append(self._complete(likelihood, joined, variance))
         return outputs
 
+    def _beyond(self, outputs: Tensor, inputs: Tensor, draws: Tensors) -> tf.Tensor:
+        """Adds the draws of the extrapolation to the locations, [rows, S, P']."""
+        assert self._extrapolation is not None
+        deviation = self._extrapolation.stddev(inputs)
+        noise = draws[_BEYOND]["noise"]
+        num_targets = noise.shape[-1]
+        split = tf.reshape(noise, [self.members, 2, -1, num_targets])
+        by_draw = tf.reshape(tf.transpose(split, [2, 1, 0, 3]), [-1, num_targets])
+        return _plus(outputs, deviation[:, tf.newaxis] * by_draw)
+
     def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
         rows, *event = dimensions(outputs, 1)
@@ -431,6 +470,13 @@ def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Tensor:
         lambda x: keras.KerasTensor((None, *x.shape[1:]), x.dtype.name), inputs
     )
     return model.compute_output_spec(symbolic)
+
+
+def _plus(outputs: Tensor, added: Tensor) -> tf.Tensor:
+    """Adds numbers [..., k] to the first k outputs, [..., P]."""
+    width = added.shape[-1]
+    first = outputs[..., :width] + tf.cast(added, outputs.dtype)
+    return tf.concat([first, outputs[..., width:]], axis=-1)
 
 
 def _with_values(

@@ -1,10 +1,11 @@
-"""The familiarity of rows for the model of a table."""
+"""The familiarity of rows, and what widens unfamiliar ones, of a table's model."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from tfbbb.prediction.familiarity import Familiarity
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.familiarity.familiarity import (
     LEAST_ROWS,
     MOST_COLUMNS,
@@ -30,11 +31,34 @@ def fit_familiarity(
     compared = [column for column in schema.features if not column.buckets]
     if rows.num_rows < LEAST_ROWS or not 0 < len(compared) <= MOST_COLUMNS:
         return None
-    places = np.arange(rows.num_rows)
-    if rows.num_rows > MOST_REPRESENTATIVES:
-        generator = np.random.default_rng(seed)
-        places = generator.choice(rows.num_rows, MOST_REPRESENTATIVES, replace=False)
-    inputs, _ = rows.at(np.sort(places))
+    places = _some_places(rows.num_rows, seed)
+    inputs, _ = rows.at(places)
     if isinstance(inputs, Mapping):
         inputs = {column.name: inputs[column.name] for column in compared}
     return Familiarity.fit(inputs, seed=seed)
+
+
+def fit_extrapolation(
+    model: BayesianModel, rows: BatchSource, seed: int = 0
+) -> Extrapolation | None:
+    """Fits what widens predictions beyond the training rows; None where nothing does.
+
+    Args:
+        model: The model, with the familiarity that `fit_familiarity` returned.
+        rows: The training rows.
+        seed: Seed of the choice of rows, as it was, and of blocks that are left out.
+    """
+    if model.familiarity is None:
+        return None
+    _, targets = rows.at(_some_places(rows.num_rows, seed))
+    return Extrapolation.fit(
+        model.familiarity, model.likelihood, np.asarray(targets), seed=seed
+    )
+
+
+def _some_places(num_rows: int, seed: int) -> np.ndarray:
+    """Returns the indices of the rows to choose representatives from, in order."""
+    if num_rows <= MOST_REPRESENTATIVES:
+        return np.arange(num_rows)
+    generator = np.random.default_rng(seed)
+    return np.sort(generator.choice(num_rows, MOST_REPRESENTATIVES, replace=False))

@@ -24,7 +24,7 @@ from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.epistemic_reference import epistemic_reference
-from tfbbb.training.familiarity import fit_familiarity
+from tfbbb.training.familiarity import fit_extrapolation, fit_familiarity
 from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
@@ -149,6 +149,9 @@ class Run:
         best, plan, prepared = self.best, self.plan, self.prepared
         best.model.familiarity = fit_familiarity(
             prepared.rows, prepared.schema, self.training.seed
+        )
+        best.model.extrapolation = fit_extrapolation(
+            best.model, prepared.rows, self.training.seed
         )
         network = best.network.model_copy(update={"members": plan.group_size})
         chosen: Config = {"learning_rate": plan.learning_rate}

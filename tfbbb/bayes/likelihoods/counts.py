@@ -64,6 +64,9 @@ class Counts(LogLink, Regression):
             )
         return np.log(mean), values.std(axis=0) / mean
 
+    def _unlocated(self, values: np.ndarray) -> np.ndarray:
+        return values - self.target_shift.numpy() if self.standardize else values
+
     def _concentration(
         self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
     ) -> tf.Tensor | None:

@@ -310,6 +310,17 @@ class Likelihood(_Layer):
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 
+    def locations(self, targets: ArrayLike) -> np.ndarray | None:
+        """Returns the locations that suit targets best, [n, k].
+
+        They are in the units of the network's first k outputs. None if these are no
+        locations of numbers, one for each target.
+
+        Args:
+            targets: Targets in raw units, [n, k] or [n].
+        """
+        return None
+
     def location_variance(self, outputs: Tensor) -> tf.Tensor:
         """Returns the variance of the locations, [..., k], in raw units.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tfbbb.base.lazy import tf
+from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
@@ -110,6 +110,9 @@ class LocationScale(Regression):
         spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
         named = dict(zip(self._shape_names, spread, strict=True))
         return {"loc": location, "scale": scale, **named}
+
+    def locations(self, targets: ArrayLike) -> np.ndarray | None:
+        return self._unlocated(self.check_targets(targets))
 
     def mean(self, outputs: Tensor) -> tf.Tensor:
         return self._located(self._raw(outputs)["location"])

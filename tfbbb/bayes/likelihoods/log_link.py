@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tfbbb.base.lazy import np, tf
+from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
 from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
 from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
@@ -44,6 +45,12 @@ class LogLink(StandardizedTargets):
         centre = np.log(values.mean(axis=0))
         high = np.maximum(np.log(values.max(axis=0)), centre + _LEAST_DISTANCE)
         return np.log(_SMALLEST_SHARE * least), high
+
+    def locations(self, targets: ArrayLike) -> np.ndarray | None:
+        values = self.check_targets(targets)
+        # A count of 0 has no logarithm.
+        least = np.exp(self.target_low.numpy().astype(np.float64))
+        return self._unlocated(np.log(np.maximum(values, least)))
 
     def _bounded(self, locations: tf.Tensor) -> tf.Tensor:
         """Returns locations on the scale of `log y` within their bounds, [..., k]."""

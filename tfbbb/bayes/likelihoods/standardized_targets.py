@@ -172,6 +172,12 @@ class StandardizedTargets(Likelihood):
     def _value(self, variable: keras.Variable, like: tf.Tensor) -> tf.Tensor:
         return tf.cast(tf.convert_to_tensor(variable), like.dtype)
 
+    def _unlocated(self, values: np.ndarray) -> np.ndarray:
+        """Returns values [n, k] in the units of `_located` as outputs of a network."""
+        if not self.standardize:
+            return values
+        return (values - self.target_shift.numpy()) / self.target_scale.numpy()
+
     def _located(self, raw: tf.Tensor) -> tf.Tensor:
         """Returns locations [..., k] in the units that the targets are modelled in."""
         if not self.standardize:

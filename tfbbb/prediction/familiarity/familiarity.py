@@ -113,7 +113,11 @@ class Familiarity:
     Attributes:
         layer: The name of the layer whose outputs are compared; None for the inputs.
         num_rows: Number n of rows that represent the training rows.
+        places: The indices of these rows among those that it was fitted to, [n]; None
+            after it was saved.
     """
+
+    places: np.ndarray | None = None
 
     def __init__(
         self, encoding: RowEncoding, representatives: np.ndarray, layer: str | None
@@ -158,22 +162,32 @@ class Familiarity:
                 f"Received: model={model!r}, layer={layer!r}"
             )
         features = None
-        x = _some_rows(as_inputs(x), seed)
+        x, places = _some_rows(as_inputs(x), seed)
         if model is not None and layer is not None:
             features = _features(model, layer)
             x = features.predict(x, verbose=0)
         names = list(x) if isinstance(x, Mapping) else None
         values, is_text = row_values(x, names)
-        values = _representatives(values.numpy(), seed)
-        encoding = RowEncoding.fit(values, is_text, names)
-        familiarity = cls(encoding, encoding.encode(values).numpy(), layer)
-        familiarity._features = features
+        values = values.numpy()
+        chosen = _representatives(values, seed)
+        encoding = RowEncoding.fit(values[chosen], is_text, names)
+        familiarity = cls(encoding, encoding.encode(values[chosen]).numpy(), layer)
+        familiarity._features, familiarity.places = features, places[chosen]
         return familiarity
+
+    @property
+    def representatives(self) -> np.ndarray:
+        """The encoded rows that represent the training rows, float32 [n, p]."""
+        return np.asarray(self._known.rows)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The names of the compared columns; None if they have none."""
         return self.encoding.columns
+
+    def is_of_same_rows(self, other: "Familiarity") -> bool:
+        """Whether another familiarity has the same representatives."""
+        return np.array_equal(self.representatives, other.representatives)
 
     def of_model(self, model: keras.Model) -> Self:
         """Returns a copy that takes the inputs of a model.
@@ -224,7 +238,7 @@ class Familiarity:
 
         The loop costs a row as much again as the familiarity does.
         """
-        return _by_parts(self._of_rows, self.encode(inputs))
+        return by_parts(self._of_rows, self.encode(inputs))
 
     def encode(self, inputs: Structure) -> tf.Tensor:
         """Returns rows as they are compared, float32 [n, p]."""
@@ -261,7 +275,7 @@ class Familiarity:
         below, above = self._around(rows)
         gaps = self._gaps(rows, below, above)
         limit = tf.gather(known.scores[0], int(0.99 * self.num_rows))
-        nearest = tf.gather(known.rows, self._nearest(rows)[1][:, 0])
+        nearest = tf.gather(known.rows, self.nearest(rows)[1][:, 0])
         first = tf.argmax(self._squares_apart(rows, nearest), axis=1)
         reach = np.where(self._is_code, 0.0, _REACH).astype(np.float32)
         near = tf.abs(rows[:, tf.newaxis] - known.rows) <= reach
@@ -380,7 +394,7 @@ class Familiarity:
         for first in range(0, len(rows), ROWS_AT_A_TIME):
             part = rows[first : first + ROWS_AT_A_TIME]
             own = np.arange(first, first + len(part))
-            found.append(self._nearest(tf.constant(part), _NEIGHBOURS + 1, own))
+            found.append(self.nearest(tf.constant(part), _NEIGHBOURS + 1, own))
         distances, places = map(np.concatenate, zip(*found, strict=True))
         nearest = places[:, :_NEIGHBOURS]
         of_nearest, knows = distances[nearest], places[nearest]
@@ -404,23 +418,49 @@ class Familiarity:
     def _of_rows(self, rows: Tensor) -> tf.Tensor:
         """Returns the familiarity of encoded rows, float32 [n]."""
         known = self._known
-        gaps = self._gaps(rows, *self._around(rows))
-        distances, nearest = self._nearest(rows)
-        spacings = tf.reduce_mean(tf.gather(known.distances, nearest), axis=1)
-        relative = tf.reduce_mean(distances, axis=1) / tf.maximum(
-            spacings, _LEAST_SPACING
-        )
-        is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
-        scores = tf.stack(
-            [tf.reduce_max(gaps, axis=1), tf.cast(is_new, tf.float32), relative]
-        )
-        ranks = self._ranks(scores)
+        ranks = self._ranks(self._scores(rows, *self.nearest(rows)))
         rank = tf.reduce_min(ranks, axis=0)
         # Beside the row, another of the same rank has the next one, unless another
         # score gave it this rank.
         same = tf.where(ranks > rank, tf.gather(known.at, rank, axis=1), 0)
         count = 1 + tf.gather(known.before, rank) + tf.reduce_sum(same, axis=0)
         return tf.cast(count, tf.float32) / (1 + self.num_rows)
+
+    def exceedance(self, rows: Tensor, distances: Tensor, places: Tensor) -> tf.Tensor:
+        """Returns how far encoded rows are beyond the training rows, float32 [n].
+
+        It is the largest ratio of `gap` and `distance` to what 99 % of the training
+        rows do not exceed, but for equal numbers and rows to .05 and 1; and 2 for a
+        category or pair that is new, where less than 1 % of the training rows have one.
+
+        Args:
+            rows: Encoded rows, [n, p].
+            distances: From `nearest`.
+            places: The same.
+        """
+        gap, new, distance = tf.unstack(self._scores(rows, distances, places))
+        most = self._known.scores[:, int(0.99 * self.num_rows)]
+        ratios = [
+            gap / tf.maximum(most[0], _LEAST_SPACING),
+            tf.where((new > 0.0) & (most[1] == 0.0), 2.0, 0.0),
+            distance / tf.maximum(most[2], 1.0),
+        ]
+        return tf.reduce_max(tf.stack(ratios), axis=0)
+
+    def _scores(self, rows: Tensor, distances: Tensor, places: Tensor) -> tf.Tensor:
+        """Returns the scores of encoded rows, float32 [3, n]."""
+        gaps = self._gaps(rows, *self._around(rows))
+        is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
+        of_nearest = tf.gather(self._known.distances, places[:, :_NEIGHBOURS])
+        spacings = tf.maximum(tf.reduce_mean(of_nearest, axis=1), _LEAST_SPACING)
+        means = tf.reduce_mean(distances[:, :_NEIGHBOURS], axis=1)
+        return tf.stack(
+            [
+                tf.reduce_max(gaps, axis=1),
+                tf.cast(is_new, tf.float32),
+                means / spacings,
+            ]
+        )
 
     def _around(self, rows: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the values of representatives below, and at or above, [n, p] each.
@@ -460,7 +500,7 @@ class Familiarity:
         which = np.arange(len(self._pairs), dtype=np.int64)
         return (which * _MIX + first) * _MIX + second
 
-    def _nearest(
+    def nearest(
         self,
         rows: Tensor,
         number: int = _NEIGHBOURS,
@@ -523,18 +563,19 @@ def _features(model: keras.Model, layer: str) -> keras.Model:
     return features
 
 
-def _some_rows(x: Structure, seed: int) -> Structure:
-    """Returns at most 2000 rows of inputs, drawn at random."""
+def _some_rows(x: Structure, seed: int) -> tuple[Structure, np.ndarray]:
+    """Returns at most 2000 rows of inputs, drawn at random, and their indices."""
     num_rows = len(tf.nest.flatten(x)[0])
     if num_rows <= MOST_REPRESENTATIVES:
-        return x
+        return x, np.arange(num_rows)
     generator = np.random.default_rng(seed)
     places = generator.choice(num_rows, MOST_REPRESENTATIVES, replace=False)
-    return tf.nest.map_structure(lambda column: np.asarray(column)[places], x)
+    some = tf.nest.map_structure(lambda column: np.asarray(column)[places], x)
+    return some, places
 
 
 def _representatives(values: np.ndarray, seed: int) -> np.ndarray:
-    """Returns rows that represent all rows.
+    """Returns the indices of rows that represent all rows.
 
     Raises:
         ValueError: There are too few rows or too many columns.
@@ -549,9 +590,9 @@ def _representatives(values: np.ndarray, seed: int) -> np.ndarray:
         )
     most = min(MOST_REPRESENTATIVES, int(_MOST_BYTES // (8 * encoded)))
     if num_rows <= most:
-        return values
+        return np.arange(num_rows)
     chosen = np.random.default_rng(seed).choice(num_rows, most, replace=False)
-    return values[np.sort(chosen)]
+    return np.sort(chosen)
 
 
 def _weights(rows: np.ndarray, is_code: np.ndarray) -> np.ndarray:
@@ -578,11 +619,11 @@ def _gaps_between(rows: np.ndarray) -> np.ndarray:
     return gaps
 
 
-def _by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Tensor:
+def by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Tensor:
     """Applies a function to some rows at a time, in bounded memory."""
     num_rows = tf.shape(rows)[0]
 
-    def by_parts() -> tf.Tensor:
+    def looped() -> tf.Tensor:
         parts = -(-num_rows // ROWS_AT_A_TIME)
         found = tf.TensorArray(tf.float32, parts, infer_shape=False)
 
@@ -601,4 +642,4 @@ def _by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Te
         )
         return found.concat()
 
-    return tf.cond(num_rows <= ROWS_AT_A_TIME, lambda: function(rows), by_parts)
+    return tf.cond(num_rows <= ROWS_AT_A_TIME, lambda: function(rows), looped)

@@ -1,0 +1,174 @@
+"""The further variance of predictions of rows beyond the training rows."""
+
+import base64
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
+from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.prediction.familiarity.beyond import deviation_beyond
+from tfbbb.prediction.familiarity.familiarity import Familiarity, by_parts
+from tfbbb.prediction.familiarity.left_out_blocks import LEAST_BLOCK_ROWS, fit_blocks
+
+
+class Extrapolation:
+    """Widens the predictions of rows that lie beyond the training rows.
+
+    The posterior of a network is nearly as sure between and beyond its training rows as
+    among them. So the location f of the likelihood, an output of the network, gets a
+    further normal variance, which counts as epistemic:
+
+    ```
+    Var[f(x)] = (amplitude * spread(x))^2 * log(max(1, exceedance(x)))
+    ```
+
+    `spread` is the standard deviation of the targets of the 20 nearest training rows,
+    as locations. `exceedance` says how far the row is beyond the training rows, by the
+    gap of a number or the distance to its neighbours, in units of what 99 % of training
+    rows do not exceed, each left out of the others: see `tfbbb.Familiarity`. Up to 1,
+    the prediction stays as it is.
+
+    The amplitude says how much the target may change where no row tells. `fit` finds it
+    on blocks of rows: a quarter of the range of a column is left out, random forests
+    (extremely randomised trees, Geurts et al. 2006) learn the rest, and the amplitude
+    maximises the likelihood of their errors within the block, under Student t noise of
+    the scale that their errors have on other rows left out.
+
+    All rows of one draw share its standard normal number, times the deviation of each.
+    The mean of a normal or Student t target does not change.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.random.default_rng(0).uniform(-1.0, 1.0, size=(300, 1))
+    >>> y = np.sin(3.0 * x)
+    >>> inputs = keras.Input((1,))
+    >>> model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+    >>> model.likelihood.adapt(y)
+    >>> rows = [[0.0], [5.0]]
+    >>> before = model.predictive(rows).stddev
+    >>> model.familiarity = tfbbb.Familiarity.fit(x)
+    >>> model.extrapolation = tfbbb.Extrapolation.fit(
+    ...     model.familiarity, model.likelihood, y
+    ... )
+    >>> (model.predictive(rows).stddev > 1.02 * before).ravel()
+    array([False,  True])
+
+    Args:
+        familiarity: The familiarity of rows.
+        locations: The targets of the rows that represent the training rows, as
+            locations in the units of the network, [n, k].
+        amplitudes: The amplitude of each target, [k].
+        trial: What `fit` found on blocks, as plain JSON values; None without it.
+    """
+
+    def __init__(
+        self,
+        familiarity: Familiarity,
+        locations: ArrayLike,
+        amplitudes: ArrayLike,
+        trial: Config | None = None,
+    ) -> None:
+        self.familiarity = familiarity
+        self.amplitudes = np.asarray(amplitudes, np.float32)
+        self.trial = trial
+        self._locations: Any = np.asarray(locations, np.float32)
+        if self._locations.shape != (familiarity.num_rows, len(self.amplitudes)):
+            raise ValueError(
+                "`locations` must have a row for each of the familiarity and a column "
+                f"for each amplitude. Received: shape {self._locations.shape} for "
+                f"{familiarity.num_rows} rows and {len(self.amplitudes)} amplitudes"
+            )
+
+    @classmethod
+    def fit(
+        cls,
+        familiarity: Familiarity,
+        likelihood: Likelihood,
+        y: ArrayLike,
+        *,
+        seed: int = 0,
+    ) -> Self | None:
+        """Finds the amplitudes on blocks of the training rows.
+
+        Args:
+            familiarity: The familiarity, as its `fit` returned it for the training
+                rows.
+            likelihood: The likelihood of the targets, adapted to them.
+            y: The targets of the training rows, in raw units.
+            seed: Seed of blocks and forests.
+
+        Returns:
+            The extrapolation; None if the likelihood has no location (classes,
+            mixtures, shares), there are fewer than 60 rows, or no block has larger
+            errors than other rows.
+
+        Raises:
+            ValueError: The familiarity was loaded from a file, or is of other rows.
+        """
+        if familiarity.places is None or len(y) <= familiarity.places.max():
+            raise ValueError(
+                "`familiarity` must be fitted to the rows of the targets. "
+                f"Received: {familiarity!r} for {len(y)} targets"
+            )
+        if familiarity.num_rows < LEAST_BLOCK_ROWS:
+            return None
+        locations = likelihood.locations(np.asarray(y)[familiarity.places])
+        if locations is None:
+            return None
+        found = fit_blocks(familiarity, locations, seed)
+        if found is None or not found.amplitudes.any():
+            return None
+        return cls(familiarity, locations, found.amplitudes, found.describe())
+
+    def stddev(self, inputs: Structure) -> tf.Tensor:
+        """Returns the further deviation of the locations of rows, float32 [n, k].
+
+        Args:
+            inputs: Inputs of the rows.
+        """
+        rows = self.familiarity.encode(inputs)
+        found = by_parts(self._of_encoded, rows)
+        return tf.ensure_shape(found, [rows.shape[0], len(self.amplitudes)])
+
+    def _of_encoded(self, rows: Tensor) -> tf.Tensor:
+        locations = tf.convert_to_tensor(self._locations)
+        return self.amplitudes * deviation_beyond(self.familiarity, locations, rows)
+
+    def of_familiarity(self, familiarity: Familiarity) -> Self:
+        """Returns a copy with the familiarity of a model, of the same rows."""
+        copied = copy.copy(self)
+        copied.familiarity = familiarity
+        return copied
+
+    def in_variables(self, familiarity: Familiarity) -> Self:
+        """Returns a copy for functions to be saved.
+
+        Args:
+            familiarity: The familiarity as its `in_variables` returned it.
+        """
+        copied = self.of_familiarity(familiarity)
+        copied._locations = tf.Variable(self._locations, trainable=False)
+        return copied
+
+    def get_config(self) -> Config:
+        """Returns everything but the familiarity, which its model saves."""
+        return {
+            "locations": base64.b64encode(self._locations.tobytes()).decode(),
+            "amplitudes": self.amplitudes.tolist(),
+            "trial": self.trial,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], familiarity: Familiarity) -> Self:
+        """Returns the extrapolation of a config, with the familiarity of its model."""
+        values = np.frombuffer(base64.b64decode(config["locations"]), np.float32)
+        locations = values.reshape(-1, len(config["amplitudes"]))
+        return cls(familiarity, locations, config["amplitudes"], config["trial"])
+
+    def __repr__(self) -> str:
+        return f"<Extrapolation amplitudes={self.amplitudes.round(3).tolist()}>"

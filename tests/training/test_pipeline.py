@@ -12,6 +12,7 @@ from tfbbb.training.pipeline import (
     Run,
     calibrate_model,
     compare_baselines,
+    compare_rows,
     judge_model,
     make_plan,
     prepare_rows,
@@ -80,6 +81,7 @@ def changed(before, after):
         # Three members leave out each row once, so nobody could tell whether it helps.
         (use_more_rows, set()),
         (calibrate_model, {"calibrated", "scored"}),
+        (compare_rows, {"familiarity", "extrapolation"}),
         (judge_model, {"judgement", "recipe"}),
     ],
 )

@@ -1,7 +1,7 @@
 """All functions of a SavedModel."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import keras
@@ -10,6 +10,7 @@ import tensorflow as tf
 from tfbbb.base.private_apis import sublayers
 from tfbbb.base.types import Tensor
 from tfbbb.export.answer_functions import trace_answers, use_functions
+from tfbbb.export.compared_rows import ComparedRows
 from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import DrawingMethod, Feature
@@ -17,7 +18,6 @@ from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.signatures import Signatures
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
-from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
@@ -58,23 +58,21 @@ def trace_functions(
     density = recalibration.density
     specs = tensor_specs(model, features)
     pack = packing(model, features)
-    familiarity, extrapolation = _in_variables(model)
+    rows = ComparedRows.of(model, pack)
     programs, moments, without_moments = _programs(
-        model, density, method, num_samples, extrapolation
+        model, density, method, num_samples, rows.num_beyond
     )
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
+    given = [*unnamed, *rows.specs]
     samplers = {
-        name: Sampler(program, trace_program(program, moments[name], unnamed, pack))
+        name: Sampler(program, trace_program(program, moments[name], given, rows.pack))
         for name, program in programs.items()
     }
     answers = live_answers(likelihood, recalibration)
 
     def groups(features: list[Tensor]) -> Tensor | None:
-        return recalibration.groups(pack(features))
-
-    def familiarity_of(features: list[Tensor]) -> Tensor | None:
-        return familiarity and familiarity.in_parts(pack(features))
+        return recalibration.groups(pack(features[: len(unnamed)]))
 
     summary_specs = samplers[method].summary_specs
     targets = describe_targets(likelihood, summary_specs["mean"].shape[1:])
@@ -86,7 +84,7 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    common = specs, groups, familiarity_of
+    common = specs, groups, rows.compare
     main = Signatures(samplers[method], exported[method], *common)
     signatures = main.all(num_samples, seed)
     operations: tuple[Operation, ...] = ()
@@ -102,9 +100,9 @@ def trace_functions(
     root.methods = {name: sampler.functions for name, sampler in samplers.items()}
     root.answers = functions
     if getattr(recalibration, "by", None) is not None:
-        root.groups = traced(groups, unnamed)
-    if familiarity is not None:
-        root.familiarity = _trace_familiarity(familiarity, pack, unnamed)
+        root.groups = traced(groups, given)
+    if rows.familiarity is not None:
+        root.familiarity = rows.trace(unnamed)
     root.read = _variables_read(root, concrete)
     # Layers with resources that are not variables, such as lookup tables.
     root.tables = [layer for layer in sublayers(model) if not layer.variables]
@@ -117,36 +115,12 @@ def trace_functions(
     return root, concrete, described
 
 
-def _trace_familiarity(
-    familiarity: Familiarity,
-    pack: Callable[[list[Tensor]], Any],
-    features: list[tf.TensorSpec],
-) -> tf.Module:
-    """Returns a module with the familiarity of rows, and what makes them unlike."""
-    module = tf.Module()
-    module.read = familiarity.variables
-    module.of_rows = traced(lambda x: familiarity(pack(x)), features)
-    module.differences = traced(lambda x: familiarity.differences(pack(x)), features)
-    return module
-
-
-def _in_variables(
-    model: LikelihoodModel,
-) -> tuple[Familiarity | None, Extrapolation | None]:
-    """Returns familiarity and extrapolation with the same variables, if any."""
-    if model.familiarity is None:
-        return None, None
-    familiarity = model.familiarity.in_variables()
-    extrapolation = model.extrapolation
-    return familiarity, extrapolation and extrapolation.in_variables(familiarity)
-
-
 def _programs(
     model: LikelihoodModel,
     recalibration: Recalibration,
     method: str,
     num_samples: int,
-    extrapolation: Extrapolation | None,
+    num_beyond: int,
 ) -> tuple[dict[str, Program], dict[str, Any], str | None]:
     """Returns programs for the method, for `weight` and, if possible, for `moments`.
 
@@ -159,7 +133,7 @@ def _programs(
     plan = plan_for(
         Structure.of(model), method, 1, num_samples, MAX_FLOATS, likelihoods
     )
-    common = {"recalibration": recalibration, "extrapolation": extrapolation}
+    common: dict[str, Any] = {"recalibration": recalibration, "num_beyond": num_beyond}
     main = Program(model, likelihoods, plan, inputs, **common)
     programs = {method: main}
     moments: dict[str, Any] = {method: _share_variables(main.moments(), variables)}

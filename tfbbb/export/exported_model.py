@@ -59,10 +59,14 @@ class ExportedModel:
         for method in manifest.passes or ():
             self._passes[method] = _load_passes(saved_model, manifest, method)
         self._familiarity = self._differences = None
+        self._widens = False
         if hasattr(saved_model, "familiarity"):
             functions = saved_model.familiarity
             self._familiarity = fast_call(functions.of_rows)
             self._differences = fast_call(functions.differences)
+            # Files of older versions have no deviations beside it.
+            outputs = functions.of_rows.structured_outputs
+            self._widens = len(outputs.shape) == 2
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
         self._tensors = tensors[:1] if matrix else tensors
@@ -123,6 +127,10 @@ class ExportedModel:
         check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
         tensors = self._arrange(x)
         inputs = [tf.constant(tensors[name]) for name in self._tensors]
+        features, compared = inputs, None
+        if self._widens:
+            compared = self._compare(features)
+            inputs = [*features, compared[:, 1:]]
         max_floats = max(1, int(max_memory_mb * 2**18))
         (prediction,) = predict_adaptively(
             lambda rows, samples: passes,
@@ -134,8 +142,10 @@ class ExportedModel:
             relative_error=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )
-        if self._familiarity is not None:
-            prediction.compare_rows(lambda: self._familiarity_of(inputs))
+        if compared is not None:
+            prediction.compare_rows(lambda: compared[:, 0].numpy())
+        elif self._familiarity is not None:
+            prediction.compare_rows(lambda: self._familiarity_of(features))
         return prediction
 
     def familiarity(self, x: Inputs) -> np.ndarray | None:
@@ -170,8 +180,13 @@ class ExportedModel:
         return describe_unlike_rows(inputs, unlike, self.manifest, self._differences)
 
     def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray:
+        found = self._compare(inputs)
+        return (found[:, 0] if self._widens else found).numpy()
+
+    def _compare(self, inputs: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns the familiarity, [n], or this and the deviations, [n, 1 + k]."""
         assert self._familiarity is not None
-        return in_parts(self._familiarity, inputs).numpy()
+        return in_parts(self._familiarity, inputs)
 
     def _arrange(self, inputs: Inputs) -> Tensors:
         """Returns inputs as the tensors of the signatures, in their shapes."""

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import secrets
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +74,9 @@ def write_onnx(
     method, seed)`, and gives the same answers but for rounding. Its memory grows with
     rows × draws × units, so many rows are best asked for in parts.
 
+    Rows are not compared with the training rows: a file has no familiarity, and does
+    not widen predictions by the model's extrapolation, which a warning says.
+
     The file's metadata have an entry `tfbbb`: features, target, units, classes, method,
     number of draws and seed as JSON.
 
@@ -122,6 +126,13 @@ def write_onnx(
     num_samples = int32("num_samples", num_samples, least=2)
     seed = int32("seed", seed)
     check_free(path)
+    if model.extrapolation is not None:
+        warnings.warn(
+            "An ONNX file does not widen predictions of rows beyond the training rows; "
+            "a SavedModel does. Set `model.extrapolation = None` to have the same "
+            f"answers everywhere. Received: extrapolation={model.extrapolation!r}",
+            stacklevel=3,
+        )
     # tf2onnx imports the others.
     libraries = ("onnx", "requests", "onnxruntime", "tf2onnx")
     *_, onnxruntime, tf2onnx = import_extra("onnx", *libraries)

@@ -20,8 +20,10 @@ FAMILIARITY = "familiarity"
 _TARGET_NOISE = 1 << 30
 _MEMBERS = _TARGET_NOISE + 1
 
-# Takes feature tensors and returns one number for each row.
+# Takes what the sampler takes and returns one number for each row.
 OfRows = Callable[[list[Tensor]], Tensor | None]
+# Takes feature tensors and returns what the sampler takes, and the familiarity of rows.
+Compare = Callable[[Sequence[Tensor]], tuple[list[Tensor], tf.Tensor | None]]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
 
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -35,13 +37,13 @@ class Signatures:
     Each is a pure function of feature tensors and arguments, and bounded in memory.
 
     Args:
-        sampler: Draws the network's outputs, of feature tensors in a list.
+        sampler: Draws the network's outputs, of tensors in a list.
         answers: The answers about the predictive distribution.
         features: Specs of the feature tensors, named as in the signatures.
-        groups: Takes feature tensors and returns the index of each row's group, or
-            None without groups.
-        familiarity: Takes feature tensors and returns the familiarity of each row,
-            [rows], or None without one.
+        groups: Takes what the sampler takes and returns the index of each row's group,
+            or None without groups.
+        compare: Takes feature tensors and returns what the sampler takes, and the
+            familiarity of each row, [rows], or None without one.
     """
 
     def __init__(
@@ -50,13 +52,13 @@ class Signatures:
         answers: Answers,
         features: Sequence[tf.TensorSpec],
         groups: OfRows,
-        familiarity: OfRows,
+        compare: Compare,
     ):
         self._sampler = sampler
         self._answers = answers
         self._features = list(features)
         self._groups = groups
-        self._familiarity = familiarity
+        self._compare = compare
         self._is_classes = answers.task == "classification"
         *self._places, self._width = sampler.summary_specs["mean"].shape[1:]
 
@@ -97,8 +99,8 @@ class Signatures:
 
         def predict(*arguments: Tensor) -> dict[str, tf.Tensor]:
             *features, num_samples, seed = arguments
-            found = self._summarize(features, num_samples, seed, names)
-            familiarity = self._familiarity(features)
+            rows, familiarity = self._compare(features)
+            found = self._summarize(rows, num_samples, seed, names)
             return found if familiarity is None else found | {FAMILIARITY: familiarity}
 
         return predict
@@ -111,14 +113,15 @@ class Signatures:
 
         def answer(*arguments: Tensor) -> dict[str, tf.Tensor]:
             *features, num_samples, seed, levels = arguments
-            drawn = (features, num_samples, seed)
+            rows, _ = self._compare(features)
+            drawn = (rows, num_samples, seed)
             # Intervals between quantiles need no summary.
             summary = {}
             if question.needs_classes or not self._answers.central_intervals:
                 summary = self._summarize(*drawn, names, tf.float64)
             compute = getattr(self._answers, question.name)
             quantiles = functools.partial(self._quantiles, *drawn)
-            found = compute(summary, quantiles, levels, self._groups(features))
+            found = compute(summary, quantiles, levels, self._groups(rows))
             if found.dtype != tf.bool:
                 found = tf.cast(found, tf.float32)
             if not question.parts:
@@ -137,7 +140,8 @@ class Signatures:
             first = len(arguments) - len(names)
             *features, num_samples, seed = arguments[:first]
             given = dict(zip(names, arguments[first:], strict=True))
-            found = self._answer(question, features, num_samples, seed, given)
+            rows, _ = self._compare(features)
+            found = self._answer(question, rows, num_samples, seed, given)
             if question.draws_first:
                 found = tf.transpose(found, [1, 0, *range(2, len(found.shape))])
             dtype = found.dtype if found.dtype.is_integer else tf.float32
@@ -180,7 +184,7 @@ class Signatures:
     def _answer(
         self,
         question: Question,
-        features: Sequence[Tensor],
+        rows: Sequence[Tensor],
         num_samples: int | Tensor,
         seed: Tensor,
         given: dict[str, Tensor],
@@ -190,29 +194,29 @@ class Signatures:
         for name, values in given.items():
             if name == "levels":
                 continue
-            rows = [tf.shape(tensor)[0] for tensor in (features[0], values)]
+            sizes = [tf.shape(tensor)[0] for tensor in (rows[0], values)]
             message = f"`{name}` must have one entry for each row."
-            same = tf.debugging.assert_equal(*rows, message)
+            same = tf.debugging.assert_equal(*sizes, message)
             with tf.control_dependencies([same]):
                 by_row[name] = tf.identity(values)
         answers, spec = self._answers, self._answer_spec(question)
 
         def answer_rows(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
-            rows = tf.shape(outputs)[0]
+            count = tf.shape(outputs)[0]
             arguments = given | {
-                name: values[first : first + rows] for name, values in by_row.items()
+                name: values[first : first + count] for name, values in by_row.items()
             }
             if "draws" in question.arguments:
                 weights = answers.member_weights
                 draws = tf.range(tf.cast(num_samples, tf.int64))
                 if weights is not None:
                     draws = _draws_by_weight(draws, weights, tf.shape(outputs)[1], seed)
-                arguments["draws"] = tf.broadcast_to(draws, [rows, num_samples])
+                arguments["draws"] = tf.broadcast_to(draws, [count, num_samples])
             if "noise" in question.arguments:
                 arguments["noise"] = noise.normal_block(
                     noise.fold(_seed_pair(seed), _TARGET_NOISE),
                     first,
-                    rows,
+                    count,
                     [num_samples, *self._places, answers.noise_size],
                 )
             ordered = [arguments[name] for name in question.arguments]
@@ -220,32 +224,32 @@ class Signatures:
 
         num_samples, seed_pair = _at_least_two(num_samples), _seed_pair(seed)
         return self._sampler.map_rows(
-            answer_rows, list(features), num_samples, seed_pair, spec
+            answer_rows, list(rows), num_samples, seed_pair, spec
         )
 
     def _quantiles(
         self,
-        features: Sequence[Tensor],
+        rows: Sequence[Tensor],
         num_samples: int | Tensor,
         seed: Tensor,
         levels: ArrayLike,
     ) -> tf.Tensor:
         question = question_named("quantiles")
-        return self._answer(question, features, num_samples, seed, {"levels": levels})
+        return self._answer(question, rows, num_samples, seed, {"levels": levels})
 
     def _summarize(
         self,
-        features: Sequence[Tensor],
+        rows: Sequence[Tensor],
         num_samples: int | Tensor,
         seed: Tensor,
         names: Sequence[str],
         dtype: tf.DType = tf.float32,
     ) -> dict[str, tf.Tensor]:
         summary = self._sampler.summary(
-            list(features), _at_least_two(num_samples), _seed_pair(seed)
+            list(rows), _at_least_two(num_samples), _seed_pair(seed)
         )
         if self._answers.summary is not None:
-            quantiles = functools.partial(self._quantiles, features, num_samples, seed)
+            quantiles = functools.partial(self._quantiles, rows, num_samples, seed)
             summary = self._answers.summary(summary, quantiles)
         return {name: tf.cast(summary[name], dtype) for name in names}
 

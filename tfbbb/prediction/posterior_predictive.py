@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import tree
 
@@ -146,6 +147,8 @@ def predictive(
         # Of the model's own likelihood, with which they were fitted.
         recalibration = getattr(model, "recalibration", None) or IDENTITY
         extrapolation = getattr(model, "extrapolation", None)
+    compared = None if extrapolation is None else extrapolation.compare(inputs)
+    num_beyond = 0 if compared is None else compared.shape[1] - 1
     # The other half is for draws that are kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
@@ -153,12 +156,14 @@ def predictive(
         plan = plan_for(
             structure, method, num_rows, num_samples, max_floats, found, include_dropout
         )
-        program = Program.of(model, found, plan, inputs, recalibration, extrapolation)
+        program = Program.of(
+            model, found, plan, inputs, recalibration, num_beyond=num_beyond
+        )
         return program.passes(recalibration)
 
     predictions = predict_adaptively(
         passes_for,
-        inputs,
+        inputs if compared is None else [inputs, compared[:, 1:]],
         num_samples=num_samples,
         seed=seed,
         max_floats=max_floats,
@@ -170,8 +175,13 @@ def predictive(
         predictions[0].leave_out_masked(structure.output_mask(inputs))
     familiarity = getattr(model, "familiarity", None)
     if familiarity is not None:
+
+        def find() -> np.ndarray:
+            found = familiarity(inputs) if compared is None else compared[:, 0]
+            return found.numpy()
+
         for prediction in predictions:
-            prediction.compare_rows(lambda: familiarity(inputs).numpy())
+            prediction.compare_rows(find)
     return tree.pack_sequence_as(form, predictions)
 
 

@@ -15,7 +15,6 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction import propagated
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
-from tfbbb.prediction.familiarity import Extrapolation
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import operations
@@ -62,8 +61,9 @@ class Program:
         held_moments: Moments of weights by layer, as `local_moments` returns them, from
             which weights are drawn if possible; None to draw from the variables of the
             posteriors.
-        extrapolation: The further variance of rows beyond the training rows, of a model
-            with one likelihood; None for none.
+        num_beyond: Number k of locations with a further deviation in each row, of a
+            model with one likelihood. Then `inputs` are a pair of the model's and of
+            the deviations, [rows, k]: see `tfbbb.Extrapolation`. 0 for none.
 
     Attributes:
         input_specs: Specs of the inputs, for any number of rows.
@@ -88,7 +88,7 @@ class Program:
         inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
         held_moments: Tensors | None = None,
-        extrapolation: Extrapolation | None = None,
+        num_beyond: int = 0,
     ):
         # Before anything else: it names the operation that has no closed form.
         self.operations = operations(model) if plan.propagated else ()
@@ -97,7 +97,7 @@ class Program:
         self.plan = plan
         self.recalibration = recalibration
         self._held_moments = held_moments
-        self._extrapolation = extrapolation
+        self.num_beyond = num_beyond
         self.structure = Structure.of(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
@@ -120,7 +120,7 @@ class Program:
         plan: Plan,
         inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
-        extrapolation: Extrapolation | None = None,
+        num_beyond: int = 0,
     ) -> "Program":
         """Returns the model's program, which the first call of its kind makes."""
         # Other parts change answers, which are not compiled.
@@ -130,8 +130,7 @@ class Program:
         structure = Structure.of(model)
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
         keys = [_key(x, structure) for x in likelihoods]
-        # Compared by identity, and kept by the key.
-        key = (plan, repr(kinds), recalibration, extrapolation, *keys)
+        key = (plan, repr(kinds), recalibration, num_beyond, *keys)
         known = structure.programs.get(key)
         if known is None:
             outputs = tree.flatten(structure_of_outputs(model, inputs))
@@ -143,11 +142,19 @@ class Program:
                 else _copy(likelihood, output.shape)
                 for likelihood, output in zip(likelihoods, outputs, strict=True)
             ]
-            known = cls(
-                model, own, plan, inputs, recalibration, extrapolation=extrapolation
-            )
+            known = cls(model, own, plan, inputs, recalibration, num_beyond=num_beyond)
             structure.programs.keep(key, known)
         return known
+
+    @property
+    def argument_specs(self) -> Tensor:
+        """The specs of the inputs, with the deviations if there are any."""
+        if not self.num_beyond:
+            return self.input_specs
+        return [
+            self.input_specs,
+            tf.TensorSpec([None, self.num_beyond], tf.float32),
+        ]
 
     @property
     def outputs_spec(self) -> tf.TensorSpec:
@@ -190,11 +197,12 @@ class Program:
             return {"nodes": {"first": first, "count": count}}
         moments = self._held_moments
         drawn = draw(self.structure, self.plan, seed, first, count, moments)
-        if self._extrapolation is not None:
+        if self.num_beyond:
             # As of a layer after all others.
-            place = 1 + max(self.structure.indices.values(), default=0)
-            shape = [len(self._extrapolation.amplitudes)]
-            noise = normal_noise(drawn["source"], self.members, place, 0, shape)
+            place = len(self.structure.indices)
+            noise = normal_noise(
+                drawn["source"], self.members, place, 0, [self.num_beyond]
+            )
             drawn[_BEYOND] = {"noise": noise}
         return drawn
 
@@ -204,16 +212,18 @@ class Program:
         """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.
 
         Args:
-            inputs: Tensors whose leading dimension is the number of rows.
+            inputs: Tensors whose leading dimension is the number of rows: see
+                `argument_specs`.
             moments: The result of `moments`.
             draws: The result of `draws`.
         """
+        inputs, deviations = self._split(inputs)
         if self.plan.propagated:
             pairs = propagated.moments_of_outputs(
                 self.model, self.structure, inputs, moments
             )
-            if self._extrapolation is not None:
-                beyond = tf.square(self._extrapolation.stddev(inputs))
+            if deviations is not None:
+                beyond = tf.square(deviations)
                 pairs = [(mean, _plus(var, beyond)) for mean, var in pairs]
             nodes = draws["nodes"]
             found = [
@@ -239,9 +249,9 @@ class Program:
             for x, v in zip(outputs, variances, strict=True)
         ]
         joined = self._joined(found)
-        if self._extrapolation is not None:
-            joined = [self._beyond(x, inputs, draws) for x in joined]
-        return joined
+        if deviations is None:
+            return joined
+        return [self._beyond(x, deviations, draws[_BEYOND]["noise"]) for x in joined]
 
     def sums(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
@@ -299,7 +309,7 @@ class Program:
                 plan,
                 self.input_specs,
                 recalibration,
-                self._extrapolation,
+                self.num_beyond,
             )
             return program._bind(posterior, others, recalibration)
 
@@ -318,7 +328,7 @@ class Program:
             ],
             operations=self.operations,
             is_compiled="_traced_draws" in self.__dict__,
-            groups=recalibration.groups,
+            groups=lambda given: recalibration.groups(self._split(given)[0]),
         )
 
     def _drop_others(self) -> None:
@@ -388,7 +398,7 @@ class Program:
         concrete = traced(
             _with_values(others, function),
             to_specs(others),
-            self.input_specs,
+            self.argument_specs,
             to_specs(self._traced_moments.structured_outputs),
             to_specs(self._traced_draws.structured_outputs),
         )
@@ -413,15 +423,15 @@ class Program:
             outputs.append(self._complete(likelihood, joined, variance))
         return outputs
 
-    def _beyond(self, outputs: Tensor, inputs: Tensor, draws: Tensors) -> tf.Tensor:
-        """Adds the draws of the extrapolation to the locations, [rows, S, P']."""
-        assert self._extrapolation is not None
-        deviation = self._extrapolation.stddev(inputs)
-        noise = draws[_BEYOND]["noise"]
-        num_targets = noise.shape[-1]
-        split = tf.reshape(noise, [self.members, 2, -1, num_targets])
-        by_draw = tf.reshape(tf.transpose(split, [2, 1, 0, 3]), [-1, num_targets])
-        return _plus(outputs, deviation[:, tf.newaxis] * by_draw)
+    def _split(self, given: Any) -> tuple[Any, tf.Tensor | None]:
+        """Returns the model's inputs, and the deviations beside them, if any."""
+        return (given[0], given[1]) if self.num_beyond else (given, None)
+
+    def _beyond(self, outputs: Tensor, deviations: Tensor, noise: Tensor) -> tf.Tensor:
+        """Adds deviations [rows, k] times noise to the locations, [rows, S, P']."""
+        split = tf.reshape(noise, [self.members, 2, -1, self.num_beyond])
+        by_draw = tf.reshape(tf.transpose(split, [2, 1, 0, 3]), [-1, self.num_beyond])
+        return _plus(outputs, deviations[:, tf.newaxis] * by_draw)
 
     def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.familiarity.familiarity import (
     LEAST_ROWS,
@@ -39,21 +39,35 @@ def fit_familiarity(
 
 
 def fit_extrapolation(
-    model: BayesianModel, rows: BatchSource, seed: int = 0
+    familiarity: Familiarity, likelihood: Likelihood, rows: BatchSource, seed: int = 0
 ) -> Extrapolation | None:
     """Fits what widens predictions beyond the training rows; None where nothing does.
 
     Args:
-        model: The model, with the familiarity that `fit_familiarity` returned.
+        familiarity: What `fit_familiarity` returned.
+        likelihood: The likelihood of the model.
         rows: The training rows.
         seed: Seed of the choice of rows, as it was, and of blocks that are left out.
     """
-    if model.familiarity is None:
-        return None
     _, targets = rows.at(_some_places(rows.num_rows, seed))
-    return Extrapolation.fit(
-        model.familiarity, model.likelihood, np.asarray(targets), seed=seed
+    return Extrapolation.fit(familiarity, likelihood, np.asarray(targets), seed=seed)
+
+
+def describe_extrapolation(extrapolation: Extrapolation | None) -> list[str]:
+    """Returns what the blocks said, as a sentence, if predictions are widened."""
+    if extrapolation is None or extrapolation.trial is None:
+        return []
+    trial = extrapolation.trial
+    without, covered = (
+        f"{100.0 * trial[name]:.0f} %"
+        for name in ("coverage_90_without", "coverage_90")
     )
+    return [
+        f"Beyond the training rows, 90 % intervals are wider: in {trial['blocks']} "
+        "blocks of rows that were left out, intervals as wide as elsewhere would cover "
+        f"{without} of the targets that a random forest predicts, and wider ones "
+        f"{covered}."
+    ]
 
 
 def _some_places(num_rows: int, seed: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.judging.types import Inputs
 from tfbbb.judging.verdict import STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.tables import TableError
 from tfbbb.tables.scan import TableScan
 from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
@@ -24,7 +25,11 @@ from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.epistemic_reference import epistemic_reference
-from tfbbb.training.familiarity import fit_extrapolation, fit_familiarity
+from tfbbb.training.familiarity import (
+    describe_extrapolation,
+    fit_extrapolation,
+    fit_familiarity,
+)
 from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
@@ -92,6 +97,8 @@ class Run:
         calibrated: By `calibrate_model`: the predictions of them, recalibrated, with
             their figures.
         scored: The log likelihood and the error of each of them.
+        familiarity: By `compare_rows`: the familiarity of rows, if it can be fitted.
+        extrapolation: What widens rows beyond the training rows, if anything does.
         judgement: By `judge_model`: the figures beside those of the baselines.
         recipe: What the training chose.
     """
@@ -125,6 +132,8 @@ class Run:
     steps_on_more_rows: int | None = None
     calibrated: Calibrated = _LATER
     scored: PredictedRows = _LATER
+    familiarity: Familiarity | None = None
+    extrapolation: Extrapolation | None = None
     judgement: Config = _LATER
     recipe: Config = _LATER
 
@@ -147,12 +156,8 @@ class Run:
     def trained(self) -> TrainedTable:
         """Returns the result of the last step."""
         best, plan, prepared = self.best, self.plan, self.prepared
-        best.model.familiarity = fit_familiarity(
-            prepared.rows, prepared.schema, self.training.seed
-        )
-        best.model.extrapolation = fit_extrapolation(
-            best.model, prepared.rows, self.training.seed
-        )
+        best.model.familiarity = self.familiarity
+        best.model.extrapolation = self.extrapolation
         network = best.network.model_copy(update={"members": plan.group_size})
         chosen: Config = {"learning_rate": plan.learning_rate}
         if self.partitions is None:
@@ -411,6 +416,21 @@ def calibrate_model(run: Run) -> Run:
     )
 
 
+def compare_rows(run: Run) -> Run:
+    """Learns which rows are unlike the training rows, and how wrong models are there.
+
+    What widens predictions of such rows is fitted after the recalibration, which it
+    does not change: rows left out are like the training rows.
+    """
+    rows, seed = run.prepared.rows, run.training.seed
+    familiarity = fit_familiarity(rows, run.prepared.schema, seed)
+    if familiarity is None:
+        return run
+    likelihood = run.best.model.likelihood
+    extrapolation = fit_extrapolation(familiarity, likelihood, rows, seed)
+    return replace(run, familiarity=familiarity, extrapolation=extrapolation)
+
+
 def judge_model(run: Run) -> Run:
     """Compares the model with the baselines, and says whether it learned anything."""
     best, targets = run.best, run.targets
@@ -442,6 +462,7 @@ def judge_model(run: Run) -> Run:
     judgement["verdict"] = verdict(judgement)
     judgement["becomes_latest"] = judgement["learned"] or run.spec.latest == "always"
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
+    judgement["sentences"] += describe_extrapolation(run.extrapolation)
     for kind in ("sentences", "warnings"):
         judgement[kind] += [*convergence["warnings"], *useless, *ended]
     return replace(run, judgement=judgement, recipe=recipe)
@@ -468,6 +489,7 @@ def _describe(run: Run) -> Config:
         run.steps_on_more_rows,
     )
     recipe["rows_without_target"] = run.prepared.rows_without_target
+    recipe["beyond"] = run.extrapolation and run.extrapolation.trial
     if run.partitions is not None:
         recipe["partitions"] = run.partitions
     if run.training.max_seconds is not None:

@@ -17,6 +17,7 @@ from tfbbb.training.pipeline import (
     Run,
     calibrate_model,
     compare_baselines,
+    compare_rows,
     judge_model,
     make_plan,
     prepare_rows,
@@ -36,6 +37,7 @@ STEPS = (
     compare_baselines,
     use_more_rows,
     calibrate_model,
+    compare_rows,
     judge_model,
 )
 

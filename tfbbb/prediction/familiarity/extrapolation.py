@@ -2,7 +2,8 @@
 
 import base64
 import copy
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,8 @@ import tensorflow as tf
 
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.prediction.familiarity.beyond import deviation_beyond
+from tfbbb.prediction.compiled import fast_call, in_parts, traced
+from tfbbb.prediction.familiarity.beyond import compare_beyond
 from tfbbb.prediction.familiarity.familiarity import Familiarity, by_parts
 from tfbbb.prediction.familiarity.left_out_blocks import LEAST_BLOCK_ROWS, fit_blocks
 
@@ -23,14 +25,15 @@ class Extrapolation:
     further normal variance, which counts as epistemic:
 
     ```
-    Var[f(x)] = (amplitude * spread(x))^2 * log(max(1, exceedance(x)))
+    Var[f(x)] = min((amplitude * spread(x))^2 * log(max(1, exceedance(x))), s^2)
     ```
 
     `spread` is the standard deviation of the targets of the 20 nearest training rows,
     as locations. `exceedance` says how far the row is beyond the training rows, by the
     gap of a number or the distance to its neighbours, in units of what 99 % of training
     rows do not exceed, each left out of the others: see `tfbbb.Familiarity`. Up to 1,
-    the prediction stays as it is.
+    the prediction stays as it is. `s` is the standard deviation of all targets, as a
+    prior has it.
 
     The amplitude says how much the target may change where no row tells. `fit` finds it
     on blocks of rows: a quarter of the range of a column is left out, random forests
@@ -77,6 +80,7 @@ class Extrapolation:
         self.amplitudes = np.asarray(amplitudes, np.float32)
         self.trial = trial
         self._locations: Any = np.asarray(locations, np.float32)
+        self._most = self._locations.std(axis=0)
         if self._locations.shape != (familiarity.num_rows, len(self.amplitudes)):
             raise ValueError(
                 "`locations` must have a row for each of the familiarity and a column "
@@ -131,18 +135,36 @@ class Extrapolation:
         Args:
             inputs: Inputs of the rows.
         """
-        rows = self.familiarity.encode(inputs)
-        found = by_parts(self._of_encoded, rows)
-        return tf.ensure_shape(found, [rows.shape[0], len(self.amplitudes)])
+        return self.compare(inputs)[:, 1:]
 
-    def _of_encoded(self, rows: Tensor) -> tf.Tensor:
+    def compare(self, inputs: Structure) -> tf.Tensor:
+        """Returns familiarity and further deviation of rows, float32 [n, 1 + k].
+
+        Args:
+            inputs: Inputs of the rows.
+        """
+        encoded = self.familiarity.encode(inputs)
+        if tf.executing_eagerly():
+            return in_parts(self._compare_compiled, encoded)
+        return by_parts(self._compare, encoded, [1 + len(self.amplitudes)])
+
+    @functools.cached_property
+    def _compare_compiled(self) -> Callable[[Tensor], tf.Tensor]:
+        width = self.familiarity.representatives.shape[1]
+        spec = tf.TensorSpec([None, width], tf.float32)
+        return fast_call(traced(self._compare, spec))
+
+    def _compare(self, rows: Tensor) -> tf.Tensor:
         locations = tf.convert_to_tensor(self._locations)
-        return self.amplitudes * deviation_beyond(self.familiarity, locations, rows)
+        found, deviation = compare_beyond(self.familiarity, locations, rows)
+        deviation = tf.minimum(self.amplitudes * deviation, self._most)
+        return tf.concat([found[:, tf.newaxis], deviation], axis=1)
 
     def of_familiarity(self, familiarity: Familiarity) -> Self:
         """Returns a copy with the familiarity of a model, of the same rows."""
         copied = copy.copy(self)
         copied.familiarity = familiarity
+        vars(copied).pop("_compare_compiled", None)
         return copied
 
     def in_variables(self, familiarity: Familiarity) -> Self:

@@ -4,7 +4,7 @@ import base64
 import copy
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import keras
@@ -417,38 +417,16 @@ class Familiarity:
 
     def _of_rows(self, rows: Tensor) -> tf.Tensor:
         """Returns the familiarity of encoded rows, float32 [n]."""
-        known = self._known
-        ranks = self._ranks(self._scores(rows, *self.nearest(rows)))
-        rank = tf.reduce_min(ranks, axis=0)
-        # Beside the row, another of the same rank has the next one, unless another
-        # score gave it this rank.
-        same = tf.where(ranks > rank, tf.gather(known.at, rank, axis=1), 0)
-        count = 1 + tf.gather(known.before, rank) + tf.reduce_sum(same, axis=0)
-        return tf.cast(count, tf.float32) / (1 + self.num_rows)
+        return self.of_scores(self.scores(rows, *self.nearest(rows)))
 
-    def exceedance(self, rows: Tensor, distances: Tensor, places: Tensor) -> tf.Tensor:
-        """Returns how far encoded rows are beyond the training rows, float32 [n].
-
-        It is the largest ratio of `gap` and `distance` to what 99 % of the training
-        rows do not exceed, but for equal numbers and rows to .05 and 1; and 2 for a
-        category or pair that is new, where less than 1 % of the training rows have one.
+    def scores(self, rows: Tensor, distances: Tensor, places: Tensor) -> tf.Tensor:
+        """Returns gap, new and distance of encoded rows, float32 [3, n].
 
         Args:
             rows: Encoded rows, [n, p].
-            distances: From `nearest`.
+            distances: From `nearest`, for 5 or more.
             places: The same.
         """
-        gap, new, distance = tf.unstack(self._scores(rows, distances, places))
-        most = self._known.scores[:, int(0.99 * self.num_rows)]
-        ratios = [
-            gap / tf.maximum(most[0], _LEAST_SPACING),
-            tf.where((new > 0.0) & (most[1] == 0.0), 2.0, 0.0),
-            distance / tf.maximum(most[2], 1.0),
-        ]
-        return tf.reduce_max(tf.stack(ratios), axis=0)
-
-    def _scores(self, rows: Tensor, distances: Tensor, places: Tensor) -> tf.Tensor:
-        """Returns the scores of encoded rows, float32 [3, n]."""
         gaps = self._gaps(rows, *self._around(rows))
         is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
         of_nearest = tf.gather(self._known.distances, places[:, :_NEIGHBOURS])
@@ -461,6 +439,32 @@ class Familiarity:
                 means / spacings,
             ]
         )
+
+    def of_scores(self, scores: Tensor) -> tf.Tensor:
+        """Returns the familiarity of rows of scores [3, n], float32 [n]."""
+        known, ranks = self._known, self._ranks(scores)
+        rank = tf.reduce_min(ranks, axis=0)
+        # Beside the row, another of the same rank has the next one, unless another
+        # score gave it this rank.
+        same = tf.where(ranks > rank, tf.gather(known.at, rank, axis=1), 0)
+        count = 1 + tf.gather(known.before, rank) + tf.reduce_sum(same, axis=0)
+        return tf.cast(count, tf.float32) / (1 + self.num_rows)
+
+    def exceedance(self, scores: Tensor) -> tf.Tensor:
+        """Returns how far rows of scores [3, n] are beyond training rows, float32 [n].
+
+        It is the largest ratio of `gap` and `distance` to what 99 % of the training
+        rows do not exceed, but for equal numbers and rows to .05 and 1; and 2 for a
+        category or pair that is new, where less than 1 % of the training rows have one.
+        """
+        gap, new, distance = tf.unstack(scores)
+        most = self._known.scores[:, int(0.99 * self.num_rows)]
+        ratios = [
+            gap / tf.maximum(most[0], _LEAST_SPACING),
+            tf.where((new > 0.0) & (most[1] == 0.0), 2.0, 0.0),
+            distance / tf.maximum(most[2], 1.0),
+        ]
+        return tf.reduce_max(tf.stack(ratios), axis=0)
 
     def _around(self, rows: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the values of representatives below, and at or above, [n, p] each.
@@ -619,8 +623,16 @@ def _gaps_between(rows: np.ndarray) -> np.ndarray:
     return gaps
 
 
-def by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Tensor:
-    """Applies a function to some rows at a time, in bounded memory."""
+def by_parts(
+    function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor, shape: Sequence[int] = ()
+) -> tf.Tensor:
+    """Applies a function to some rows at a time, in bounded memory.
+
+    Args:
+        function: Takes rows, [n, p], and returns float32 [n, *shape].
+        rows: The rows.
+        shape: The shape of the result of one row.
+    """
     num_rows = tf.shape(rows)[0]
 
     def looped() -> tf.Tensor:
@@ -642,4 +654,5 @@ def by_parts(function: Callable[[Tensor], tf.Tensor], rows: tf.Tensor) -> tf.Ten
         )
         return found.concat()
 
-    return tf.cond(num_rows <= ROWS_AT_A_TIME, lambda: function(rows), looped)
+    found = tf.cond(num_rows <= ROWS_AT_A_TIME, lambda: function(rows), looped)
+    return tf.ensure_shape(found, [rows.shape[0], *shape])

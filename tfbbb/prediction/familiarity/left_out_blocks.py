@@ -8,7 +8,7 @@ import scipy.optimize
 from scipy import stats
 
 from tfbbb.base.types import Config
-from tfbbb.prediction.familiarity.beyond import deviation_beyond
+from tfbbb.prediction.familiarity.beyond import compare_beyond
 from tfbbb.prediction.familiarity.familiarity import LEAST_ROWS, Familiarity
 
 # So that rows remain to learn from, and to leave out beside the block.
@@ -35,15 +35,15 @@ class LeftOutRows:
         errors: The errors, [n, k].
         scales: The scale of the errors of other rows left out, [n, k].
         deviations: The deviation of an extrapolation of amplitude 1, [n, k].
-        num_blocks: Number of blocks.
         amplitudes: The amplitudes that suit them best, [k].
+        num_blocks: Number of blocks.
     """
 
     errors: np.ndarray
     scales: np.ndarray
     deviations: np.ndarray
-    num_blocks: int
     amplitudes: np.ndarray
+    num_blocks: int
 
     def describe(self) -> Config:
         """Returns the coverage of 90 % intervals without and with the amplitudes."""
@@ -91,15 +91,17 @@ def fit_blocks(
         typical = np.median(np.abs(of_others), axis=0) / _MEDIAN_OF_NORMAL
         of_known = Familiarity(familiarity.encoding, rows[known], None)
         known_locations = locations[known].astype(np.float32)
-        deviations = deviation_beyond(of_known, known_locations, rows[left_out])
+        _, deviations = compare_beyond(of_known, known_locations, rows[left_out])
         scales = np.broadcast_to(typical, of_block.shape)
         found.append((of_block, scales, deviations.numpy()))
     if not found:
         return None
-    stacked = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-    by_target = zip(*(x.T for x in stacked), strict=True)
+    errors, all_scales, all_deviations = (
+        np.concatenate(parts) for parts in zip(*found, strict=True)
+    )
+    by_target = zip(errors.T, all_scales.T, all_deviations.T, strict=True)
     amplitudes = np.array([_best_amplitude(*of_target) for of_target in by_target])
-    return LeftOutRows(*stacked, num_blocks=len(found), amplitudes=amplitudes)
+    return LeftOutRows(errors, all_scales, all_deviations, amplitudes, len(found))
 
 
 def _predicted(

@@ -1,0 +1,266 @@
+"""Predictions of rows beyond the training rows are widened, and no others."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+import tfbbb
+from tfbbb.prediction.familiarity import left_out_blocks
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1.0, 1.0, size=(300, 2)).astype(np.float32)
+Y = (4.0 + 2.0 * np.sin(3.0 * X[:, :1])).astype(np.float32)
+AMONG, BEYOND = X[:50] + np.float32(1e-3), np.float32([[2.0, 0.0], [0.5, 4.0]])
+
+
+def network(likelihood="student_t", units=1, members=1):
+    inputs = keras.Input((2,))
+    hidden = tfbbb.layers.DenseVariational(8, activation="tanh")(inputs)
+    outputs = tfbbb.layers.DenseVariational(units)(hidden)
+    return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+
+
+def widened(likelihood="student_t", units=1, members=1, y=Y, amplitude=1.5):
+    """A model with a given amplitude, and one without, of the same weights."""
+    keras.utils.set_random_seed(1)
+    plain = network(likelihood, units, members)
+    plain.likelihood.adapt(y)
+    model = network(likelihood, units, members)
+    model.set_weights(plain.get_weights())
+    model.likelihood.set_weights(plain.likelihood.get_weights())
+    model.familiarity = tfbbb.Familiarity.fit(X)
+    locations = model.likelihood.locations(y)
+    amplitudes = np.full(locations.shape[1], amplitude)
+    model.extrapolation = tfbbb.Extrapolation(model.familiarity, locations, amplitudes)
+    return model, plain
+
+
+@pytest.mark.parametrize("method", ["local", "weight", "linearised", "moments"])
+@pytest.mark.parametrize(("likelihood", "members"), [("normal", 1), ("student_t", 3)])
+def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
+    likelihood, members, method
+):
+    model, plain = widened(likelihood, members=members)
+    draws = 3000
+    with_, without = (
+        m.predictive(BEYOND, draws, method=method) for m in (model, plain)
+    )
+    deviation = model.extrapolation.stddev(BEYOND).numpy() * np.std(Y)
+    assert (deviation > 0.5).all()
+    added = with_.epistemic - without.epistemic
+    # Of `draws` normals, independent of the network: of their mean square, and of
+    # their product with the network's own deviations.
+    own = np.sqrt(without.epistemic)
+    error = deviation * np.sqrt(2.0 * deviation**2 + 4.0 * own**2) / np.sqrt(draws / 2)
+    if method == "moments":
+        error = 1e-4 * deviation**2
+    np.testing.assert_array_less(np.abs(added - deviation**2), 4.0 * error)
+    np.testing.assert_allclose(with_.mean, without.mean, atol=1e-4)
+    np.testing.assert_allclose(with_.aleatoric, without.aleatoric, rtol=1e-5)
+
+
+def test_rows_among_the_training_rows_keep_their_predictions():
+    model, plain = widened()
+    np.testing.assert_array_equal(model.extrapolation.stddev(AMONG), 0.0)
+    low, high = model.predictive(AMONG).interval(0.9)
+    expected = plain.predictive(AMONG).interval(0.9)
+    np.testing.assert_allclose([low, high], expected, rtol=1e-5)
+
+
+def test_the_deviation_is_as_defined():
+    model, _ = widened(amplitude=1.5)
+    familiarity = model.familiarity
+    known, row = familiarity.representatives, familiarity.encode(BEYOND).numpy()
+    distances = np.sqrt(np.square(known - row[:, np.newaxis]).sum(axis=2))
+    gaps = np.abs(known - row[:, np.newaxis]).min(axis=1).max(axis=1)
+    order = np.argsort(distances, axis=1)
+
+    def own_distance(place):
+        others = np.sqrt(np.square(known - known[place]).sum(axis=1))
+        return np.sort(np.delete(others, place))[:5].mean()
+
+    own = np.array([own_distance(place) for place in range(len(known))])
+    scores = np.sort(np.asarray(familiarity._known.scores), axis=1)[:, 297]
+    relative = np.sort(distances, axis=1)[:, :5].mean(axis=1)
+    relative /= np.maximum(own[order[:, :5]].mean(axis=1), 0.05)
+    exceedance = np.maximum(gaps / max(scores[0], 0.05), relative / max(scores[2], 1.0))
+    locations = model.likelihood.locations(Y)
+    spread = locations[order[:, :20], 0].std(axis=1)
+    expected = 1.5 * spread * np.sqrt(np.log(np.maximum(exceedance, 1.0)))
+    found = model.extrapolation.stddev(BEYOND).numpy()[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_the_deviation_is_at_most_that_of_all_targets():
+    model, _ = widened(amplitude=100.0)
+    found = model.extrapolation.stddev(BEYOND).numpy()
+    np.testing.assert_allclose(found, np.std(model.likelihood.locations(Y)), rtol=1e-5)
+
+
+def test_rows_farther_away_are_farther_beyond():
+    familiarity = tfbbb.Familiarity.fit(X)
+    far = np.stack([np.linspace(1.1, 50.0, 40), np.zeros(40)], axis=1)
+    rows = familiarity.encode(far.astype(np.float32))
+    scores = familiarity.scores(rows, *familiarity.nearest(rows))
+    assert (np.diff(familiarity.exceedance(scores)) > 0.0).all()
+
+
+def test_a_new_category_is_beyond_the_training_rows():
+    columns = {
+        "x": RNG.normal(size=400).astype(np.float32),
+        "fuel": RNG.choice(["petrol", "diesel"], 400).astype(object),
+    }
+    familiarity = tfbbb.Familiarity.fit(columns)
+    locations = RNG.normal(size=(400, 1))
+    extrapolation = tfbbb.Extrapolation(familiarity, locations, [1.0])
+    rows = {
+        "x": np.float32([0.0, 0.0]),
+        "fuel": np.array(["petrol", "hydrogen"], dtype=object),
+    }
+    known, new = extrapolation.stddev(rows).numpy()[:, 0]
+    assert known == 0.0
+    assert new > 0.5 * np.sqrt(np.log(2.0))
+
+
+def test_one_draw_moves_all_rows_together():
+    model, _ = widened("normal", amplitude=100.0)
+    paths = model.predictive(BEYOND, 400).joint_sample(400)[..., 0]
+    assert np.corrcoef(np.reshape(paths, (-1, 2)).T)[0, 1] > 0.99
+
+
+def test_the_amplitude_has_the_greatest_likelihood():
+    errors, scales = 3.0 * RNG.standard_t(6, size=200), np.full(200, 0.5)
+    deviations = RNG.uniform(0.5, 2.0, 200)
+    grid = np.exp(np.linspace(-6.0, 2.5, 4001))
+
+    def log_likelihood(amplitude):
+        widths = np.hypot(scales, amplitude * deviations)
+        return np.sum(stats.t.logpdf(errors / widths, 6) - np.log(widths))
+
+    best = grid[np.argmax([log_likelihood(a) for a in grid])]
+    found = left_out_blocks._best_amplitude(errors, scales, deviations)
+    assert found == pytest.approx(best, rel=5e-3)
+
+
+def test_errors_like_those_of_other_rows_need_no_amplitude():
+    errors, ones = RNG.standard_t(6, size=2000), np.ones(2000)
+    assert left_out_blocks._best_amplitude(0.9 * errors, ones, ones) == 0.0
+
+
+def test_blocks_are_quarters_that_keep_equal_values_together():
+    rows = np.stack([RNG.integers(0, 10, 400), RNG.normal(size=400)], axis=1)
+    blocks = list(left_out_blocks._blocks(rows, np.random.default_rng(0)))
+    assert len(blocks) == 8
+    for block in blocks:
+        column = next(c for c in rows.T if not np.isin(c[block], c[~block]).any())
+        between = (column > column[block].min()) & (column < column[block].max())
+        assert block[between].all()
+        assert 0.2 < block.mean() < 0.5
+
+
+def test_fitted_intervals_cover_what_blocks_leave_out():
+    model, _ = widened()
+    fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, Y)
+    assert fitted.trial["coverage_90_without"] < 0.5
+    assert 0.75 < fitted.trial["coverage_90"] <= 1.0
+
+
+def test_noise_alone_needs_no_extrapolation():
+    model, _ = widened()
+    noise = RNG.normal(size=(300, 1))
+    fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, noise)
+    assert fitted is None or fitted.amplitudes[0] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "targets"),
+    [
+        (tfbbb.likelihoods.Normal(), [-1.0, 2.0, 7.0]),
+        (tfbbb.likelihoods.Laplace(), [-1.0, 2.0, 7.0]),
+        (tfbbb.likelihoods.Gamma(), [0.5, 2.0, 7.0]),
+        (tfbbb.likelihoods.Poisson(), [1.0, 2.0, 7.0]),
+        (tfbbb.likelihoods.Normal(standardize=False), [-1.0, 2.0, 7.0]),
+    ],
+)
+def test_outputs_at_the_locations_of_targets_have_their_means(likelihood, targets):
+    likelihood.build((None, 1))
+    likelihood.adapt(targets)
+    outputs = tf.constant(likelihood.locations(targets), tf.float32)
+    np.testing.assert_allclose(likelihood.mean(outputs)[:, 0], targets, rtol=1e-5)
+
+
+def test_outputs_at_the_locations_of_targets_have_their_median():
+    likelihood = tfbbb.likelihoods.LogNormal()
+    likelihood.build((None, 1))
+    likelihood.adapt([0.5, 2.0, 7.0])
+    outputs = tf.constant(likelihood.locations([0.5, 2.0, 7.0]), tf.float32)
+    medians = likelihood.quantile(0.5, outputs)[:, 0]
+    np.testing.assert_allclose(medians, [0.5, 2.0, 7.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("likelihood", ["categorical", "beta", "normal_mixture"])
+def test_other_likelihoods_have_no_locations(likelihood):
+    made = tfbbb.likelihoods.get(likelihood)
+    made.build((None, 6))
+    assert made.locations([0.5, 0.2]) is None
+
+
+def test_few_rows_have_no_extrapolation():
+    familiarity = tfbbb.Familiarity.fit(X[:59])
+    likelihood = widened()[0].likelihood
+    assert tfbbb.Extrapolation.fit(familiarity, likelihood, Y[:59]) is None
+
+
+def test_files_and_their_signatures_widen_as_the_model_does(tmp_path):
+    model, _ = widened(members=2)
+    model.recalibrate(X[:100], Y[:100], "conformal_intervals")
+    model.save(tmp_path / "model.keras")
+    model.export_predictive(tmp_path / "model", method="local", num_samples=50)
+    rows = np.concatenate([AMONG[:3], BEYOND])
+    read = keras.models.load_model(tmp_path / "model.keras")
+    exported = tfbbb.load(tmp_path / "model")
+    for method in ("local", "weight", "moments"):
+        expected = model.predictive(rows, 50, method=method)
+        for other in (read, exported):
+            found = other.predictive(rows, 50, method=method)
+            np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-4)
+            np.testing.assert_allclose(
+                found.interval(0.9), expected.interval(0.9), rtol=1e-4
+            )
+            np.testing.assert_allclose(found.familiarity, expected.familiarity)
+    expected = model.predictive(rows, 50, method="local")
+    signatures = tf.saved_model.load(str(tmp_path / "model")).signatures
+    found = signatures["serving_default"](inputs=tf.constant(rows))
+    np.testing.assert_allclose(found["variance"], expected.variance, rtol=1e-4)
+    drawn = {"inputs": tf.constant(rows), "num_samples": tf.constant(50)}
+    found = signatures["intervals"](
+        **drawn, seed=tf.constant(0), levels=tf.constant([0.9])
+    )
+    np.testing.assert_allclose(found["lower"][:, 0], expected.interval(0.9)[0], 1e-4)
+
+
+def test_another_familiarity_removes_the_extrapolation():
+    model, _ = widened()
+    fitted = model.extrapolation
+    model.familiarity = tfbbb.Familiarity.fit(X[:200])
+    assert model.extrapolation is None
+    with pytest.raises(ValueError, match="must be fitted to it"):
+        model.extrapolation = fitted
+
+
+def test_targets_of_other_rows_are_refused():
+    model, _ = widened()
+    with pytest.raises(ValueError, match="fitted to the rows of the targets"):
+        tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, Y[:100])
+
+
+def test_an_extrapolation_is_none_or_a_fitted_one():
+    model, plain = widened()
+    with pytest.raises(ValueError, match="must be a `tfbbb"):
+        model.extrapolation = 2.0
+    model.extrapolation = None
+    np.testing.assert_array_equal(
+        model.predictive(BEYOND).variance, plain.predictive(BEYOND).variance
+    )

@@ -1,0 +1,92 @@
+"""Comparison of rows with the training rows, in the graphs of an export."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import tensorflow as tf
+
+from tfbbb.base.types import Structure, Tensor
+from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+from tfbbb.prediction.likelihood_model import LikelihoodModel
+
+Pack = Callable[[Sequence[Tensor]], Structure]
+
+
+@dataclass(frozen=True)
+class ComparedRows:
+    """What an export computes of rows before it draws.
+
+    The deviations of an extrapolation follow the feature tensors as one more tensor.
+
+    Attributes:
+        pack_features: Arranges feature tensors, in order, as the model's inputs.
+        familiarity: The familiarity of rows, or None.
+        extrapolation: The further variance of rows, or None.
+    """
+
+    pack_features: Pack
+    familiarity: Familiarity | None = None
+    extrapolation: Extrapolation | None = None
+
+    @classmethod
+    def of(cls, model: LikelihoodModel, pack: Pack) -> Self:
+        """Returns the comparison by a model, with variables to save.
+
+        Args:
+            model: The model.
+            pack: Arranges feature tensors, in order, as the model's inputs.
+        """
+        if model.familiarity is None:
+            return cls(pack)
+        familiarity = model.familiarity.in_variables()
+        given = model.extrapolation
+        extrapolation = given and given.in_variables(familiarity)
+        return cls(pack, familiarity, extrapolation)
+
+    @property
+    def num_beyond(self) -> int:
+        """Number of deviations of a row."""
+        return 0 if self.extrapolation is None else len(self.extrapolation.amplitudes)
+
+    @property
+    def specs(self) -> list[tf.TensorSpec]:
+        """The spec of the tensor that follows the features, if any."""
+        return [tf.TensorSpec([None, self.num_beyond])] if self.num_beyond else []
+
+    def pack(self, tensors: Sequence[Tensor]) -> Structure:
+        """Returns features, and what follows them, as the inputs of a program."""
+        if not self.num_beyond:
+            return self.pack_features(tensors)
+        *features, deviations = tensors
+        return [self.pack_features(features), deviations]
+
+    def compare(
+        self, features: Sequence[Tensor]
+    ) -> tuple[list[Tensor], tf.Tensor | None]:
+        """Returns features with what follows them, and the familiarity of the rows."""
+        if self.familiarity is None:
+            return list(features), None
+        inputs = self.pack_features(features)
+        if self.extrapolation is None:
+            return list(features), self.familiarity.in_parts(inputs)
+        found = self.extrapolation.compare(inputs)
+        return [*features, found[:, 1:]], found[:, 0]
+
+    def trace(self, features: list[tf.TensorSpec]) -> tf.Module:
+        """Returns a module with functions of feature tensors.
+
+        `of_rows` returns the familiarity, [n], or with an extrapolation this and the
+        deviations, [n, 1 + k]; `differences` what makes rows unlike.
+        """
+        familiarity, extrapolation = self.familiarity, self.extrapolation
+        assert familiarity is not None
+        of_rows = familiarity if extrapolation is None else extrapolation.compare
+        module = tf.Module()
+        module.read = familiarity.variables
+        module.of_rows = traced(lambda x: of_rows(self.pack_features(x)), features)
+        module.differences = traced(
+            lambda x: familiarity.differences(self.pack_features(x)), features
+        )
+        return module

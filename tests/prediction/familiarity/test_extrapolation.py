@@ -70,7 +70,7 @@ def test_rows_among_the_training_rows_keep_their_predictions():
 
 
 def test_the_deviation_is_as_defined():
-    model, _ = widened(amplitude=1.5)
+    model, _ = widened(amplitude=0.5)
     familiarity = model.familiarity
     known, row = familiarity.representatives, familiarity.encode(BEYOND).numpy()
     distances = np.sqrt(np.square(known - row[:, np.newaxis]).sum(axis=2))
@@ -88,7 +88,7 @@ def test_the_deviation_is_as_defined():
     exceedance = np.maximum(gaps / max(scores[0], 0.05), relative / max(scores[2], 1.0))
     locations = model.likelihood.locations(Y)
     spread = locations[order[:, :20], 0].std(axis=1)
-    expected = 1.5 * spread * np.sqrt(np.log(np.maximum(exceedance, 1.0)))
+    expected = 0.5 * spread * np.sqrt(np.log(np.maximum(exceedance, 1.0)))
     found = model.extrapolation.stddev(BEYOND).numpy()[:, 0]
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 

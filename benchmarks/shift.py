@@ -210,30 +210,45 @@ def _report_jobs(measured: RecordFile) -> str:
     columns = [
         "default job",
         "gaps",
-        "epistemic stddev, gap / outside",
         "90 % intervals cover in the gap, %",
+        "without extrapolation, %",
         "outside, %",
         "log-likelihood in the gap",
+        "without",
+        "of a constant",
         "outside",
+        "without",
+        "width outside, ratio",
     ]
-    return markdown_table(columns, rows)
+    worse = sum(
+        record["gap"]["log_likelihood"] < record["gap"]["constant_log_likelihood"]
+        for record in records
+    )
+    return (
+        f"{markdown_table(columns, rows)}\n\nThe log-likelihood is below that of a "
+        f"constant in {worse} of {len(records)} gaps."
+    )
 
 
 def _gap_cells(records: list[dict[str, Any]]) -> list[str]:
-    ratios = [
-        record["gap"]["epistemic_stddev"] / record["outside"]["epistemic_stddev"]
+    def cell(part: str, figure: str, digits: int = 2, factor: float = 1.0) -> str:
+        values = [record[part][figure] for record in records]
+        return with_error(values, digits, factor)
+
+    widths = [
+        record["outside"]["width_90"] / record["outside"]["width_90_without"]
         for record in records
     ]
     return [
-        with_error(ratios),
-        *(
-            with_error([record[part]["coverage_90"] for record in records], 1, 100.0)
-            for part in ("gap", "outside")
-        ),
-        *(
-            with_error([record[part]["log_likelihood"] for record in records])
-            for part in ("gap", "outside")
-        ),
+        cell("gap", "coverage_90", 1, 100.0),
+        cell("gap", "coverage_90_without", 1, 100.0),
+        cell("outside", "coverage_90", 1, 100.0),
+        cell("gap", "log_likelihood"),
+        cell("gap", "log_likelihood_without"),
+        cell("gap", "constant_log_likelihood"),
+        cell("outside", "log_likelihood", 3),
+        cell("outside", "log_likelihood_without", 3),
+        with_error(widths, 3),
     ]
 
 
@@ -257,7 +272,8 @@ def compare(measured: RecordFile) -> list[Comparison]:
             found.append(
                 Comparison("AUROC of a gap", name, mine, other, rival, error=error)
             )
-        covered = [x["gap"]["coverage_90"] for x in by_method[JOB].values()]
+        gaps = [x["gap"] for x in by_method[JOB].values()]
+        covered = [gap["coverage_90"] for gap in gaps]
         if covered:
             mean, error = mean_and_error(covered)
             found.append(
@@ -267,6 +283,19 @@ def compare(measured: RecordFile) -> list[Comparison]:
                     mean,
                     _LEAST_IN_GAP,
                     "the aim",
+                    error=error,
+                )
+            )
+            names = ("log_likelihood", "constant_log_likelihood")
+            ours, constant = np.array([[x[name] for name in names] for x in gaps]).T
+            _, error = mean_and_error(ours - constant)
+            found.append(
+                Comparison(
+                    "log-likelihood in the gap",
+                    name,
+                    ours.mean(),
+                    constant.mean(),
+                    "a constant",
                     error=error,
                 )
             )

@@ -46,10 +46,12 @@ def test_a_job_has_a_record_with_both_parts(data, tmp_path):
     assert {found.name for found in load("shift").compare(measured)} == {
         "AUROC of a gap, sine",
         "coverage in the gap, sine",
+        "log-likelihood in the gap, sine",
     }
     assert record["set"] == "sine"
     assert record["outside"]["rows"] == 20
     assert record["gap"]["rows"] == 100
+    assert record["gap"]["width_90"] > record["gap"]["width_90_without"]
     assert 0.0 <= record["auroc"] <= 1.0
 
 

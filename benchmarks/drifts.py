@@ -107,10 +107,10 @@ def service(targets: np.ndarray, mean: np.ndarray, stddev: np.ndarray) -> np.nda
     scores = interval_scores(targets[:, np.newaxis], lower, upper, discrete=False)
     ends, found, place = AdaptiveEnds.start(), [], LEVELS.index(_LEVEL)
     for row in range(len(targets)):
-        bounds = (bound[row : row + 1, [place]] for bound in (lower, upper))
+        below, above = (bound[row : row + 1, [place]] for bound in (lower, upper))
         at = ends.at([_LEVEL])
-        adapted = adapt_intervals(*bounds, at, [_LEVEL], discrete=False)
-        found.append([float(bound.item()) for bound in adapted])
+        adapted = adapt_intervals(below, above, at, [_LEVEL], discrete=False)
+        found.append([bound.item() for bound in adapted])
         ends = ends.update(scores[row : row + 1])
     return np.array(found)
 

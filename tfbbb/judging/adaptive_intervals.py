@@ -11,11 +11,12 @@ from tfbbb.base.types import Config
 
 # The levels that are followed; `ends` interpolates between them.
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+_ALPHA = 1.0 - np.array(LEVELS)
 # The step of the logarithm of a length after an error. Ten times as fast as drifts of
 # hundreds of rows; without drift, intervals become 4 % longer.
 STEP = 0.1
-# The greatest factor of a length and, inverted, the least one; also the greatest shift
-# of the centre, in half lengths.
+# The farthest that an end may be from the centre of the version's interval, in half
+# lengths; inverted, the least factor of the length.
 LARGEST = 8.0
 # Beyond `LARGEST` of every interval: rows may be as far off as they like.
 _FARTHEST = 1e6
@@ -48,16 +49,17 @@ class AdaptiveEnds:
 
         sum(1[s < l or s > u] - alpha) = log((u - l)_end / (u - l)_start) / step
 
-    so their mean is within `log(64) / (step n)` of alpha, whatever the rows are. The
-    length is kept between 1/8 and 8 of that of the version, and the centre within 8
-    half lengths: no feedback moves an interval farther.
+    so their mean is within `log(64) / (step n)` of alpha, whatever the rows are. No
+    feedback moves an end farther than 8 h from c, or makes the interval shorter than
+    1/8 of that of the version.
 
     Of a prediction set, the score is `log(1 - q) / log(1 - level)` with the least level
     q whose set holds the class, and the adapted set is that of the level
-    `1 - (1 - level)^u`. There is one end u, and l = 0.
+    `1 - (1 - level)^u`, with the only end u between 1/8 and 8, and l = 0.
 
     Attributes:
-        ends: l and u of each target and level, [k, levels, 2].
+        ends: l and u of each target and level, [k, levels, 2]; of prediction sets u
+            alone, [1, levels, 1].
         num_rows: Number of rows so far.
     """
 
@@ -67,14 +69,21 @@ class AdaptiveEnds:
     @classmethod
     def start(cls, num_targets: int = 1, *, of_sets: bool = False) -> Self:
         """Returns the ends before the first row."""
-        ends = np.ones((num_targets, len(LEVELS), 2))
-        ends[..., 0] = 0.0 if of_sets else -1.0
-        return cls(ends)
+        ends = np.ones(1) if of_sets else np.array([-1.0, 1.0])
+        return cls(np.tile(ends, (num_targets, len(LEVELS), 1)))
 
     @property
     def of_sets(self) -> bool:
         """Whether these are factors of prediction sets."""
-        return bool(np.all(self.ends[..., 0] == 0.0))
+        return self.ends.shape[-1] == 1
+
+    @property
+    def factors(self) -> np.ndarray:
+        """The factors of the lengths, or of prediction sets, [k, levels]."""
+        if self.of_sets:
+            return self.ends[..., 0]
+        factors: np.ndarray = (self.ends[..., 1] - self.ends[..., 0]) / 2.0
+        return factors
 
     def update(self, scores: np.ndarray) -> "AdaptiveEnds":
         """Returns the ends after more rows, in their order.
@@ -82,25 +91,14 @@ class AdaptiveEnds:
         Args:
             scores: The scores of the rows, [n, k, levels].
         """
-        of_sets = self.of_sets
-        alpha = 1.0 - np.array(LEVELS)
-        tail = alpha if of_sets else alpha / 2.0
-        lower, upper = np.moveaxis(self.ends, -1, 0)
-        for score in np.clip(scores, -_FARTHEST, _FARTHEST):
-            above, below = score > upper, score < lower
-            upper = lower + (upper - lower) * np.exp(STEP * (above - tail))
-            if of_sets:
-                upper = np.clip(upper, 1.0 / LARGEST, LARGEST)
-                continue
-            lower = upper - (upper - lower) * np.exp(STEP * (below - tail))
-            centre = np.clip((upper + lower) / 2.0, -LARGEST, LARGEST)
-            half = np.clip((upper - lower) / 2.0, 1.0 / LARGEST, LARGEST)
-            lower, upper = centre - half, centre + half
-        ends = np.stack([lower, upper], axis=-1)
+        move = _move_factors if self.of_sets else _move_ends
+        ends = self.ends
+        for score in scores:
+            ends = move(ends, score)
         return AdaptiveEnds(ends, self.num_rows + len(scores))
 
     def at(self, levels: Sequence[float]) -> np.ndarray:
-        """Returns l and u at some levels, [levels, k, 2].
+        """Returns the ends at some levels, [levels, k, 2 or 1].
 
         They are linear in the logarithm of `1 - level` between the levels that are
         followed, and constant beyond them.
@@ -177,7 +175,7 @@ class AdaptiveIntervals:
         return AdaptiveIntervals(every, found)
 
     def ends(self, levels: Sequence[float], group: str | None = None) -> np.ndarray:
-        """Returns l and u of a group at some levels, [levels, k, 2].
+        """Returns the ends of a group at some levels, [levels, k, 2 or 1].
 
         A group of which no row has come has the ends of all rows.
         """
@@ -194,8 +192,7 @@ class AdaptiveIntervals:
         factor of `-log(1 - level)`.
         """
         ends = self.of(group)
-        lengths = ends.ends[..., 1] - ends.ends[..., 0]
-        factors = (lengths if ends.of_sets else lengths / 2.0).mean(axis=0)
+        factors = ends.factors.mean(axis=0)
         named = zip(LEVELS, factors.tolist(), strict=True)
         return {
             "num_rows": ends.num_rows,
@@ -230,8 +227,8 @@ def interval_scores(
     """
     centre, half = _centre_and_half(lower, upper, discrete)
     distance = targets[:, np.newaxis] - centre
-    least = np.finfo(np.float32).tiny
-    return np.moveaxis(np.asarray(distance / np.maximum(half, least)), 1, 2)
+    scores = distance / np.maximum(half, np.finfo(np.float32).tiny)
+    return np.moveaxis(np.clip(scores, -_FARTHEST, _FARTHEST), 1, 2)
 
 
 def adapt_intervals(
@@ -284,11 +281,30 @@ def adapt_levels(levels: Sequence[float], ends: np.ndarray) -> list[float]:
 
     Args:
         levels: The levels that are asked for.
-        ends: l and u of the only target at these levels, [levels, 1, 2].
+        ends: u at these levels, [levels, 1, 1].
     """
-    tails = (1.0 - np.asarray(levels)) ** ends[:, 0, 1]
+    tails = (1.0 - np.asarray(levels)) ** ends[:, 0, 0]
     adapted: list[float] = np.minimum(1.0 - tails, 1.0 - _LEAST_TAIL).tolist()
     return adapted
+
+
+def _move_ends(ends: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """Returns the ends of intervals after one row, each moved by its own error."""
+    lower, upper = ends[..., 0], ends[..., 1]
+    above, below = score > upper, score < lower
+    upper = lower + (upper - lower) * np.exp(STEP * (above - _ALPHA / 2.0))
+    upper = np.minimum(upper, LARGEST)
+    lower = upper - (upper - lower) * np.exp(STEP * (below - _ALPHA / 2.0))
+    lower = np.maximum(lower, -LARGEST)
+    half = np.maximum((upper - lower) / 2.0, 1.0 / LARGEST)
+    centre = np.clip((upper + lower) / 2.0, half - LARGEST, LARGEST - half)
+    return np.stack([centre - half, centre + half], axis=-1)
+
+
+def _move_factors(ends: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """Returns the factors of prediction sets after one row."""
+    moved = ends[..., 0] * np.exp(STEP * ((score > ends[..., 0]) - _ALPHA))
+    return np.clip(moved, 1.0 / LARGEST, LARGEST)[..., np.newaxis]
 
 
 def _centre_and_half(

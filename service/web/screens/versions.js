@@ -18,19 +18,16 @@ export async function showVersions(root, { parts, signal }) {
   const { name, status } = found;
   const [labels, feedback] = await Promise.all([
     get(path(["v1", "models", name, "labels"]), { signal }),
-    get(`${found.base}/feedback`, { signal }),
+    get(`${found.base}/feedback`, { signal }).catch(orNull),
   ]);
   const shown = status.model_version_status.slice(0, MOST);
   const described = await Promise.all(shown.map((one) =>
-    get(path(["v1", "models", name, "versions", one.version]), { signal }).catch((error) => {
-      if (error.status === 0 || error.name === "AbortError") throw error;
-      return null;
-    })));
+    get(path(["v1", "models", name, "versions", one.version]), { signal }).catch(orNull)));
   const problem = problemPlace();
   const again = () => showVersions(root, { parts, signal });
   replace(root,
     versionHead(found, "versions"),
-    feedback.num_rows > 0 && feedbackPart(found, feedback, problem),
+    feedback?.num_rows > 0 && feedbackPart(found, feedback, problem),
     h("h2", {}, "Versions"),
     problem,
     comparison(name, shown, described, status.labels, { problem, again }),
@@ -40,6 +37,12 @@ export async function showVersions(root, { parts, signal }) {
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is always the newest version that answers."),
     labelTable(name, labels.labels, { problem, again }),
     may("train") && moveForm(name, status.model_version_status, labels.labels, again));
+}
+
+/** Leaves out what a version that cannot be served does not say. */
+function orNull(error) {
+  if (error.status === 0 || error.name === "AbortError") throw error;
+  return null;
 }
 
 /** What came true: how intervals are adapted to it, and what to do about drift. */

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tfbbb
 from service.shared.settings import Settings
@@ -18,6 +19,7 @@ from tests.service.api.feedback.test_feedback import (
     recorded,
 )
 from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
+from tfbbb.cli import app
 from tfbbb.client import Client
 from tfbbb.judging.adaptive_intervals import (
     LEVELS,
@@ -171,6 +173,20 @@ def test_a_drifted_version_says_how_to_train_anew(client: httpx.Client) -> None:
     # A table did not train this version.
     assert retraining["body"] is None
     assert "train a new one on rows of now" in retraining["sentence"]
+
+
+def test_command_line_adapts_and_says_how(client: httpx.Client, tmp_path: Path) -> None:
+    variables = {"TFBBB_URL": str(client.base_url), "TFBBB_KEY": ADMIN_KEY}
+    table = tmp_path / "rows.csv"
+    table.write_text("x0,x1,y\n" + "1,2,30\n" * 40)
+    runner = CliRunner(env=variables)
+    before = runner.invoke(app, ["remote", "predict", "numbers", str(table)])
+    told = runner.invoke(app, ["remote", "feedback", "numbers", str(table)])
+    assert "adapted intervals of 90 %: 3.82" in told.stdout, told.output
+    command = ["remote", "predict", "numbers", str(table), "--adapt"]
+    after = runner.invoke(app, command)
+    assert after.exit_code == 0, after.output
+    assert before.stdout != after.stdout
 
 
 @pytest.mark.slow

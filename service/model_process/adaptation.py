@@ -131,15 +131,29 @@ def check_adaptation(manifest: Manifest, parameters: DrawParameters) -> None:
     """Checks that a request which asks for adaptation has something to adapt.
 
     Raises:
-        InvalidRequest: If it asks for no levels.
+        InvalidRequest: If it asks for no levels, or rows have several places.
     """
-    if parameters.adapt and not _levels(manifest, parameters):
+    if not parameters.adapt:
+        return
+    if has_places(manifest):
+        raise InvalidRequest(
+            "`parameters.adapt` needs one place per row: places of one row depend on "
+            "each other, so their errors do not say how intervals are to change.",
+            "parameters.adapt",
+        )
+    if not _levels(manifest, parameters):
         asked = "intervals" if manifest.classes is None else SETS
         raise InvalidRequest(
             f"`parameters.adapt` adapts `{asked}`, so the request must ask for their "
             f"levels, such as `{asked}: [0.9]`.",
             "parameters.adapt",
         )
+
+
+def has_places(manifest: Manifest) -> bool:
+    """Returns whether a row has several places, such as the pixels of an image."""
+    most = 1 if manifest.classes is None else 0
+    return manifest.targets is not None and len(manifest.targets.shape) > most
 
 
 def groups_of(inputs: Tensors, manifest: Manifest) -> list[str | None] | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.model_process.adaptation import has_places
 from service.model_process.answer import Request, check_finite
 from service.model_process.targets import check_all_usable
 from service.shared.errors import InvalidRequest
@@ -58,8 +59,10 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
     of_kind = _score_numbers if request.manifest.classes is None else _score_sets
     scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
-    with contextlib.suppress(ValueError):  # A file of an older tfbbb has no intervals.
-        scores["adaptation"] = _adaptation(prediction, targets, request.manifest)
+    if not has_places(request.manifest):
+        # A file of an older tfbbb may have no intervals.
+        with contextlib.suppress(ValueError):
+            scores["adaptation"] = _adaptation(prediction, targets, request.manifest)
     check_finite(scores, request.version)
     return scores
 

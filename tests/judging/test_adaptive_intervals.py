@@ -182,6 +182,13 @@ def test_sets_of_wrong_levels_come_to_hold_ninety_percent(generator):
     assert abs(np.mean(held[500:]) - 0.9) < 0.02
 
 
+def test_the_set_of_a_level_holds_those_of_lower_levels():
+    ends = np.array([0.5, 3.0]).reshape(2, 1, 1)
+    first, second = adapt_levels([0.8, 0.5], ends)
+    assert (first, second) == pytest.approx((1 - 0.5**3, 1 - 0.2**0.5))
+    assert adapt_levels([0.5, 0.8], ends[::-1]) == [second, first]
+
+
 def test_scores_that_are_no_numbers_are_refused():
     with pytest.raises(ValueError, match=r"shape \[n, 1, 5\]. Received"):
         AdaptiveIntervals.start().update(np.full((2, 1, 5), np.nan))

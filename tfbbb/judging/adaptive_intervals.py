@@ -284,8 +284,11 @@ def adapt_levels(levels: Sequence[float], ends: np.ndarray) -> list[float]:
         ends: u at these levels, [levels, 1, 1].
     """
     tails = (1.0 - np.asarray(levels)) ** ends[:, 0, 0]
-    adapted: list[float] = np.minimum(1.0 - tails, 1.0 - _LEAST_TAIL).tolist()
-    return adapted
+    adapted = np.minimum(1.0 - tails, 1.0 - _LEAST_TAIL)
+    # The set of a level lies within that of each higher level.
+    adapted[np.argsort(levels, kind="stable")] = np.sort(adapted)
+    found: list[float] = adapted.tolist()
+    return found
 
 
 def _move_ends(ends: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -57,6 +57,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "key": {"parameters": {"routing_key": "customer"}},
     "deadline": {"parameters": {"deadline_ms": 1e6}},
     "record": {"parameters": {"record": True}},
+    "adapted": {"parameters": {"intervals": [0.5], "adapt": True}},
 }
 # Rows of both requests of a pair: no two are alike.
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from service.model_process.adaptation import Adaptation, check_adaptation
 from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import fill_targets, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
-from service.shared.json_types import JsonList
+from service.shared.json_types import JsonList, JsonObject
 from service.shared.settings import Settings
 from tfbbb.base.types import ArrayLike
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
@@ -49,6 +50,7 @@ Outputs = dict[str, np.ndarray | JsonList]
 _NOT_IN_KEY = frozenset(
     (
         *("record", "abstain_above", "abstain_by", "routing_key", "deadline_ms"),
+        "adapt",
         *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
     )
 )
@@ -78,6 +80,7 @@ class Request:
         most_in_time: The most draws for which a standard error may ask, because more
             would be too late; None if nothing is too late.
         is_truncated: Whether fewer draws were made than asked, to be in time.
+        adaptation: How intervals or sets are adapted to feedback; None if they are not.
     """
 
     version: VersionName
@@ -91,6 +94,19 @@ class Request:
     max_num_samples: int
     most_in_time: int | None = None
     is_truncated: bool = False
+    adaptation: Adaptation | None = None
+
+    def adapted_by(self, record: JsonObject | None) -> "Request":
+        """Returns the request, to be answered with adapted intervals or sets.
+
+        Args:
+            record: The adaptation of the version in the database; None before feedback.
+        """
+        given = self.manifest, self.query.parameters, self.inputs
+        adaptation = Adaptation.read(record, *given)
+        parameters = adaptation.asking(self.query.parameters)
+        query = replace(self.query, parameters=parameters)
+        return replace(self, query=query, adaptation=adaptation)
 
     @property
     def seed(self) -> int:
@@ -204,6 +220,12 @@ class Answer:
     warnings: list[list[str]]
     prediction_id: str | None = None
 
+    @property
+    def adapted(self) -> JsonObject | None:
+        """How the answer is adapted to feedback; None if it is not."""
+        adaptation = self.request.adaptation
+        return None if adaptation is None else adaptation.describe()
+
 
 def prepare(
     version: VersionName, manifest: Manifest, query: Query, settings: Settings
@@ -225,6 +247,7 @@ def prepare(
     """
     query = query.move_tensor_parameters(manifest.features)
     _check_signature(query, manifest)
+    check_adaptation(manifest, query.parameters)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
@@ -313,6 +336,10 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         del arrays[_NUM_SAMPLES]
         truncated = bool(arrays.pop(_TRUNCATED)[0])
         request = replace(request, num_samples=taken, is_truncated=truncated)
+    if (adaptation := request.adaptation) is not None:
+        arrays |= adaptation.adapt(arrays)
+        parameters = adaptation.asked(request.query.parameters)
+        request = replace(request, query=replace(request.query, parameters=parameters))
     classes = request.manifest.classes
     outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
     if classes is not None and "probabilities" in arrays:

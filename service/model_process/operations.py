@@ -10,6 +10,7 @@ import psutil
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel
 
+from service.model_process.adaptation import groups_of
 from service.model_process.descriptions import model_status, model_summary
 from service.model_process.feedback import score_feedback
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
@@ -129,6 +130,7 @@ class Operations:
                 "num_rows": rows.request.num_rows,
                 "scores": rows.scores,
                 "recorded": rows.recorded,
+                "groups": groups_of(rows.request.inputs, rows.request.manifest),
             }
             for rows in found
         ]

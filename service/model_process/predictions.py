@@ -195,11 +195,30 @@ class Predictions:
         else:
             request = _read(frame, candidates, self._settings)
         (version,) = (x for x in versions if x.number == request.version.number)
-        model = version.load()
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
         if prediction.route.shadow not in (None, version.number):
             prediction.shadowed = frame
-        arrived = frame.header["arrived"]
+        if request.query.parameters.adapt:
+            self._waiting.submit(self._adapt, prediction, version, request)
+        else:
+            self._charge(prediction, version, request)
+
+    def _adapt(
+        self, prediction: Prediction, version: ServedVersion, request: Request
+    ) -> None:
+        """Queues a request with adapted intervals; waits for the database."""
+        try:
+            record = self._recorder.find_adaptation(*request.version)
+            self._charge(prediction, version, request.adapted_by(record))
+        except Exception as error:
+            prediction.fail(error)
+
+    def _charge(
+        self, prediction: Prediction, version: ServedVersion, request: Request
+    ) -> None:
+        """Queues a request, for whose work its key pays."""
+        model = version.load()
+        arrived = prediction.frame.header["arrived"]
         self._rates.charge(prediction.payer, request.work)
         try:
             queued = self._submit(prediction, version, model, request, arrived)

@@ -1,13 +1,17 @@
 """Scores predictions by the targets that came true."""
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from service.model_process.adaptation import has_places
 from service.model_process.answer import Request, check_finite
 from service.model_process.targets import check_all_usable
 from service.shared.errors import InvalidRequest
-from tfbbb.export.manifest import InputError
+from tfbbb.export.manifest import InputError, Manifest
+from tfbbb.judging.adaptive_intervals import LADDER, interval_scores, set_scores
+from tfbbb.judging.adaptive_intervals import LEVELS as ADAPTED_LEVELS
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -34,7 +38,8 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
         `squared_error` and `mean_absolute_error`, means over the row's targets, and
         `pit_below` and `pit_up_to`, P(Y < y) and P(Y <= y) of each target, [n, k].
         Classes have `accuracy`, `brier_score` and `confidence`, the greatest
-        probability.
+        probability. `adaptation`, [n, k, levels], are the scores of
+        `tfbbb.judging.adaptive_intervals`, if the version has intervals or sets.
 
     Raises:
         InputError: If a value does not fit the model, or a row has no target to use;
@@ -54,6 +59,10 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
     of_kind = _score_numbers if request.manifest.classes is None else _score_sets
     scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
+    if not has_places(request.manifest):
+        # A file of an older tfbbb may have no intervals.
+        with contextlib.suppress(ValueError):
+            scores["adaptation"] = _adaptation(prediction, targets, request.manifest)
     check_finite(scores, request.version)
     return scores
 
@@ -93,6 +102,33 @@ def _score_sets(prediction: "Predictive", targets: np.ndarray) -> dict[str, np.n
         **_coverage(np.stack(covered, axis=1)),
         "confidence": probabilities.max(axis=1),
     }
+
+
+def _adaptation(
+    prediction: "Predictive", targets: np.ndarray, manifest: Manifest
+) -> np.ndarray:
+    """Returns the scores that adapt intervals or sets, [n, k, levels].
+
+    They are of the version's own answers, so that they depend on nothing that came
+    before.
+    """
+    if manifest.classes is not None:
+        held = prediction.ask("prediction_sets", LADDER)
+        return set_scores(held[np.arange(len(targets)), :, targets])
+    bounds: list[np.ndarray] = []
+    for level in ADAPTED_LEVELS:
+        try:
+            bounds.append(np.stack(prediction.interval(level)))
+        except ValueError:
+            # A level that conformal intervals had too few rows for.
+            if not bounds:
+                raise
+            bounds.append(bounds[-1])
+    lower, upper = np.stack(bounds, axis=2)
+    discrete = manifest.targets is not None and manifest.targets.discrete
+    return np.ascontiguousarray(
+        interval_scores(targets, lower, upper, discrete=discrete)
+    )
 
 
 def _coverage(covered: np.ndarray) -> dict[str, np.ndarray]:

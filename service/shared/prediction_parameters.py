@@ -70,6 +70,12 @@ class DrawParameters(KnownFields):
         "`familiarity` f, or the `epistemic_percentile`; by default familiarity "
         "if the version has it.",
     )
+    adapt: bool = Field(
+        False,
+        description="Whether to adapt `intervals`, or `prediction_sets` of classes, to "
+        "the feedback about the version, so that the share of targets in them stays at "
+        "the level; the answer then has `adapted`.",
+    )
     routing_key: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None,
         description="What requests that belong together share, such as the id of a "

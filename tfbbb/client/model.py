@@ -35,6 +35,7 @@ class PredictionOptions(TypedDict, total=False):
         routing_key: What requests that belong together share, such as the id of a
             customer: of the two versions of a label with a canary, the same one answers
             them. At random by weight if None.
+        adapt: Whether to adapt the intervals or sets to the feedback about the version.
     """
 
     quantiles: Sequence[float]
@@ -47,6 +48,7 @@ class PredictionOptions(TypedDict, total=False):
     version: int | None
     label: str | None
     routing_key: str | None
+    adapt: bool
 
 
 def _read(
@@ -233,6 +235,7 @@ class Model:
         version: int | None = None,
         label: str | None = None,
         routing_key: str | None = None,
+        adapt: bool = False,
     ) -> "Iterator[pa.Table]":
         """Yields the answers to blocks of rows."""
         table = Rows.read(rows)
@@ -256,6 +259,8 @@ class Model:
             parameters["seed"] = seed
         if routing_key is not None:
             parameters["routing_key"] = routing_key
+        if adapt:
+            parameters["adapt"] = True
         path = self._build_path(version, label)
         start, size = 0, table.block_size
         while start < len(table):
@@ -335,7 +340,7 @@ class Model:
     def describe_feedback(
         self, version: int | None = None, label: str | None = None
     ) -> JsonObject:
-        """Returns running figures, calibration and drift of one version.
+        """Returns running figures, calibration, drift and adaptation of one version.
 
         Args:
             version: The version; `self.version` by default, else `latest`.

@@ -50,6 +50,7 @@ class Prediction:
         log_prob: Log densities of the requested targets, in nats [n].
         warnings: Sentences on the values of each row that training did not have; None
             if there are none.
+        adapted: How the intervals or sets were adapted to feedback, if they were.
     """
 
     model: str
@@ -78,6 +79,7 @@ class Prediction:
     prediction_sets: list[list[list[str]]] | None = None
     log_prob: np.ndarray | None = None
     warnings: list[list[str]] | None = None
+    adapted: JsonObject | None = None
 
     @classmethod
     def of(
@@ -120,6 +122,7 @@ class Prediction:
             levels=_levels(levels),
             interval_levels=_levels(interval_levels),
             set_levels=_levels(set_levels),
+            adapted=json.loads(metadata.get("adapted", "null")),
             **values,
         )
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Header, Request
 from pydantic import TypeAdapter
 
 from service.api.feedback import repository
+from service.api.feedback.retraining import offer_retraining
 from service.api.feedback.schemas import (
     FeedbackAnswer,
     VersionFeedback,
@@ -133,11 +134,19 @@ async def give_label_feedback(
 async def get_feedback(
     state: State, name: ModelName, version: VersionNumber
 ) -> VersionFeedback:
-    """Returns running figures beside the held-out ones, calibration, and drift."""
+    """Returns running figures beside the held-out ones, calibration, and drift.
+
+    Also how intervals are adapted and, at an alarm of drift, how to train anew.
+    """
     status = await state.models.version(name, version)
     metrics = {} if status.description is None else status.description.metrics
     row = await asyncio.to_thread(repository.find, state.database, name, version)
-    return VersionFeedback.from_row(name, version, row, metrics)
+    retraining = None
+    if row is not None and row.drift["alarm_row"] is not None:
+        retraining = await asyncio.to_thread(
+            offer_retraining, state.queue, name, version
+        )
+    return VersionFeedback.from_row(name, version, row, metrics, retraining)
 
 
 async def _count(

@@ -7,14 +7,17 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from service.shared.database.tables import Feedback
+from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
+from tfbbb.judging.adaptive_intervals import AdaptiveIntervals
 from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 
 BINS = 10
+_ADAPTATION = "adaptation"
 
-# Scores that are no figures: the calibration table is made of them.
-_OF_CALIBRATION = ("pit_below", "pit_up_to", "confidence")
+# Scores that are no figures: the calibration table and the adaptation are made of them.
+_NO_FIGURES = ("pit_below", "pit_up_to", "confidence", _ADAPTATION)
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,11 @@ def add(row: Feedback, scored: ScoredRows, now: float) -> None:
     row.figures = {
         name: asdict(RunningMean(**row.figures.get(name, {})).add(values))
         for name, values in scores.items()
-        if name not in _OF_CALIBRATION
+        if name not in _NO_FIGURES
     }
     row.calibration = (np.asarray(row.calibration) + _count(scores)).tolist()
+    if _ADAPTATION in scores:
+        row.adaptation = _adapt(row.adaptation, scores[_ADAPTATION], scored)
     pit = None
     if _is_of_numbers(scored):
         pit = (scores["pit_below"] + scores["pit_up_to"]) / 2
@@ -86,6 +91,18 @@ def add(row: Feedback, scored: ScoredRows, now: float) -> None:
         "alarm_at": now if raised and was_quiet else row.drift["alarm_at"],
         "false_alarm_rate": FALSE_ALARM_RATE,
     }
+
+
+def _adapt(
+    record: JsonObject | None, scores: np.ndarray, scored: ScoredRows
+) -> JsonObject:
+    """Returns the adaptation after more rows; a record of None starts anew."""
+    if record is None:
+        of_sets = not _is_of_numbers(scored)
+        adaptive = AdaptiveIntervals.start(scores.shape[1], of_sets=of_sets)
+    else:
+        adaptive = AdaptiveIntervals.from_dict(record)
+    return adaptive.update(scores, scored.groups).to_dict()
 
 
 def _is_of_numbers(scored: ScoredRows) -> bool:

@@ -7,7 +7,8 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from service.api.predictions.schemas import Value
+from service.api.feedback.retraining import Retraining
+from service.api.predictions.schemas import Adapted, Value
 from service.shared.database.tables import Feedback
 from service.shared.json_types import JsonObject
 
@@ -164,10 +165,22 @@ class VersionFeedback(BaseModel):
     )
     calibration: list[CalibrationBin]
     drift: Drift | None = Field(description="`null` before the first feedback.")
+    adapted: Adapted | None = Field(
+        description="How `parameters.adapt` changes the intervals or prediction sets "
+        "of a request now; `null` before the first feedback."
+    )
+    retraining: Retraining | None = Field(
+        description="How to train anew; `null` without an alarm of drift."
+    )
 
     @classmethod
     def from_row(
-        cls, name: str, number: int, row: Feedback | None, held_out: Mapping[str, float]
+        cls,
+        name: str,
+        number: int,
+        row: Feedback | None,
+        held_out: Mapping[str, float],
+        retraining: Retraining | None = None,
     ) -> Self:
         """Creates the answer from a row of the database.
 
@@ -176,6 +189,7 @@ class VersionFeedback(BaseModel):
             number: Its version.
             row: The row; None before the first feedback.
             held_out: The held-out figures of the version.
+            retraining: How to train it anew, if it drifts.
         """
         version = {"model_name": name, "model_version": str(number)}
         if row is None:
@@ -187,6 +201,8 @@ class VersionFeedback(BaseModel):
                 figures={},
                 calibration=[],
                 drift=None,
+                adapted=None,
+                retraining=None,
             )
         return cls(
             **version,
@@ -201,6 +217,8 @@ class VersionFeedback(BaseModel):
             },
             calibration=_calibration(row),
             drift=Drift.from_record(row.drift),
+            adapted=find_adapted(row),
+            retraining=retraining,
         )
 
 
@@ -217,6 +235,18 @@ def running_figures(row: Feedback) -> dict[str, tuple[float, float | None]]:
             error = None if error is None or mean == 0 else error / (2 * mean)
         figures[name] = (mean, error)
     return figures
+
+
+def find_adapted(row: Feedback) -> Adapted | None:
+    """Returns how feedback adapts the intervals of a version; None without it."""
+    if row.adaptation is None:
+        return None
+    # Imported late: NumPy would slow the start of the service.
+    from tfbbb.judging.adaptive_intervals import AdaptiveIntervals
+
+    adaptive = AdaptiveIntervals.from_dict(row.adaptation)
+    groups = {name: adaptive.describe(name) for name in adaptive.groups}
+    return Adapted(**adaptive.describe(), groups=groups)
 
 
 def _calibration(row: Feedback) -> list[CalibrationBin]:

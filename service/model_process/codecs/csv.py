@@ -78,6 +78,8 @@ def write(answer: Answer) -> Frame:
         headers["Truncated"] = "true"
     if answer.prediction_id is not None:
         headers["Prediction_Id"] = answer.prediction_id
+    if answer.adapted is not None:
+        headers["Adapted"] = json.dumps(answer.adapted)
     return response(sink.getvalue(), CSV, **headers)
 
 

@@ -193,6 +193,8 @@ class Feedback(Base):
     """The feedback about a version: running figures, calibration and drift.
 
     `drift_test` is the state of `tfbbb.drift.DriftTest`, and `drift` what it found.
+    `adaptation` is that of `tfbbb.judging.adaptive_intervals`; None until feedback with
+    its scores comes.
     """
 
     __tablename__ = "feedback"
@@ -211,6 +213,8 @@ class Feedback(Base):
     calibration: Mapped[JsonList]
     drift: Mapped[JsonObject]
     drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
+    # None is NULL, not the JSON `null`.
+    adaptation: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     started_at: Mapped[float]
     updated_at: Mapped[float]
 

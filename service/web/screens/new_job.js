@@ -22,6 +22,8 @@ export async function showNewJob(root, { query, signal }) {
     replace(root, h("h1", {}, "New job"), h("p", { class: "empty" }, "There is no table yet. ", h("a", { href: address(["data"]) }, "Upload one"), " first."));
     return;
   }
+  // The version that the training starts from, if the form was opened for one.
+  const start = query.get("model") && { model: query.get("model"), version: Number(query.get("version")) };
   const id = query.get("dataset") ?? page.datasets[0].id;
   const dataset = await get(path(["v1", "datasets", id]), { signal });
   const draft = new Draft(`job:${id}`);
@@ -30,11 +32,11 @@ export async function showNewJob(root, { query, signal }) {
   const schema = schemas.JobRequest;
 
   const listed = page.datasets.some((one) => one.id === id) ? page.datasets : [dataset, ...page.datasets];
-  const datasets = h("select", { onchange: (event) => go(["new"], { dataset: event.target.value }) },
+  const datasets = h("select", { onchange: (event) => go(["new"], { ...start, dataset: event.target.value }) },
     listed.map((one) => h("option", { value: one.id, selected: one.id === id }, one.name)));
   const names = dataset.columns.map((column) => column.name);
   const target = form.select("target", [["", "choose a column"], ...names.map((name) => [name, name])], "", () => drawFeatures());
-  const name = form.text("name", modelName(dataset.name));
+  const name = form.text("name", start ? start.model : modelName(dataset.name));
   const task = form.select("task", [["", "chosen by the service"], ["regression", "regression: a number"], ["classification", "classification: a class"]], "");
   const features = h("div");
 
@@ -44,7 +46,7 @@ export async function showNewJob(root, { query, signal }) {
   }
   drawFeatures();
 
-  const rest = schemaFields(schema, { form, schemas, path: "" }, [...OWN, ...GROUPS]);
+  const rest = schemaFields(schema, { form, schemas, path: "" }, [...OWN, ...GROUPS, ...(start ? ["start_from"] : [])]);
   const groups = GROUPS.map((group) => [group, schemaFields(
     { ...schemas[schema.properties[group].$ref.split("/").at(-1)] },
     { form, schemas, path: group, initial: schema.properties[group].default },
@@ -54,6 +56,7 @@ export async function showNewJob(root, { query, signal }) {
     const read = { dataset_id: id, target: target.value, name: name.value.trim(), ...rest.read() };
     const left = names.filter((column) => column !== target.value && !draft.get(`features.${column}`, true));
     if (left.length) read.features = names.filter((column) => column !== target.value && !left.includes(column));
+    if (start) read.start_from = start;
     if (task.value) read.task = task.value;
     const kinds = overruled(id);
     if (Object.keys(kinds).length) read.columns = kinds;
@@ -88,6 +91,7 @@ export async function showNewJob(root, { query, signal }) {
   replace(root,
     h("h1", {}, "New job"),
     h("form", { class: "job", onsubmit: submit, novalidate: true },
+      start && form.group("start_from", `From version ${start.version} of ${start.model}`, [], "The table needs new rows only: what the version has learned is where the training starts."),
       h("section", { class: "card" },
         form.field("dataset_id", "Table", datasets),
         form.field("target", "Target", target, { help: "The column to predict." }),

@@ -1,13 +1,13 @@
 // The versions of a model side by side, and its labels.
 
 import { get, path, send } from "../api.js";
-import { actionButton, badge, confirm, h, problemPlace, replace, table } from "../dom.js";
+import { actionButton, badge, confirm, h, notice, problemPlace, replace, table } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { Form } from "../form.js";
 import { figure, figureName } from "../figures.js";
-import { date, number, percent } from "../format.js";
+import { count, date, number, percent } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
-import { address } from "../router.js";
+import { address, go } from "../router.js";
 import { may } from "../session.js";
 import { numberOf } from "../schema_fields.js";
 
@@ -16,17 +16,18 @@ const MOST = 12;
 export async function showVersions(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
   const { name, status } = found;
-  const labels = await get(path(["v1", "models", name, "labels"]), { signal });
+  const [labels, feedback] = await Promise.all([
+    get(path(["v1", "models", name, "labels"]), { signal }),
+    get(`${found.base}/feedback`, { signal }).catch(orNull),
+  ]);
   const shown = status.model_version_status.slice(0, MOST);
   const described = await Promise.all(shown.map((one) =>
-    get(path(["v1", "models", name, "versions", one.version]), { signal }).catch((error) => {
-      if (error.status === 0 || error.name === "AbortError") throw error;
-      return null;
-    })));
+    get(path(["v1", "models", name, "versions", one.version]), { signal }).catch(orNull)));
   const problem = problemPlace();
   const again = () => showVersions(root, { parts, signal });
   replace(root,
     versionHead(found, "versions"),
+    feedback?.num_rows > 0 && feedbackPart(found, feedback, problem),
     h("h2", {}, "Versions"),
     problem,
     comparison(name, shown, described, status.labels, { problem, again }),
@@ -36,6 +37,35 @@ export async function showVersions(root, { parts, signal }) {
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is always the newest version that answers."),
     labelTable(name, labels.labels, { problem, again }),
     may("train") && moveForm(name, status.model_version_status, labels.labels, again));
+}
+
+/** Leaves out what a version that cannot be served does not say. */
+function orNull(error) {
+  if (error.status === 0 || error.name === "AbortError") throw error;
+  return null;
+}
+
+/** What came true: how intervals are adapted to it, and what to do about drift. */
+function feedbackPart({ name, version }, { num_rows: rows, adapted, drift, retraining }, problem) {
+  const factor = adapted?.factors["0.9"];
+  const train = async () => {
+    if (!retraining.body) return go(["new"], { model: name, version });
+    const job = await send("POST", "v1/jobs", retraining.body);
+    return go(["jobs", job.id]);
+  };
+  return h("section", { class: "card" },
+    h("h2", {}, "Feedback"),
+    h("p", {}, `What came true is known of ${count(rows, "row")}. `, adapted && length(factor)),
+    drift.alarm && notice("warning", h("p", {}, `Drift: row ${number(drift.alarm_row)} of the feedback raised the alarm. ${retraining.sentence}`),
+      may("train") && h("div", { class: "actions" }, actionButton("Train anew from this version", train, { kind: "primary", problem }))));
+}
+
+/** How long adapted intervals are, in words. */
+function length(factor) {
+  const adapt = "To keep what they promise, 90 % intervals and sets of requests with “adapt” are";
+  const change = percent(Math.abs(factor - 1));
+  if (Math.abs(factor - 1) < 0.005) return `${adapt} as the version makes them.`;
+  return `${adapt} ${change} ${factor > 1 ? "wider" : "narrower"} than those of the version.`;
 }
 
 function comparison(name, versions, described, labels, { problem, again }) {

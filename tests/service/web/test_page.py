@@ -415,6 +415,45 @@ def test_fifty_models_come_in_pages_and_are_found(page: Page, site: Site) -> Non
     expect(rows).to_have_count(1)
 
 
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_drift_is_said_with_one_click_to_train_anew(
+    page: Page, site: Site, trained: dict[str, str], has_rows: bool
+) -> None:
+    start = {"model": MODEL, "version": 1}
+    body = {"name": MODEL, "start_from": start, "dataset_id": trained["dataset"]}
+    feedback = {
+        "num_rows": 300,
+        "adapted": {"num_rows": 300, "factors": {"0.9": 1.25}, "groups": {}},
+        "drift": {"alarm": True, "alarm_row": 64},
+        "retraining": {"sentence": "Rows differ.", "body": body if has_rows else None},
+    }
+    page.route("**/feedback", lambda route: route.fulfill(json=feedback))
+    sent: list[Any] = []
+
+    def submit(route: Route) -> None:
+        sent.append(route.request.post_data_json)
+        route.fulfill(status=201, json={"id": trained["job"]})
+
+    visit(page, site, SCREENS["versions"])
+    expect(page.locator("#main")).to_contain_text("300 rows")
+    expect(page.locator("#main")).to_contain_text("25.0 % wider")
+    expect(page.locator(".notice.warning")).to_contain_text("row 64")
+    if has_rows:
+        page.route("**/v1/jobs", submit)
+    page.get_by_role("button", name="Train anew from this version").click()
+    if has_rows:
+        page.wait_for_url(f"**/jobs/{trained['job']}")
+        assert sent == [body]
+        return
+    expect(page.get_by_text(f"From version 1 of {MODEL}")).to_be_visible()
+    expect(page.get_by_label("Name of the model")).to_have_value(MODEL)
+    page.get_by_label("Target").select_option("price")
+    page.route("**/v1/jobs", submit)
+    page.get_by_role("button", name="Start training").click()
+    page.wait_for_url(f"**/jobs/{trained['job']}")
+    assert sent[0]["start_from"] == start
+
+
 def test_a_version_without_a_report_says_so(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:

@@ -51,6 +51,14 @@ def predict(
             "id of a customer, are answered by the same version."
         ),
     ] = None,
+    adapt: Annotated[
+        bool,
+        typer.Option(
+            "--adapt",
+            help="Adapt intervals, or prediction sets, to the feedback about the "
+            "version, so that they keep their level.",
+        ),
+    ] = False,
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
@@ -108,6 +116,7 @@ def predict(
                 "prediction_sets": [level] if prediction_sets else [],
                 "num_samples": num_samples,
                 "seed": seed,
+                "adapt": adapt,
             },
             {"version": version, "label": label, "routing_key": routing_key},
         )

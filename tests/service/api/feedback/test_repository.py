@@ -18,6 +18,7 @@ from service.shared.errors import FeedbackConflict, UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
 from tests.service.transactions import calls_in_transactions
+from tfbbb.judging.adaptive_intervals import LEVELS, AdaptiveIntervals
 from tfbbb.judging.drift_reference import DriftReference
 
 NO_MODELS = Path("/nonexistent")
@@ -40,6 +41,10 @@ def scored(
         scores={"log_likelihood": list(values), "pit_below": ends, "pit_up_to": ends},
         recorded=places if recorded else None,
     )
+
+
+def adaptation_scores(values: np.ndarray) -> np.ndarray:
+    return np.tile(values[:, np.newaxis, np.newaxis], len(LEVELS))
 
 
 def record(database: Database, num_rows: int) -> None:
@@ -82,6 +87,40 @@ def test_no_transaction_waits_for_the_drift_reference(
         count(database, NO_MODELS, "m", [scored(values)], None)
     assert found == [False]
     assert rows_of(database) == 2
+
+
+def test_adaptation_is_that_of_all_rows_in_order(
+    database: Database, tmp_path: Path
+) -> None:
+    values = np.random.default_rng(0).normal(size=60)
+    groups = ["a", None, "b"] * 20
+    # Another process of the service, or the same one after a restart.
+    other = Database(database.url.render_as_string(hide_password=False))
+    for place, part in enumerate(np.split(np.arange(60), [1, 2, 20, 21, 40])):
+        rows = scored(values[part].tolist())
+        rows.scores["adaptation"] = adaptation_scores(values[part]).tolist()
+        rows.groups = [groups[row] for row in part]
+        count((database, other)[place % 2], NO_MODELS, "m", [rows], None)
+    other.close()
+    expected = AdaptiveIntervals.start().update(adaptation_scores(values), groups)
+    row = find(database, "m", 1)
+    assert row is not None
+    assert row.adaptation == expected.to_dict()
+
+
+def test_rows_of_before_the_upgrade_adapt_nothing(database: Database) -> None:
+    count(database, NO_MODELS, "m", [scored([1.0])], None)
+    before = find(database, "m", 1)
+    assert before is not None
+    assert before.adaptation is None
+    rows = scored([1.0, 2.0])
+    rows.scores["adaptation"] = adaptation_scores(np.array([0.5, 9.0])).tolist()
+    count(database, NO_MODELS, "m", [rows], None)
+    row = find(database, "m", 1)
+    assert row is not None
+    assert row.adaptation is not None
+    assert row.adaptation["every"]["num_rows"] == 2
+    assert row.num_rows == 3
 
 
 def test_request_with_a_row_counted_before_counts_nothing(database: Database) -> None:

@@ -31,6 +31,7 @@ def answer() -> Answer:
         version=SimpleNamespace(name="m", number=1),
         num_samples=10,
         is_truncated=False,
+        adaptation=None,
     )
     outputs = {
         "probabilities": np.float32([[np.nan, np.nan], [0.25, 0.75]]),

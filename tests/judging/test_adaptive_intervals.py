@@ -1,0 +1,194 @@
+"""Adapted intervals: the bound of their errors, their speed, floods and sets."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from tfbbb.judging.adaptive_intervals import (
+    LADDER,
+    LARGEST,
+    LEVELS,
+    STEP,
+    AdaptiveEnds,
+    AdaptiveIntervals,
+    adapt_intervals,
+    adapt_levels,
+    interval_scores,
+    set_scores,
+)
+
+REACH = norm.ppf(0.5 + np.array(LEVELS) / 2)
+NINETY = LEVELS.index(0.9)
+
+
+@pytest.fixture
+def generator():
+    return np.random.default_rng(0)
+
+
+def scores_of(errors):
+    """The scores of errors of standard normal predictions, [n, 1, levels]."""
+    bounds = np.tile(REACH[:, np.newaxis], (len(errors), 1, 1))
+    return interval_scores(errors[:, np.newaxis], -bounds, bounds, discrete=False)
+
+
+def missed(scores, ends=None):
+    """Whether each row misses the interval before it, and the ends after each row."""
+    ends, errors, found = ends or AdaptiveEnds.start(scores.shape[1]), [], []
+    for score in scores:
+        lower, upper = np.moveaxis(ends.ends, -1, 0)
+        errors.append((score < lower) | (score > upper))
+        ends = ends.update(score[np.newaxis])
+        found.append(ends)
+    return np.array(errors), found
+
+
+def test_errors_add_up_to_the_change_of_the_log_length(generator):
+    # Rows that are anything but independent: a random walk with heavy tails.
+    walk = np.cumsum(generator.normal(size=400)) / 10
+    errors, found = missed(scores_of(walk + generator.standard_t(2, size=400)))
+    lengths = np.array([np.ptp(ends.ends, axis=-1) for ends in found])
+    inside = (lengths > 2 / LARGEST) & (lengths < 2 * LARGEST)
+    assert inside.all()
+    excess = (errors - (1 - np.array(LEVELS))).sum(axis=0)
+    np.testing.assert_allclose(excess, np.log(lengths[-1] / 2) / STEP, rtol=1e-9)
+
+
+def test_coverage_of_every_run_of_rows_is_within_the_bound(generator):
+    errors, _ = missed(scores_of(2.0 * np.sin(np.arange(3000) / 80)))
+    sums = np.cumsum(errors[:, 0, NINETY])
+    for size in (500, 1500):
+        share = (sums[size:] - sums[:-size]) / size
+        assert np.abs(share - 0.1).max() < math.log(LARGEST**2) / (STEP * size)
+
+
+def test_rows_one_by_one_are_the_rows_at_once(generator):
+    scores = scores_of(2.0 * generator.standard_t(3, size=60))
+    groups = generator.choice(["a", "b", "none"], size=60).tolist()
+    groups = [None if name == "none" else name for name in groups]
+    whole = AdaptiveIntervals.start().update(scores, groups)
+    parts = AdaptiveIntervals.start()
+    for place in range(60):
+        # As the database keeps it between two requests.
+        parts = AdaptiveIntervals.from_dict(json.loads(json.dumps(parts.to_dict())))
+        parts = parts.update(scores[place : place + 1], groups[place : place + 1])
+    assert parts.to_dict() == whole.to_dict()
+    alone = AdaptiveEnds.start().update(scores)
+    np.testing.assert_array_equal(whole.every.ends, alone.ends)
+
+
+def test_order_of_the_rows_matters(generator):
+    scores = scores_of(generator.normal(size=50))
+    first, second = (AdaptiveEnds.start().update(s) for s in (scores, scores[::-1]))
+    assert not np.array_equal(first.ends, second.ends)
+
+
+@pytest.mark.parametrize("flood", [-1e30, 1e30])
+def test_a_flood_moves_an_interval_by_its_bounds_at_most(flood):
+    before = AdaptiveEnds.start()
+    one = before.update(scores_of(np.array([flood])))
+    # One row moves an end by a tenth of the length.
+    assert np.abs(one.ends - before.ends).max() < 2 * math.expm1(STEP)
+    after = before.update(scores_of(np.full(5000, flood)))
+    assert np.abs(after.ends).max() <= LARGEST
+    assert after.factors.min() >= 1 / LARGEST - 1e-9
+
+
+def test_intervals_recover_from_a_flood_within_300_rows(generator):
+    honest = scores_of(generator.normal(size=1500))
+    flooded = AdaptiveEnds.start().update(scores_of(np.full(200, 1e6)))
+    errors, found = missed(honest, flooded)
+    assert min(ends.factors[0, NINETY] for ends in found[:300]) < 1.2
+    sums = np.cumsum(errors[:, 0, NINETY])
+    # 2.5 standard errors of 500 independent rows.
+    assert abs((sums[800] - sums[300]) / 500 - 0.1) < 0.034
+
+
+def test_wrong_labels_of_one_row_in_fifty_widen_by_a_fifth(generator):
+    errors = generator.normal(size=3000)
+    errors[::50] = 1e6
+    _, found = missed(scores_of(errors))
+    half = [np.ptp(ends.ends[0, NINETY]) / 2 for ends in found[500:]]
+    # Of 98 % rows, 8 % may be missed for 90 % of all: a quantile of .918 in place of
+    # .9 on one side each. Both sides of the wrong labels count as one.
+    assert 1.0 < np.mean(half) < 1.25
+
+
+def test_a_shift_is_followed_by_the_centre(generator):
+    shifted = generator.normal(loc=1.5, size=2000)
+    _, found = missed(scores_of(shifted))
+    ends = np.mean([x.ends[0, NINETY] for x in found[500:]], axis=0) * REACH[NINETY]
+    np.testing.assert_allclose(
+        ends, [1.5 - REACH[NINETY], 1.5 + REACH[NINETY]], atol=0.2
+    )
+
+
+def test_groups_start_from_all_rows_and_go_their_own_way(generator):
+    wide = scores_of(4.0 * generator.normal(size=300))
+    adaptive = AdaptiveIntervals.start().update(wide)
+    np.testing.assert_array_equal(
+        adaptive.ends([0.9], "new"), adaptive.ends([0.9], None)
+    )
+    both = scores_of(generator.normal(size=600) * np.tile([1.0, 4.0], 300))
+    adaptive = adaptive.update(both, ["narrow", "wide"] * 300)
+    narrow, broad = (
+        np.ptp(adaptive.ends([0.9], name)) / 2 for name in ("narrow", "wide")
+    )
+    assert narrow < 1.6 < 2.8 < broad
+
+
+def test_before_the_first_row_nothing_changes():
+    lower, upper = np.array([[[1.0], [0.0]]]), np.array([[[2.0], [7.0]]])
+    ends = AdaptiveIntervals.start().ends([0.5, 0.9])
+    found = adapt_intervals(lower, upper, ends, [0.5, 0.9], discrete=False)
+    np.testing.assert_array_equal(found, (lower, upper))
+
+
+def test_the_interval_of_a_level_holds_those_of_lower_levels():
+    lower, upper = np.array([[[0.0], [1.0]]]), np.array([[[9.0], [8.0]]])
+    ends = np.array([[[-1.0, 1.0]], [[-2.0, 2.0]]])
+    found = adapt_intervals(lower, upper, ends, [0.9, 0.5], discrete=False)
+    assert np.ravel(found).tolist() == [-2.5, 0.0, 11.5, 9.0]
+
+
+def test_counts_keep_whole_numbers_and_their_coverage(generator):
+    counts = generator.poisson(3.0, size=(200, 1)).astype(float)
+    lower, upper = np.full((200, 5, 1), 1.0), np.full((200, 5, 1), 4.0)
+    scores = interval_scores(counts, lower, upper, discrete=True)
+    ends = AdaptiveEnds.start().update(scores)
+    at = ends.at(LEVELS)
+    low, high = adapt_intervals(lower, upper, at, LEVELS, discrete=True)
+    np.testing.assert_array_equal(low, np.maximum(np.round(low), 0.0))
+    inside = (low[:, NINETY] <= counts) & (counts <= high[:, NINETY])
+    least, most = ends.ends[0, NINETY]
+    np.testing.assert_array_equal(
+        inside[:, 0],
+        (least <= scores[:, 0, NINETY]) & (scores[:, 0, NINETY] <= most),
+    )
+
+
+def test_sets_of_wrong_levels_come_to_hold_ninety_percent(generator):
+    # The set of level q holds the class of a row if q exceeds a power of a uniform.
+    ladder, ends, held = np.array(LADDER), AdaptiveEnds.start(of_sets=True), []
+    for needed in generator.random(3000) ** 0.2:
+        (level,) = adapt_levels([0.9], ends.at([0.9]))
+        held.append(needed <= level)
+        ends = ends.update(set_scores((needed <= ladder)[np.newaxis]))
+    assert np.mean(held[:500]) < 0.92
+    # The ladder's steps are a tenth of the factor, and the bound is 42 of the rows.
+    assert abs(np.mean(held[500:]) - 0.9) < 0.02
+
+
+def test_the_set_of_a_level_holds_those_of_lower_levels():
+    ends = np.array([0.5, 3.0]).reshape(2, 1, 1)
+    first, second = adapt_levels([0.8, 0.5], ends)
+    assert (first, second) == pytest.approx((1 - 0.5**3, 1 - 0.2**0.5))
+    assert adapt_levels([0.5, 0.8], ends[::-1]) == [second, first]
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"shape \[n, 1, 5\]. Received"):
+        AdaptiveIntervals.start().update(np.full((2, 1, 5), np.nan))

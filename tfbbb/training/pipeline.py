@@ -236,6 +236,7 @@ def make_plan(run: Run) -> Run:
         if prepared.schema.task == "classification"
         else None,
         groups=prepared.groups,
+        in_order=prepared.split.get("by") == "time",
         row_weights=prepared.weights,
     )
     return replace(run, plan=plan, networks=networks, members=members)

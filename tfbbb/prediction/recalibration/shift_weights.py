@@ -128,9 +128,9 @@ def _check_reach(weights: np.ndarray) -> None:
         raise ValueError(
             "The new rows are too unlike the held-out rows, which must count for at "
             f"least {LEAST_EFFECTIVE_ROWS} rows and be where two thirds of the new "
-            "rows are: learn the targets of some new rows, and recalibrate or train with "
-            f"these. Received: {len(weights)} held-out rows that count for {number}, "
-            f"where {min(reached, 1.0):.0%} of the new rows are"
+            "rows are: learn the targets of some new rows, and recalibrate or train "
+            f"with these. Received: {len(weights)} held-out rows, which count for "
+            f"{number}, where {min(reached, 1.0):.0%} of the new rows are"
         )
 
 

@@ -8,8 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from tfbbb.base.types import Structure
-from tfbbb.export.inputs import to_tensors
+from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.familiarity.row_encoding import RowEncoding, row_values
@@ -85,7 +84,7 @@ class ShiftReference:
         return cls(tuple(inputs), encoding, rows, np.asarray(levels)[kept])
 
     def adapt(
-        self, inputs: Structure, manifest: Manifest, wanted: Sequence[float]
+        self, inputs: Inputs, manifest: Manifest, wanted: Sequence[float]
     ) -> AdaptedLevels:
         """Returns the levels whose intervals cover other rows as wanted.
 
@@ -110,7 +109,7 @@ class ShiftReference:
         if np.all(weights == 1.0):
             return AdaptedLevels(tuple(wanted), len(self.rows), len(self.rows))
         number = effective_rows(weights)
-        scores = weighted_scores(self.levels[:, np.newaxis], weights).T
+        scores = weighted_scores(self.levels[:, np.newaxis], weights).T.tolist()
         found = conformal_reach(scores, list(wanted)).numpy()[:, 0]
         if not np.isfinite(found).all():
             raise ValueError(
@@ -148,7 +147,7 @@ class ShiftReference:
             encoding = RowEncoding(None, *parts)
             return cls(columns, encoding, given["rows"], given["levels"])
 
-    def _encode(self, inputs: Structure, manifest: Manifest) -> np.ndarray:
+    def _encode(self, inputs: Inputs, manifest: Manifest) -> np.ndarray:
         tensors = to_tensors(inputs, manifest)
         features = [feature.name for feature in manifest.features]
         if manifest.inputs == "matrix":

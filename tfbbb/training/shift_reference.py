@@ -1,11 +1,10 @@
 """The rows with which a trained model was calibrated, for `tfbbb predict --adapt`."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from tfbbb.base.types import Structure
 from tfbbb.export.shift_reference import ShiftReference
+from tfbbb.judging.evaluation.input_encoding import named_columns
+from tfbbb.judging.types import Inputs
 from tfbbb.prediction.answers import more_probable
 from tfbbb.prediction.recalibration.conformal import Conformal
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
@@ -22,7 +21,7 @@ def shift_reference(
     schema: Schema,
     recalibration: Recalibration | None,
     prediction: Predictive | CrossFitted,
-    inputs: Structure,
+    inputs: Inputs,
     targets: np.ndarray,
 ) -> ShiftReference | None:
     """Returns the rows that calibrated a model; None if it can have none.
@@ -36,11 +35,12 @@ def shift_reference(
         inputs: Their inputs.
         targets: Their targets.
     """
-    compared = {}
-    for place, column in enumerate(schema.features):
-        if not column.buckets:
-            by_name = isinstance(inputs, Mapping)
-            compared[column.name] = inputs[column.name] if by_name else inputs[:, place]
+    columns = named_columns(inputs, [column.name for column in schema.features])
+    compared = {
+        column.name: columns[column.name]
+        for column in schema.features
+        if not column.buckets
+    }
     groups = None if recalibration is None else recalibration.groups(inputs)
     levels = smallest_levels(
         recalibration, prediction, targets, None if groups is None else groups.numpy()

@@ -88,9 +88,8 @@ def split_rows(
         times = _read_varied(read, table, validation.time, role="time")
         if num_folds and _fill_blocks(times, num_folds):
             moments = np.unique(times, return_inverse=True)[1]
-            description = {"by": "time", "column": validation.time}
-            every = np.arange(table.num_rows)
-            return Split(every, np.arange(0), moments, description)
+            by_time: Config = {"by": "time", "column": validation.time}
+            return Split(np.arange(len(times)), np.arange(0), moments, by_time)
         last = _mark_last(times, _fraction(spec, table.num_rows))
         return _split_by_mask(last, generator, by="time", column=validation.time)
     classes = schema.targets(table) if schema.task == "classification" else None

@@ -35,7 +35,7 @@ SERVICE = {"base", "tables", "prediction", "export", "judging", "training"}
 WITHOUT_TENSORFLOW = {
     # Modules that need Keras for the base of a class.
     "tfbbb.bayes": {"kl_schedules.schedule_callback", "signal_to_noise"},
-    "tfbbb.cli": {"prediction_table"},
+    "tfbbb.cli": {"adapted_levels", "prediction_table"},
     "tfbbb.client": set(),
     "tfbbb.sklearn": set(),
     "tfbbb.tables": {

@@ -29,8 +29,8 @@ def test_a_column_of_dates_suggests_a_validation_by_time():
     assert warning == (
         "It holds dates, and the rows are in its order. Rows that are held out at "
         "random lie between training rows in time, so the figures may be better than "
-        "those of later rows; hold the last rows out instead with a validation by "
-        "time (--validation-time 'sold on')."
+        "those of later rows; leave rows out in the order of time instead, with a "
+        "validation by time (--validation-time 'sold on')."
     )
 
 

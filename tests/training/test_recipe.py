@@ -262,8 +262,15 @@ def test_the_last_rows_measure_a_training_by_time():
         "model": SMALL,
         "training": {"epochs": 1, "validation": {"time": "day", "fraction": 0.25}},
     }
-    trained = trained_table(table().append_column("day", [times]), spec)
+    whole = table().append_column("day", [times])
+    trained = trained_table(whole, spec)
     assert trained.recipe["metrics_from"] == (
         "the last 30 rows by 'day', which no member trained on"
     )
     assert set(times[trained.held_out_rows]) == set(range(90, ROWS))
+    del spec["training"]["validation"]["fraction"]
+    trained = trained_table(whole, spec)
+    assert trained.recipe["metrics_from"].startswith(
+        "all 120 rows, each predicted by the 2 of 8 members that did not train on it "
+        "or on its neighbours by 'day'"
+    )

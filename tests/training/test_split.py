@@ -132,6 +132,23 @@ def test_folds_of_members_get_the_groups():
     assert prepared.groups.tolist() == (np.arange(ROWS) // 5).tolist()
 
 
+def test_members_leave_out_blocks_by_time():
+    days = np.random.default_rng(0).permutation(ROWS)
+    fields = {"target": "y", "training": {"validation": {"time": "day"}}}
+    prepared = prepare(table(day=days.astype("M8[D]")), JobSpec.model_validate(fields))
+    assert prepared.rows.num_rows == ROWS
+    np.testing.assert_array_equal(prepared.groups, days)
+    assert prepared.split == {"by": "time", "column": "day"}
+
+
+def test_too_few_times_for_blocks_hold_the_last_rows_out():
+    fields = {"target": "y", "training": {"validation": {"time": "year"}}}
+    years = np.repeat([2020, 2021, 2022], ROWS // 3)
+    prepared = prepare(table(year=years), JobSpec.model_validate(fields))
+    assert prepared.groups is None
+    assert set(years[prepared.held_out_rows]) == {2022}
+
+
 def copies(times, rows=ROWS):
     """A table of which each row is there several times."""
     x = np.arange(rows) // times

@@ -2,6 +2,7 @@
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import (
+    Adapt,
     Intervals,
     Keep,
     Level,
@@ -29,6 +30,7 @@ def predict(
     intervals: Intervals = None,
     prediction_sets: PredictionSets = False,
     log_prob: LogProb = False,
+    adapt: Adapt = False,
 ) -> None:
     """Predict the rows of a table with an exported model.
 
@@ -61,6 +63,11 @@ def predict(
                 "Only numbers have intervals, and this model predicts classes, with "
                 "prediction sets. Leave out `--intervals`."
             )
+        if adapt and task == "classification" and not prediction_sets:
+            raise CommandError(
+                "Of classes only prediction sets adapt to a table, and probabilities "
+                "stay as they are. Add `--prediction-sets`, or leave out `--adapt`."
+            )
         given = ModelTable.read(path, data, sheet)
         targets = given.targets() if log_prob else None
 
@@ -72,14 +79,20 @@ def predict(
         from tfbbb.cli.shown_table import output_table
         from tfbbb.export import load
 
+        loaded, levels = load(path), interval_levels(intervals) or {"": level}
         try:
+            if adapt:
+                from tfbbb.cli.adapted_levels import adapt_levels
+
+                levels, note = adapt_levels(loaded, path, given.inputs, levels)
+                echo_note(note)
             predictions = predict_table(
-                load(path),
+                loaded,
                 given.inputs,
                 num_samples=num_samples,
                 seed=seed,
-                level=level,
-                intervals=interval_levels(intervals),
+                level=levels.get("", level),
+                intervals=None if "" in levels else levels,
                 prediction_sets=prediction_sets,
                 targets=targets,
             )

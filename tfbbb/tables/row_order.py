@@ -101,8 +101,8 @@ def _say_time(name: str, said: str, columns: Mapping[str, FirstRows]) -> str:
         order = ", and the rows are in its order"
     return (
         f"{said}{order}. Rows that are held out at random lie between training rows in "
-        "time, so the figures may be better than those of later rows; hold the last "
-        "rows out instead with a validation by time "
+        "time, so the figures may be better than those of later rows; leave rows out "
+        "in the order of time instead, with a validation by time "
         f"(--validation-time {shlex.quote(name)})."
     )
 

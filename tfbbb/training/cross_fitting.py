@@ -11,7 +11,7 @@ from keras import tree
 from tfbbb.base.call_context import call_with
 from tfbbb.base.types import Structure
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.tables.splitting import draw_folds
+from tfbbb.tables.splitting import block_folds, draw_folds
 
 # Rows times members times draws that flow through the network at once.
 _MOST_AT_ONCE = 20_000
@@ -50,6 +50,7 @@ class MemberRows:
         seed: int = 0,
         classes: np.ndarray | None = None,
         groups: np.ndarray | None = None,
+        in_order: bool = False,
         row_weights: np.ndarray | None = None,
     ) -> "MemberRows":
         """Divides rows into folds of equal size, stratified by class.
@@ -64,6 +65,9 @@ class MemberRows:
             classes: Classes of the rows, [rows], each spread over the folds.
             groups: Groups of the rows, [rows]; no group is divided, so folds are only
                 about equal. None for a group per row.
+            in_order: Whether the groups are numbers in an order, such as times: the
+                folds are blocks of consecutive rows, not stratified, and those of the
+                repeats begin at different rows.
             row_weights: The weight of each row, [rows]; None for 1.
         """
         if not repeats:
@@ -72,6 +76,10 @@ class MemberRows:
         num_folds = group_size // repeats
         folds = np.empty((repeats, num_rows), dtype=np.int32)
         for repeat in range(repeats):
+            if in_order:
+                assert groups is not None
+                folds[repeat] = block_folds(groups, num_folds, repeat / repeats)
+                continue
             if groups is not None:
                 folds[repeat] = draw_folds(
                     groups, num_folds, generator=generator, stratify=classes

@@ -67,7 +67,11 @@ def train_on_more_rows(
     assert choice is not None
     assert isinstance(rows, MemoryRows)
     plan = plan.on_more_rows
-    left_out = _left_out_by_one(members, prepared.groups, training.seed)
+    groups = prepared.groups
+    if prepared.split.get("by") == "time":
+        assert members.folds is not None
+        groups = np.unique(members.folds, axis=1, return_inverse=True)[1].ravel()
+    left_out = _left_out_by_one(members, groups, training.seed)
     schedule = kl_schedule_at(choice.best.temperature)
     rate = plan.keras_learning_rate
     with candidate.model.distribute_strategy.scope():
@@ -118,7 +122,8 @@ def _left_out_by_one(
     """Returns members of one temperature, of which one leaves out each row.
 
     It is one of those that left out the row before, drawn at random, and the same for
-    all rows of a group.
+    all rows of a group. If folds are blocks in time, it is the same for all rows that
+    the same members left out.
     """
     assert members.folds is not None
     repeats, num_rows = members.folds.shape

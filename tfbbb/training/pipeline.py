@@ -46,6 +46,7 @@ from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import Calibrated, calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
+from tfbbb.training.shift_reference import shift_reference
 from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.spec.families import LikelihoodPart
 from tfbbb.training.spec.training import TrainingSpec
@@ -188,6 +189,13 @@ class Run:
             drift_reference=None
             if self.members.folds is not None
             else drift_reference(self.calibrated.prediction, self.targets),
+            shift_reference=shift_reference(
+                prepared.schema,
+                best.model.recalibration,
+                self.calibrated.prediction,
+                self.inputs,
+                self.targets,
+            ),
             report=VersionReport.measure(
                 best.model,
                 prepared.schema,
@@ -236,6 +244,7 @@ def make_plan(run: Run) -> Run:
         if prepared.schema.task == "classification"
         else None,
         groups=prepared.groups,
+        in_order=prepared.split.get("by") == "time",
         row_weights=prepared.weights,
     )
     return replace(run, plan=plan, networks=networks, members=members)

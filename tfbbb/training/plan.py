@@ -234,7 +234,8 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     """Returns how often each row is left out; 0 if rows are held out instead.
 
     Rows are held out if the spec says which or how many, if training stops by them, and
-    if the table has many rows. Folds can keep groups of rows together.
+    if the table has many rows. Folds can keep groups of rows together, or be blocks of
+    rows in the order of time.
 
     Args:
         spec: The spec.
@@ -247,7 +248,6 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
         or training.early_stopping is not None
         or validation.fraction is not None
         or validation.column is not None
-        or validation.time is not None
         or not suits_few_rows(num_rows)
     ):
         return 0

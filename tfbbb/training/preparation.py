@@ -38,7 +38,8 @@ class Prepared:
             out folds of the training rows instead.
         training_rows: Indices of the training rows in the table, in order.
         groups: The group of each training row, `[n]`, of which folds leave out all rows
-            or none; None for a group per row, and if rows are held out.
+            or none, in the order of time if the split is by time; None for a group per
+            row, and if rows are held out.
         split: What decided which rows are held out: see `Split.description`.
         num_rows: Number of rows of the table that have a target: the training rows,
             the held-out rows, and those held out beyond the 50 000 that measure.

@@ -135,6 +135,8 @@ def _metrics_from(
     by, column = split.get("by"), split.get("column")
     if members.folds is not None:
         group = f" or on others of its {column!r}" if by == "group" else ""
+        if by == "time":
+            group = f" or on its neighbours by {column!r}"
         before = ", as they were before they went on with more rows" if goes_on else ""
         return (
             f"all {num_rows} rows, each predicted by the {len(members.folds)} of "

@@ -19,6 +19,7 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.groups import group_repeated_rows, read_groups
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
+from tfbbb.tables.splitting import block_folds
 from tfbbb.tables.times import read_times
 from tfbbb.tables.values import first_row
 from tfbbb.training.spec import JobSpec
@@ -37,7 +38,7 @@ class Split:
         held_out: Indices of the held-out rows, at most 50 000; empty if members leave
             out folds of the training rows instead.
         groups: The group of each row, `[n]`, of which folds leave out all rows or none;
-            None for a group per row.
+            in the order of time if the split is by time. None for a group per row.
         description: What decided, as plain JSON values: `by`, one of "random",
             "column", "time" and "group"; the name of the `column`; the number of
             `groups`; and at random the number of `repeated_rows`, whose features
@@ -54,6 +55,9 @@ def split_rows(
     table: ColumnSource, schema: Schema, spec: JobSpec, *, num_folds: int = 0
 ) -> Split:
     """Splits the rows of a table: by a column, in time, by groups or at random.
+
+    In time, the last rows are held out, or, with folds, members leave out blocks of
+    consecutive rows, if there are enough different times.
 
     At random, rows with equal features stay together, so that no row is measured by a
     model that trained on a copy of it. If more than half of the rows repeat features of
@@ -82,6 +86,10 @@ def split_rows(
         override = None if said is None else Override.parse(said)
         read = functools.partial(read_times, override=override)
         times = _read_varied(read, table, validation.time, role="time")
+        if num_folds and _fill_blocks(times, num_folds):
+            moments = np.unique(times, return_inverse=True)[1]
+            by_time: Config = {"by": "time", "column": validation.time}
+            return Split(np.arange(len(times)), np.arange(0), moments, by_time)
         last = _mark_last(times, _fraction(spec, table.num_rows))
         return _split_by_mask(last, generator, by="time", column=validation.time)
     classes = schema.targets(table) if schema.task == "classification" else None
@@ -161,6 +169,14 @@ def _groups_of_copies(
     sizes = np.bincount(groups)
     repeated = int(sizes[sizes > 1].sum())
     return groups if 2 * len(sizes) >= len(groups) else None, repeated
+
+
+def _fill_blocks(times: np.ndarray, num_folds: int) -> bool:
+    """Returns whether no block is empty, with either beginning of the blocks."""
+    return all(
+        len(np.unique(block_folds(times, num_folds, shift))) == num_folds
+        for shift in (0.0, 0.5)
+    )
 
 
 def _mark_last(times: np.ndarray, fraction: float) -> np.ndarray:

@@ -12,6 +12,9 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.recalibration.shift_weights import (
+    weighted_scores,
+)
 from tfbbb.prediction.result import Predictive
 
 Scores = Sequence[Sequence[float]]
@@ -35,6 +38,11 @@ class Conformal(Recalibration):
     group give the intervals or sets of its rows, so the guarantee holds within each
     group. Other groups, such as those with fewer than 20 held-out rows, get the
     intervals or sets of all rows.
+
+    Held-out rows with weights stand for new rows of another distribution, if the
+    weights are the ratios of the densities of rows (weighted conformal prediction,
+    Tibshirani et al. 2019): see `tfbbb.recalibrate`. Then n is the effective number of
+    rows, `(sum of w)^2 / sum of w^2`, and the scores are quantiles of weighted ones.
 
     With a `density`, the prediction is recalibrated by it first: the density decides
     about everything but the intervals or sets, and the scores are those of the
@@ -108,7 +116,7 @@ class Conformal(Recalibration):
 
     @property
     def num_rows(self) -> int:
-        """Number n of held-out rows."""
+        """Number n of held-out rows, or of rows that weighted ones count for."""
         return len(self.scores[0])
 
     def __repr__(self) -> str:
@@ -143,6 +151,7 @@ class Conformal(Recalibration):
         targets: np.ndarray,
         by: str | int | None = None,
         labels: ArrayLike = None,
+        weights: np.ndarray | None = None,
     ) -> Self:
         """Returns the recalibration with the scores of held-out rows, by groups.
 
@@ -152,6 +161,8 @@ class Conformal(Recalibration):
             targets: As for `fitted`.
             by: The input that tells the groups apart; None without groups.
             labels: The values of this input, [rows].
+            weights: The weight of each row for new rows, [rows]; None for 1. The
+                density is fitted to the rows without weights.
         """
         density = self._density
         if density != IDENTITY:
@@ -161,11 +172,13 @@ class Conformal(Recalibration):
         values: list[Any] = []
         group_scores = []
         for value, rows in _groups(labels):
-            if len(rows) >= LEAST_ROWS_OF_GROUP:
+            of_group = None if weights is None else weights[rows]
+            kept = _kept_scores(scores[rows], of_group)
+            if len(kept) >= LEAST_ROWS_OF_GROUP:
                 values.append(value)
-                group_scores.append(_some(scores[rows]).T.tolist())
+                group_scores.append(kept.T.tolist())
         return type(self)(
-            _some(scores).T.tolist(),
+            _kept_scores(scores, weights).T.tolist(),
             None if density == IDENTITY else density,
             by,
             values,
@@ -197,8 +210,10 @@ class Conformal(Recalibration):
         return group_numbers(self, _column(inputs, self.by))
 
 
-def _some(scores: np.ndarray) -> np.ndarray:
+def _kept_scores(scores: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Returns the scores, or as many of them as are kept, drawn at random."""
+    if weights is not None:
+        scores = weighted_scores(scores, weights)
     if len(scores) <= MOST_SCORES:
         return scores
     return np.random.default_rng(0).permutation(scores)[:MOST_SCORES]

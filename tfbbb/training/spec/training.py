@@ -63,9 +63,10 @@ class Validation(SpecPart):
     time: Annotated[
         ColumnName | None,
         Field(
-            description="A column of numbers, dates or times, of which the last rows "
-            "are held out; rows of equal time stay together. It is a feature only if "
-            "`features` names it.",
+            description="A column of numbers, dates or times. Members leave out blocks "
+            "of consecutive rows in its order; with a `fraction`, and where rows are "
+            "held out, these are the last rows. Rows of equal time stay together. It "
+            "is a feature only if `features` names it.",
             examples=["sold_on"],
         ),
         Option("validation_time"),

@@ -1,0 +1,204 @@
+"""Rows after those of the training: how jobs cover them, by how they leave rows out.
+
+    tfbbb benchmark time_splits [--sets "Wage (ISLP)"] [--methods order,random]
+
+Each split trains on the first rows in time and tests on the next fifth of the table:
+the first split tests on the last fifth, the second on the fifth before, and so on. The
+tables are those of `strangers` that have a time, a target of numbers and more columns.
+"""
+
+import argparse
+import functools
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from comparisons import Comparison
+from program import (
+    add_place_options,
+    add_table_options,
+    argument_parser,
+    mean_and_error,
+    run_tasks,
+    skipped_lines,
+    with_error,
+)
+from records import Measurement, RecordFile
+from strangers import known_tables, named, read_packages, source_table
+from table_sources import SourceTable
+from timing import markdown_table
+
+SETS = (
+    "Auto (ISLP, .data)",
+    "Bikeshare (ISLP)",
+    "NYSE (ISLP)",
+    "Wage (ISLP)",
+    "Weather (mosaicData)",
+)
+# How a job leaves rows out: by order, the last rows from all members, or at random.
+METHODS = {
+    "order": ("time",),
+    "held out": ("time", "fraction"),
+    "random": (),
+}
+_FRACTION = 0.1
+# By how much the share of targets in 90 % intervals may differ from it later.
+_AIM = 0.04
+_SPLITS = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains the jobs, and prints the table of figures."""
+    parser = argument_parser(__doc__)
+    add_table_options(parser, list(METHODS), sets=SETS, splits=_SPLITS)
+    add_place_options(parser)
+    options = parser.parse_args(arguments)
+    run_tasks(__file__, options, measure, report)
+
+
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
+    """Adds the records that the file lacks, the last fifth of each set first."""
+    names = options.sets or SETS
+    found = read_packages(names)
+    entries = known_tables()
+    wanted = []
+    for number in range(1 if options.smoke else options.splits):
+        for name in names:
+            table = source_table(name, entries[name], found[f"cells {name}"].item())
+            time = named(entries[name]["time"], list(table.columns))
+            wanted += measurements(table, time, number, options)
+    measured.measure_all(wanted)
+
+
+def measurements(
+    table: SourceTable, time: str, number: int, options: argparse.Namespace
+) -> list[Measurement]:
+    """Returns the measurements of one split of a table.
+
+    Args:
+        table: The table, in the order of time.
+        time: Its column of times.
+        number: How many fifths the test ends before the end of the table.
+        options: The options of the program.
+    """
+    found = []
+    for method in options.methods:
+        given = {"time": time, "fraction": _FRACTION}
+        validation = {name: given[name] for name in METHODS[method]}
+        spec: dict[str, Any] = {"target": table.target}
+        spec["training"] = {"validation": validation}
+        if options.smoke:
+            spec["training"]["epochs"] = 20
+        found.append(
+            Measurement(
+                {"set": table.name, "split": number, "method": method},
+                functools.partial(figures, table, number, spec),
+                {"data": table.digest, "spec": json.loads(json.dumps(spec))},
+                None,
+            )
+        )
+    return found
+
+
+def rows_in_time(num_rows: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the rows for training and those of the test, a fifth of all rows."""
+    cuts = np.round(np.arange(6) / 5 * num_rows).astype(int)
+    last = 5 - number
+    return np.arange(cuts[last - 1]), np.arange(cuts[last - 1], cuts[last])
+
+
+def figures(table: SourceTable, number: int, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Trains a job on the rows before the test; returns figures of the test."""
+    from tfbbb.tables import read_table
+    from tfbbb.training import train_table
+    from tfbbb.training.held_out import held_out_figures
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "table.csv")
+        path.write_text(table.text(range(table.num_rows)), "utf-8")
+        whole = read_table(path)
+    training, test = rows_in_time(table.num_rows, number)
+    trained = train_table(whole.take(training), spec)
+    taken = whole.take(test)
+    inputs, targets = trained.schema.inputs(taken), trained.schema.targets(taken)
+    found = held_out_figures(trained.model, inputs, targets)
+    lower, upper = trained.model.predictive(inputs).interval(0.9)
+    return {
+        "rows": len(test),
+        **{name: found[name] for name in ("coverage_90", "rmse", "log_likelihood")},
+        "width_90": float(np.mean(upper - lower)),
+        "coverage_90_left_out": trained.metrics["coverage_90"],
+    }
+
+
+def report(measured: RecordFile) -> str:
+    """Returns the table of coverage and errors, made from the records alone."""
+    records = measured.records
+    sets = [*dict.fromkeys(record["set"] for record in records)]
+    rows = []
+    for name in [*sets, "all tables"] if len(sets) > 1 else sets:
+        for method in METHODS:
+            found = measured.select(method=method)
+            if name in sets:
+                found = [record for record in found if record["set"] == name]
+            if found:
+                rows.append([name, method, f"{len(found)}", *_cells(found, name)])
+    columns = [
+        "table",
+        "rows left out",
+        "splits",
+        "90 % intervals cover, %",
+        "farthest from 90 %",
+        "of rows left out, %",
+        "RMSE",
+        "log-likelihood",
+        "width",
+    ]
+    parts = [markdown_table(columns, rows)] if rows else []
+    return "\n\n".join([*parts, *skipped_lines(measured)])
+
+
+def _cells(records: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    covered = [record["coverage_90"] for record in records]
+    farthest = max(covered, key=lambda share: abs(share - 0.9))
+    cells = [
+        with_error(covered, 1, 100.0),
+        f"{100 * farthest:.1f}",
+        with_error([record["coverage_90_left_out"] for record in records], 1, 100.0),
+    ]
+    if name == "all tables":
+        # Of other units.
+        return [*cells, "", "", ""]
+    scores = ("rmse", "log_likelihood", "width_90")
+    return cells + [
+        with_error([record[score] for record in records]) for score in scores
+    ]
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Compares the coverage of later rows with the aim of 86 to 94 %."""
+    found = []
+    for name in dict.fromkeys(record["set"] for record in measured.records):
+        ours = measured.select(set=name, method="order")
+        if not ours:
+            continue
+        mean, error = mean_and_error([record["coverage_90"] for record in ours])
+        found.append(
+            Comparison(
+                "distance of the coverage of later rows from 90 %",
+                name,
+                abs(mean - 0.9),
+                _AIM,
+                "the aim",
+                error=error,
+                larger_is_better=False,
+            )
+        )
+    return found
+
+
+if __name__ == "__main__":
+    main()

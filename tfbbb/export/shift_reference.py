@@ -1,0 +1,159 @@
+"""Rows with which a model was calibrated, by which intervals adapt to other rows."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from tfbbb.export.inputs import Inputs, to_tensors
+from tfbbb.export.manifest import Manifest
+from tfbbb.prediction.conformal_reach import conformal_reach
+from tfbbb.prediction.familiarity.row_encoding import RowEncoding, row_values
+from tfbbb.prediction.recalibration.shift_weights import (
+    effective_rows,
+    shift_weights,
+    weighted_scores,
+)
+
+# In `assets.extra` of a SavedModel.
+SHIFT_FILE = "shift_reference.npz"
+# The size of the encoded rows, in float32.
+_MOST_ROWS, _MOST_NUMBERS = 2000, 250_000
+_LEAST_ROWS = 40
+_LOWEST, _HIGHEST = 1e-6, 1.0 - 1e-7
+
+
+@dataclass(frozen=True)
+class AdaptedLevels:
+    """What intervals to ask for, so that they cover rows of another distribution.
+
+    Attributes:
+        levels: The levels to ask for, in the order of those that are wanted.
+        num_rows: Number of rows that the model was calibrated with, and are compared.
+        effective_rows: How many of them count for the new rows; as many if the new rows
+            are like them.
+    """
+
+    levels: tuple[float, ...]
+    num_rows: int
+    effective_rows: int
+
+
+@dataclass(frozen=True)
+class ShiftReference:
+    """Rows that a model did not train on, and what it made of them.
+
+    Attributes:
+        columns: The names of the compared columns.
+        encoding: How rows are compared.
+        rows: The encoded rows, float32 [n, p].
+        levels: The smallest level whose interval or set has the target of each row,
+            float64 [n].
+    """
+
+    columns: tuple[str, ...]
+    encoding: RowEncoding
+    rows: np.ndarray
+    levels: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, inputs: Mapping[str, np.ndarray], levels: np.ndarray, seed: int = 0
+    ) -> Self | None:
+        """Keeps at most 2000 rows, drawn at random; None for fewer than 40 rows.
+
+        Args:
+            inputs: The compared columns by name, [n] each.
+            levels: The smallest level whose interval or set has the target, [n].
+            seed: Seed of the choice of the rows.
+        """
+        num_rows = len(levels)
+        if num_rows < _LEAST_ROWS or not inputs:
+            return None
+        values, is_text = row_values(list(inputs.values()), None)
+        encoding = RowEncoding.fit(values.numpy(), is_text)
+        most = min(_MOST_ROWS, _MOST_NUMBERS // len(encoding.is_code))
+        if most < _LEAST_ROWS:
+            return None
+        order = np.random.default_rng(seed).permutation(num_rows)
+        kept = np.sort(order[:most])
+        rows = encoding.encode(values.numpy()[kept]).numpy()
+        return cls(tuple(inputs), encoding, rows, np.asarray(levels)[kept])
+
+    def adapt(
+        self, inputs: Inputs, manifest: Manifest, wanted: Sequence[float]
+    ) -> AdaptedLevels:
+        """Returns the levels whose intervals cover other rows as wanted.
+
+        The kept rows get weights (`shift_weights`). A level becomes the conformal
+        quantile of the weighted `levels`: of rows like the new ones, a share of at
+        least the wanted level has its target in the interval of that level. If the new
+        rows are like the kept ones, the levels stay as they are.
+
+        Args:
+            inputs: Columns of the new rows by name, as `ExportedModel.predict` takes
+                them.
+            manifest: The manifest of the model.
+            wanted: Probabilities of the intervals.
+
+        Raises:
+            ValueError: The new rows are fewer than 20 or too unlike the kept ones, or
+                the rows that count are too few for a level.
+        """
+        weights = shift_weights(
+            self.rows, self._encode(inputs, manifest), self.encoding.is_code
+        )
+        if np.all(weights == 1.0):
+            return AdaptedLevels(tuple(wanted), len(self.rows), len(self.rows))
+        number = effective_rows(weights)
+        scores = weighted_scores(self.levels[:, np.newaxis], weights).T.tolist()
+        found = conformal_reach(scores, list(wanted)).numpy()[:, 0]
+        if not np.isfinite(found).all():
+            raise ValueError(
+                "The rows of the calibration count for too few rows like the new ones "
+                f"for this level; ask for a lower one. Received: {number} rows, "
+                f"level={max(wanted):g}"
+            )
+        levels = np.clip(found, _LOWEST, _HIGHEST).tolist()
+        return AdaptedLevels(tuple(levels), len(self.rows), number)
+
+    def to_bytes(self) -> bytes:
+        """Returns the reference as an archive of NumPy arrays."""
+        archive, encoding = io.BytesIO(), self.encoding
+        np.savez_compressed(
+            archive,
+            allow_pickle=False,
+            columns=np.array(self.columns, np.str_),
+            rows=self.rows,
+            levels=self.levels,
+            is_text=encoding.is_text,
+            scaling=np.stack([encoding.centers, encoding.units, encoding.scales]),
+            incomplete=encoding.incomplete,
+        )
+        return archive.getvalue()
+
+    @classmethod
+    def read(cls, version: Path) -> Self | None:
+        """Reads the reference of an exported model; None if it has none."""
+        path = Path(version) / "assets.extra" / SHIFT_FILE
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as given:
+            columns = tuple(given["columns"].tolist())
+            parts = given["is_text"], *given["scaling"], given["incomplete"]
+            encoding = RowEncoding(None, *parts)
+            return cls(columns, encoding, given["rows"], given["levels"])
+
+    def _encode(self, inputs: Inputs, manifest: Manifest) -> np.ndarray:
+        tensors = to_tensors(inputs, manifest)
+        features = [feature.name for feature in manifest.features]
+        if manifest.inputs == "matrix":
+            places = [features.index(name) for name in self.columns]
+            columns = [tensors["inputs"][:, place] for place in places]
+        else:
+            names = {feature.name: feature.tensor for feature in manifest.features}
+            columns = [tensors[names[name]] for name in self.columns]
+        return self.encoding(columns).numpy()

@@ -71,14 +71,14 @@ class ComparedRows:
         inputs = self.pack_features(features)
         if self.extrapolation is None:
             return list(features), self.familiarity.in_parts(inputs)
-        found = self.extrapolation.compare(inputs)
-        return [*features, found[:, 1:]], found[:, 0]
+        found, deviations = self.extrapolation.in_parts(inputs)
+        return [*features, deviations], found
 
     def trace(self, features: list[tf.TensorSpec]) -> tf.Module:
         """Returns a module with functions of feature tensors.
 
-        `of_rows` returns the familiarity, [n], or with an extrapolation this and the
-        deviations, [n, 1 + k]; `differences` what makes rows unlike.
+        `of_rows` returns the familiarity, [n], or with an extrapolation a list of this
+        and the deviations, [n, k]; `differences` what makes rows unlike.
         """
         familiarity, extrapolation = self.familiarity, self.extrapolation
         assert familiarity is not None

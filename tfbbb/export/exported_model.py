@@ -3,6 +3,7 @@
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -66,7 +67,7 @@ class ExportedModel:
             self._differences = fast_call(functions.differences)
             # Files of older versions have no deviations beside it.
             outputs = functions.of_rows.structured_outputs
-            self._widens = len(outputs.shape) == 2
+            self._widens = isinstance(outputs, list | tuple)
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
         self._tensors = tensors[:1] if matrix else tensors
@@ -130,7 +131,7 @@ class ExportedModel:
         features, compared = inputs, None
         if self._widens:
             compared = self._compare(features)
-            inputs = [*features, compared[:, 1:]]
+            inputs = [*features, compared[1]]
         max_floats = max(1, int(max_memory_mb * 2**18))
         (prediction,) = predict_adaptively(
             lambda rows, samples: passes,
@@ -143,7 +144,7 @@ class ExportedModel:
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )
         if compared is not None:
-            prediction.compare_rows(lambda: compared[:, 0].numpy())
+            prediction.compare_rows(lambda: compared[0].numpy())
         elif self._familiarity is not None:
             prediction.compare_rows(lambda: self._familiarity_of(features))
         return prediction
@@ -181,10 +182,10 @@ class ExportedModel:
 
     def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray:
         found = self._compare(inputs)
-        return (found[:, 0] if self._widens else found).numpy()
+        return (found[0] if self._widens else found).numpy()
 
-    def _compare(self, inputs: Sequence[tf.Tensor]) -> tf.Tensor:
-        """Returns the familiarity, [n], or this and the deviations, [n, 1 + k]."""
+    def _compare(self, inputs: Sequence[tf.Tensor]) -> Any:
+        """Returns the familiarity, [n], or this and the deviations, [n, k]."""
         assert self._familiarity is not None
         return in_parts(self._familiarity, inputs)
 

@@ -49,14 +49,14 @@ def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[...,
 
 
 def in_parts(
-    function: Callable[[Structure], tf.Tensor],
+    function: Callable[[Structure], Structure],
     rows: Structure,
     most: int = ROWS_AT_A_TIME,
-) -> tf.Tensor:
+) -> Structure:
     """Applies a compiled function to some rows at a time, in bounded memory.
 
     Args:
-        function: Takes tensors of some rows, and returns one of the same rows.
+        function: Takes tensors of some rows, and returns tensors of the same rows.
         rows: Tensors whose leading dimension is the number of rows.
         most: How many rows are taken at a time.
     """
@@ -64,11 +64,12 @@ def in_parts(
     if num_rows <= most:
         return function(rows)
 
-    def of_part(first: int) -> tf.Tensor:
+    def of_part(first: int) -> Structure:
         part = slice(first, first + most)
         return function(tf.nest.map_structure(lambda x: x[part], rows))
 
-    return tf.concat(list(map(of_part, range(0, num_rows, most))), axis=0)
+    parts = map(of_part, range(0, num_rows, most))
+    return tf.nest.map_structure(lambda *x: tf.concat(x, axis=0), *parts)
 
 
 def _packing(

@@ -148,7 +148,7 @@ def predictive(
         recalibration = getattr(model, "recalibration", None) or IDENTITY
         extrapolation = getattr(model, "extrapolation", None)
     compared = None if extrapolation is None else extrapolation.compare(inputs)
-    num_beyond = 0 if compared is None else compared.shape[1] - 1
+    num_beyond = 0 if compared is None else compared[1].shape[1]
     # The other half is for draws that are kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
@@ -163,7 +163,7 @@ def predictive(
 
     predictions = predict_adaptively(
         passes_for,
-        inputs if compared is None else [inputs, compared[:, 1:]],
+        inputs if compared is None else [inputs, compared[1]],
         num_samples=num_samples,
         seed=seed,
         max_floats=max_floats,
@@ -177,7 +177,7 @@ def predictive(
     if familiarity is not None:
 
         def find() -> np.ndarray:
-            found = familiarity(inputs) if compared is None else compared[:, 0]
+            found = familiarity(inputs) if compared is None else compared[0]
             return found.numpy()
 
         for prediction in predictions:

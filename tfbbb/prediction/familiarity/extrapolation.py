@@ -16,6 +16,9 @@ from tfbbb.prediction.familiarity.beyond import compare_beyond
 from tfbbb.prediction.familiarity.familiarity import Familiarity, by_parts
 from tfbbb.prediction.familiarity.left_out_blocks import LEAST_BLOCK_ROWS, fit_blocks
 
+# The familiarity of rows, [n], and the further deviations of their locations, [n, k].
+Compared = tuple[tf.Tensor, tf.Tensor]
+
 
 class Extrapolation:
     """Widens the predictions of rows that lie beyond the training rows.
@@ -135,30 +138,41 @@ class Extrapolation:
         Args:
             inputs: Inputs of the rows.
         """
-        return self.compare(inputs)[:, 1:]
+        return self.compare(inputs)[1]
 
-    def compare(self, inputs: Structure) -> tf.Tensor:
-        """Returns familiarity and further deviation of rows, float32 [n, 1 + k].
+    def compare(self, inputs: Structure) -> Compared:
+        """Returns familiarity [n] and further deviation [n, k] of rows, float32.
 
         Args:
             inputs: Inputs of the rows.
         """
         encoded = self.familiarity.encode(inputs)
         if tf.executing_eagerly():
-            return in_parts(self._compare_compiled, encoded)
-        return by_parts(self._compare, encoded, [1 + len(self.amplitudes)])
+            found, deviations = in_parts(self._compare_compiled, encoded)
+            return found, deviations
+        return self._compare(encoded)
+
+    def in_parts(self, inputs: Structure) -> Compared:
+        """Returns the same within a graph, in bounded memory for any number of rows."""
+        encoded = self.familiarity.encode(inputs)
+
+        def together(rows: Tensor) -> tf.Tensor:
+            found, deviations = self._compare(rows)
+            return tf.concat([found[:, tf.newaxis], deviations], axis=1)
+
+        both = by_parts(together, encoded, [1 + len(self.amplitudes)])
+        return both[:, 0], both[:, 1:]
 
     @functools.cached_property
-    def _compare_compiled(self) -> Callable[[Tensor], tf.Tensor]:
+    def _compare_compiled(self) -> Callable[[Tensor], list[tf.Tensor]]:
         width = self.familiarity.representatives.shape[1]
         spec = tf.TensorSpec([None, width], tf.float32)
         return fast_call(traced(self._compare, spec))
 
-    def _compare(self, rows: Tensor) -> tf.Tensor:
+    def _compare(self, rows: Tensor) -> Compared:
         locations = tf.convert_to_tensor(self._locations)
         found, deviation = compare_beyond(self.familiarity, locations, rows)
-        deviation = tf.minimum(self.amplitudes * deviation, self._most)
-        return tf.concat([found[:, tf.newaxis], deviation], axis=1)
+        return found, tf.minimum(self.amplitudes * deviation, self._most)
 
     def of_familiarity(self, familiarity: Familiarity) -> Self:
         """Returns a copy with the familiarity of a model, of the same rows."""

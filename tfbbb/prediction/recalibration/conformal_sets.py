@@ -37,7 +37,7 @@ class ConformalSets(Conformal):
     >>> inputs = keras.Input((2,))
     >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
     >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-    >>> model.recalibration = tfbbb.recalibration.ConformalSets([[0.0, 0.3, 0.99]])
+    >>> model.recalibration = tfbbb.recalibration.ConformalSets([[0.0, 0.3, 1.0]])
     >>> model.predictive([[1.0, 2.0]]).prediction_set(0.75)
     array([[ True,  True,  True]])
 

@@ -129,8 +129,8 @@ def _check_reach(weights: np.ndarray) -> None:
             "The new rows are too unlike the held-out rows, which must count for at "
             f"least {LEAST_EFFECTIVE_ROWS} rows and be where two thirds of the new "
             "rows are: learn the targets of some new rows, and recalibrate or train "
-            f"with these. Received: new rows, {min(reached, 1.0):.0%} are where held-out "
-            f"rows are; {len(weights)} held-out rows, which count for {number}"
+            f"with these. Received: new rows, {min(reached, 1.0):.0%} are where "
+            f"held-out rows are; {len(weights)} held-out rows, which count for {number}"
         )
 
 

@@ -12,8 +12,8 @@ from tfbbb.training.pipeline import (
     Run,
     calibrate_model,
     compare_baselines,
-    compare_rows,
     judge_model,
+    learn_familiarity,
     make_plan,
     prepare_rows,
     train_networks,
@@ -81,7 +81,7 @@ def changed(before, after):
         # Three members leave out each row once, so nobody could tell whether it helps.
         (use_more_rows, set()),
         (calibrate_model, {"calibrated", "scored"}),
-        (compare_rows, {"familiarity", "extrapolation"}),
+        (learn_familiarity, {"familiarity", "extrapolation"}),
         (judge_model, {"judgement", "recipe"}),
     ],
 )

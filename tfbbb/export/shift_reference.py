@@ -44,7 +44,7 @@ class AdaptedLevels:
 
 @dataclass(frozen=True)
 class ShiftReference:
-    """Rows that a model did not train on, and what it made of them.
+    """Rows that calibrated a model, and the levels that cover them.
 
     Attributes:
         columns: The names of the compared columns.

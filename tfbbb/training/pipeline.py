@@ -98,7 +98,7 @@ class Run:
         calibrated: By `calibrate_model`: the predictions of them, recalibrated, with
             their figures.
         scored: The log likelihood and the error of each of them.
-        familiarity: By `compare_rows`: the familiarity of rows, if it can be fitted.
+        familiarity: By `learn_familiarity`: the familiarity of rows, if there is one.
         extrapolation: What widens rows beyond the training rows, if anything does.
         judgement: By `judge_model`: the figures beside those of the baselines.
         recipe: What the training chose.
@@ -425,7 +425,7 @@ def calibrate_model(run: Run) -> Run:
     )
 
 
-def compare_rows(run: Run) -> Run:
+def learn_familiarity(run: Run) -> Run:
     """Learns which rows are unlike the training rows, and how wrong models are there.
 
     What widens predictions of such rows is fitted after the recalibration, which it

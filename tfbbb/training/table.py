@@ -17,8 +17,8 @@ from tfbbb.training.pipeline import (
     Run,
     calibrate_model,
     compare_baselines,
-    compare_rows,
     judge_model,
+    learn_familiarity,
     make_plan,
     prepare_rows,
     train_networks,
@@ -37,7 +37,7 @@ STEPS = (
     compare_baselines,
     use_more_rows,
     calibrate_model,
-    compare_rows,
+    learn_familiarity,
     judge_model,
 )
 

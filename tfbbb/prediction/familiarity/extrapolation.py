@@ -130,7 +130,8 @@ class Extrapolation:
         found = fit_blocks(familiarity, locations, seed)
         if found is None or not found.amplitudes.any():
             return None
-        return cls(familiarity, locations, found.amplitudes, found.describe())
+        trial = found.describe(most=np.std(locations, axis=0))
+        return cls(familiarity, locations, found.amplitudes, trial)
 
     def stddev(self, inputs: Structure) -> tf.Tensor:
         """Returns the further deviation of the locations of rows, float32 [n, k].

@@ -45,10 +45,15 @@ class LeftOutRows:
     amplitudes: np.ndarray
     num_blocks: int
 
-    def describe(self) -> Config:
-        """Returns the coverage of 90 % intervals without and with the amplitudes."""
+    def describe(self, most: np.ndarray) -> Config:
+        """Returns the coverage of 90 % intervals without and with the amplitudes.
+
+        Args:
+            most: The largest deviation of each target, [k].
+        """
         reach = stats.t.ppf(0.95, _DEGREES_OF_FREEDOM)
-        widened = np.hypot(self.scales, self.amplitudes * self.deviations)
+        deviations = np.minimum(self.amplitudes * self.deviations, most)
+        widened = np.hypot(self.scales, deviations)
         inside = np.abs(self.errors) <= reach * self.scales
         covered = np.abs(self.errors) <= reach * widened
         return {

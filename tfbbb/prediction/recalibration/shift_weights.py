@@ -3,6 +3,7 @@
 import numpy as np
 
 from tfbbb.base.types import ArrayLike
+from tfbbb.prediction.familiarity.familiarity import MOST_COLUMNS
 from tfbbb.prediction.familiarity.row_encoding import (
     RowEncoding,
     as_inputs,
@@ -14,7 +15,6 @@ LEAST_EFFECTIVE_ROWS = 20
 _LEAST_NEW_ROWS = 20
 # More new rows tell no more of their distribution.
 _MOST_NEW_ROWS = 10_000
-_MOST_COLUMNS = 1250
 _FOLDS = 5
 _STRENGTHS = (0.001, 0.01, 0.1, 1.0)
 # A column of codes has a weight for each of its most frequent ones.
@@ -38,9 +38,9 @@ def weights_for(x: ArrayLike, new_rows: ArrayLike) -> np.ndarray:
     x, new_rows = as_inputs(x), as_inputs(new_rows)
     names = list(x) if isinstance(x, dict) else None
     values, is_text = row_values(x, names)
-    if values.shape[1] > _MOST_COLUMNS:
+    if values.shape[1] > MOST_COLUMNS:
         raise ValueError(
-            f"Rows of at most {_MOST_COLUMNS} columns can be compared; leave "
+            f"Rows of at most {MOST_COLUMNS} columns can be compared; leave "
             f"`new_rows` out. Received: {values.shape[1]} columns"
         )
     encoding = RowEncoding.fit(values.numpy(), is_text, names)
@@ -81,7 +81,8 @@ def shift_weights(
     """
     if len(new) < _LEAST_NEW_ROWS:
         raise ValueError(
-            f"The distribution of new rows takes at least {_LEAST_NEW_ROWS} of them. "
+            f"The distribution of new rows takes at least {_LEAST_NEW_ROWS} of them; "
+            "predict fewer without adapting. "
             f"Received: {len(new)} new rows"
         )
     if len(new) > _MOST_NEW_ROWS:

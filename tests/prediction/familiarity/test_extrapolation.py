@@ -99,6 +99,35 @@ def test_the_deviation_is_at_most_that_of_all_targets():
     np.testing.assert_allclose(found, np.std(model.likelihood.locations(Y)), rtol=1e-5)
 
 
+def test_numbers_outside_their_range_add_the_variance_of_their_slopes():
+    model, _ = widened()
+    familiarity = model.familiarity
+    locations = model.likelihood.locations(Y)
+    slopes = np.float32([[0.7], [0.2]])
+    extrapolation = tfbbb.Extrapolation(familiarity, locations, [0.0], slopes)
+    least, most = X.min(axis=0), X.max(axis=0)
+    inside = most - 0.25 * (most - least)
+    # Outside by 3 ranges, by half a range, and by both.
+    shares = np.float32([[3.0, 0.0], [0.0, -0.5], [3.0, -0.5]])
+    ends = np.where(shares < 0.0, least, most)
+    rows = np.where(shares == 0.0, inside, ends + shares * (most - least))
+    found = extrapolation.stddev(rows.astype(np.float32)).numpy()[:, 0]
+    by_column = np.square(slopes[:, 0]) * [3.0 + 9.0, 0.5 + 0.25]
+    expected = np.sqrt([*by_column, by_column.sum()])
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_slopes_are_of_what_the_important_columns_explain():
+    rows = RNG.uniform(size=(400, 3)).astype(np.float32)
+    targets = 10.0 * rows[:, :1] + RNG.normal(size=(400, 1))
+    familiarity = tfbbb.Familiarity.fit(rows)
+    found = left_out_blocks.fit_blocks(familiarity, targets, 0)
+    # The forests' error is larger than the noise, of variance 1.
+    explained = found.slopes[0, 0] ** 2
+    assert 0.75 * 100.0 / 12.0 < explained < 1.1 * 100.0 / 12.0
+    assert (found.slopes[1:, 0] < 0.4 * found.slopes[0, 0]).all()
+
+
 def test_rows_farther_away_are_farther_beyond():
     familiarity = tfbbb.Familiarity.fit(X)
     far = np.stack([np.linspace(1.1, 50.0, 40), np.zeros(40)], axis=1)
@@ -171,7 +200,7 @@ def test_noise_alone_needs_no_extrapolation():
     model, _ = widened()
     noise = RNG.normal(size=(300, 1))
     fitted = tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, noise)
-    assert fitted is None or fitted.amplitudes[0] < 0.3
+    assert fitted is None or fitted.stddev(BEYOND).numpy().max() < 0.5
 
 
 @pytest.mark.parametrize(

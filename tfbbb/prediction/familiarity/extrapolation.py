@@ -12,7 +12,7 @@ import tensorflow as tf
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.compiled import fast_call, in_parts, traced
-from tfbbb.prediction.familiarity.beyond import compare_beyond
+from tfbbb.prediction.familiarity.beyond import compare_beyond, outside_ranges
 from tfbbb.prediction.familiarity.familiarity import Familiarity, by_parts
 from tfbbb.prediction.familiarity.left_out_blocks import LEAST_BLOCK_ROWS, fit_blocks
 
@@ -29,6 +29,7 @@ class Extrapolation:
 
     ```
     Var[f(x)] = min((amplitude * spread(x))^2 * log(max(1, exceedance(x))), s^2)
+                + sum_j slope_j^2 (r_j(x) + r_j(x)^2)
     ```
 
     `spread` is the standard deviation of the targets of the 20 nearest training rows,
@@ -38,11 +39,17 @@ class Extrapolation:
     the prediction stays as it is. `s` is the standard deviation of all targets, as a
     prior has it.
 
+    `r_j` is how far number j lies outside the range of the training rows, in units of
+    that range. There, the location may leave the prediction like a Brownian motion
+    of unknown slope, with no bound.
+
     The amplitude says how much the target may change where no row tells. `fit` finds it
-    on blocks of rows: a quarter of the range of a column is left out, random forests
-    (extremely randomised trees, Geurts et al. 2006) learn the rest, and the amplitude
-    maximises the likelihood of their errors within the block, under Student t noise of
-    the scale that their errors have on other rows left out.
+    on blocks of rows: a quarter of the rows in order of a column is left out, random
+    forests (extremely randomised trees, Geurts et al. 2006) learn the rest, and the
+    amplitude maximises the likelihood of their errors within the block, under Student t
+    noise of the scale that their errors have on other rows left out. The same forests
+    say how much of the variance of the targets the columns explain, and the importance
+    I_j of each: `slope_j^2 = (explained variance) min(1, 2 p I_j)` for p columns.
 
     All rows of one draw share its standard normal number, times the deviation of each.
     The mean of a normal or Student t target does not change.
@@ -69,6 +76,8 @@ class Extrapolation:
         locations: The targets of the rows that represent the training rows, as
             locations in the units of the network, [n, k].
         amplitudes: The amplitude of each target, [k].
+        slopes: The slope of each target by each column outside its range, [p, k]; 0 by
+            default.
         trial: What `fit` found on blocks, as plain JSON values; None without it.
     """
 
@@ -77,18 +86,29 @@ class Extrapolation:
         familiarity: Familiarity,
         locations: ArrayLike,
         amplitudes: ArrayLike,
+        slopes: ArrayLike | None = None,
         trial: Config | None = None,
     ) -> None:
         self.familiarity = familiarity
         self.amplitudes = np.asarray(amplitudes, np.float32)
+        width, num_targets = len(familiarity.encoding.is_text), len(self.amplitudes)
+        if slopes is None:
+            slopes = np.zeros((width, num_targets))
+        self.slopes = np.asarray(slopes, np.float32)
         self.trial = trial
         self._locations: Any = np.asarray(locations, np.float32)
         self._most = self._locations.std(axis=0)
-        if self._locations.shape != (familiarity.num_rows, len(self.amplitudes)):
+        if self.slopes.shape != (width, num_targets):
+            raise ValueError(
+                "`slopes` must have a row for each column of the training rows and a "
+                f"column for each amplitude. Received: shape {self.slopes.shape} for "
+                f"{width} columns and {num_targets} amplitudes"
+            )
+        if self._locations.shape != (familiarity.num_rows, num_targets):
             raise ValueError(
                 "`locations` must have a row for each of the familiarity and a column "
                 f"for each amplitude. Received: shape {self._locations.shape} for "
-                f"{familiarity.num_rows} rows and {len(self.amplitudes)} amplitudes"
+                f"{familiarity.num_rows} rows and {num_targets} amplitudes"
             )
 
     @classmethod
@@ -111,8 +131,8 @@ class Extrapolation:
 
         Returns:
             The extrapolation; None if the likelihood has no location (classes,
-            mixtures, shares), there are fewer than 60 rows, or no block has larger
-            errors than other rows.
+            mixtures, shares), there are fewer than 60 rows, no column can be divided,
+            or the columns explain nothing.
 
         Raises:
             ValueError: The familiarity was loaded from a file, or is of other rows.
@@ -128,10 +148,10 @@ class Extrapolation:
         if locations is None:
             return None
         found = fit_blocks(familiarity, locations, seed)
-        if found is None or not found.amplitudes.any():
+        if found is None or not (found.amplitudes.any() or found.slopes.any()):
             return None
         trial = found.describe(most=np.std(locations, axis=0))
-        return cls(familiarity, locations, found.amplitudes, trial)
+        return cls(familiarity, locations, found.amplitudes, found.slopes, trial)
 
     def stddev(self, inputs: Structure) -> tf.Tensor:
         """Returns the further deviation of the locations of rows, float32 [n, k].
@@ -173,7 +193,9 @@ class Extrapolation:
     def _compare(self, rows: Tensor) -> Compared:
         locations = tf.convert_to_tensor(self._locations)
         found, deviation = compare_beyond(self.familiarity, locations, rows)
-        return found, tf.minimum(self.amplitudes * deviation, self._most)
+        variance = tf.square(tf.minimum(self.amplitudes * deviation, self._most))
+        outside = outside_ranges(self.familiarity, rows)
+        return found, tf.sqrt(variance + tf.matmul(outside, np.square(self.slopes)))
 
     def of_familiarity(self, familiarity: Familiarity) -> Self:
         """Returns a copy with the familiarity of a model, of the same rows."""
@@ -197,6 +219,7 @@ class Extrapolation:
         return {
             "locations": base64.b64encode(self._locations.tobytes()).decode(),
             "amplitudes": self.amplitudes.tolist(),
+            "slopes": self.slopes.tolist(),
             "trial": self.trial,
         }
 
@@ -205,7 +228,8 @@ class Extrapolation:
         """Returns the extrapolation of a config, with the familiarity of its model."""
         values = np.frombuffer(base64.b64decode(config["locations"]), np.float32)
         locations = values.reshape(-1, len(config["amplitudes"]))
-        return cls(familiarity, locations, config["amplitudes"], config["trial"])
+        names = "amplitudes", "slopes", "trial"
+        return cls(familiarity, locations, *(config[name] for name in names))
 
     def __repr__(self) -> str:
         return f"<Extrapolation amplitudes={self.amplitudes.round(3).tolist()}>"

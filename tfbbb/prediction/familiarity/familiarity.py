@@ -466,6 +466,12 @@ class Familiarity:
         ]
         return tf.reduce_max(tf.stack(ratios), axis=0)
 
+    def ranges(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the least and the largest number of each column, float64 [p]."""
+        ascending = self._known.ascending
+        ends = self.encoding.decode(tf.stack([ascending[:, 1], ascending[:, -2]]))
+        return ends[0], ends[1]
+
     def _around(self, rows: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the values of representatives below, and at or above, [n, p] each.
 

@@ -1,4 +1,4 @@
-"""Splits of tables that leave out the rows in the middle of a feature."""
+"""Splits of tables that leave out the rows in a third of a feature."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 from program import DataError
 
+# Where the rows are that a split takes out of the training rows.
+MIDDLE, END = "middle", "end"
+
 
 @dataclass(frozen=True)
 class GapSplit:
-    """Rows of a table inside and outside a gap.
+    """Rows of a table inside and outside a gap, or an end, of a feature.
 
     Attributes:
         data: The table, [rows, columns].
@@ -36,8 +39,13 @@ class GapSplit:
         return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
-def gap_splits(data: Path) -> dict[str, list[GapSplit]]:
+def gap_splits(data: Path, place: str) -> dict[str, list[GapSplit]]:
     """Makes gaps in the tables `DIR/uci/SET.npz`; a tenth of the rows is held out.
+
+    Args:
+        data: The directory.
+        place: Where the gaps are: `MIDDLE`, or `END` for the upper third of a feature
+            and the lower third of the next, in turn.
 
     Raises:
         DataError: The directory has no table.
@@ -48,16 +56,23 @@ def gap_splits(data: Path) -> dict[str, list[GapSplit]]:
             "The data directory must have tables `uci/SET.npz`, with `data`, "
             f"`index_features` and `index_target`. Received: --data {data}"
         )
-    return {path.stem: _splits(path) for path in paths}
+    return {path.stem: _splits(path, place) for path in paths}
 
 
-def _splits(path: Path) -> list[GapSplit]:
+def _splits(path: Path, place: str) -> list[GapSplit]:
     with np.load(path) as archive:
         rows, target = archive["data"], int(archive["index_target"])
         features = archive["index_features"].astype(int).tolist()
-    pairs = [pair for f in features if (pair := _gap_rows(rows[:, f]))]
-    splits = []
-    for number, (kept, gap) in enumerate(pairs):
+    splits: list[GapSplit] = []
+    for feature in features:
+        number = len(splits)
+        if place == MIDDLE:
+            inside = _middle_rows(rows[:, feature])
+        else:
+            inside = _end_rows(rows[:, feature], prefer_upper=number % 2 == 0)
+        if inside is None:
+            continue
+        kept, gap = np.flatnonzero(~inside), np.flatnonzero(inside)
         order = np.random.default_rng(number).permutation(kept)
         held_out = len(order) // 10
         splits.append(
@@ -66,8 +81,8 @@ def _splits(path: Path) -> list[GapSplit]:
     return splits
 
 
-def _gap_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Returns the rows outside and inside the middle third of a feature.
+def _middle_rows(values: np.ndarray) -> np.ndarray | None:
+    """Returns which rows are in the middle third of a feature.
 
     Rows of the same value stay together (Foong et al. 2019 sort the rows). None if the
     feature has so few values that less than a sixth of the rows is inside, below or
@@ -78,4 +93,18 @@ def _gap_rows(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     parts = inside.sum(), (values <= low).sum(), (values > high).sum()
     if min(parts) < len(values) / 6:
         return None
-    return np.flatnonzero(~inside), np.flatnonzero(inside)
+    return inside
+
+
+def _end_rows(values: np.ndarray, prefer_upper: bool) -> np.ndarray | None:
+    """Returns which rows are in the upper or lower third of a feature.
+
+    None if the feature has so few values that less than a sixth or more than half of
+    the rows is above the upper and below the lower third.
+    """
+    low, high = np.quantile(values, [1 / 3, 2 / 3])
+    ends = [values > high, values < low]
+    for inside in ends if prefer_upper else reversed(ends):
+        if len(values) / 6 <= inside.sum() <= len(values) / 2:
+            return inside
+    return None

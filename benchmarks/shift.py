@@ -1,19 +1,21 @@
-"""Rows in the gap of a column: which detector knows them, and what a job says of them.
+"""Rows beyond those of training: which detector knows them, and what a job says.
 
     tfbbb benchmark shift --data DIRECTORY [--methods familiarity,lof] [--splits 3]
 
-Each split takes the rows in the middle third of one column out of the training rows.
-Detectors tell these rows from other new rows, and the default job predicts both.
+Each split takes the rows in the middle third of one column, or in the upper or lower
+third, out of the training rows. Detectors tell these rows from other new rows, and the
+default job predicts both.
 """
 
 import functools
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from comparisons import Comparison
-from gap_splits import GapSplit, gap_splits
+from gap_splits import END, MIDDLE, GapSplit, gap_splits
 from program import (
     add_table_options,
     argument_parser,
@@ -25,6 +27,8 @@ from records import RecordFile
 from timing import markdown_table
 
 OURS, JOB = "familiarity", "job"
+# Titles of the places of rows that are left out.
+PLACES: Mapping[str, str] = {MIDDLE: "a gap", END: "an end"}
 # The coverage of 90 % intervals that is aimed at in a gap.
 _LEAST_IN_GAP = 0.85
 # What takes training rows, and returns scores of other rows, larger for unlike ones.
@@ -77,12 +81,13 @@ def measure(measured: RecordFile, options: Any) -> None:
     spec: dict[str, Any] = {"target": "y"}
     if options.smoke:
         spec["training"] = {"epochs": 20}
-    sets = gap_splits(options.data)
-    most = 1 if options.smoke else options.splits or max(map(len, sets.values()))
-    for number in range(most):
-        for name, splits in sets.items():
-            if number >= len(splits) or (options.sets and name not in options.sets):
-                continue
+    by_place = {place: gap_splits(options.data, place) for place in PLACES}
+    sets = list(by_place[MIDDLE])
+    longest = max(len(x) for found in by_place.values() for x in found.values())
+    most = 1 if options.smoke else options.splits or longest
+    for number, name, place in itertools.product(range(most), sets, PLACES):
+        splits = by_place[place][name]
+        if number < len(splits) and name in (options.sets or sets):
             split = splits[number]
             for method in options.methods:
                 settings: dict[str, Any] = {"data": split.digest}
@@ -90,7 +95,7 @@ def measure(measured: RecordFile, options: Any) -> None:
                 if method == JOB:
                     settings["spec"] = spec
                     figures = functools.partial(gap_figures, split, spec)
-                key = {"set": name, "split": number, "method": method}
+                key = {"set": name, "place": place, "split": number, "method": method}
                 measured.measure(key, figures, settings=settings, seed=None)
 
 
@@ -159,13 +164,15 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def report(measured: RecordFile) -> str:
-    """Returns the tables of detectors and of jobs."""
-    parts = [_report_detectors(measured), _report_jobs(measured)]
+    """Returns the tables of detectors and of jobs, for each place."""
+    parts = []
+    for place in PLACES:
+        records = measured.select(place=place)
+        parts += [_report_detectors(records, place), _report_jobs(records, place)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _report_detectors(measured: RecordFile) -> str:
-    records = measured.records
+def _report_detectors(records: list[dict[str, Any]], place: str) -> str:
     sets = list(dict.fromkeys(record["set"] for record in records))
     rows = []
     for method in [*DETECTORS, JOB]:
@@ -177,12 +184,13 @@ def _report_detectors(measured: RecordFile) -> str:
         title = "epistemic variance of the job" if method == JOB else method
         rows.append(
             [
-                f"{title}, {len(found)} gaps",
+                f"{title}, {len(found)} splits",
                 *(with_error(values, 3) for values in [*by_set, every]),
                 f"{min(every):.2f}",
             ]
         )
-    columns = ["AUROC of the gap against other new rows", *sets, "all gaps", "worst"]
+    title = f"AUROC of {PLACES[place]} against other new rows"
+    columns = [title, *sets, "all", "worst"]
     table = markdown_table(columns, rows) if rows else ""
     ours = [record for record in records if record["method"] == OURS]
     if not ours:
@@ -190,15 +198,15 @@ def _report_detectors(measured: RecordFile) -> str:
     false, true = (with_error([x[name] for x in ours], 1, 100.0) for name in _ALARMS)
     return (
         f"{table}\n\nA familiarity of .05 or less have {false} % of the other new rows "
-        f"and {true} % of those in the gap."
+        f"and {true} % of those in {PLACES[place]}."
     )
 
 
 _ALARMS = "false_alarms", "alarms"
 
 
-def _report_jobs(measured: RecordFile) -> str:
-    records = measured.select(method=JOB)
+def _report_jobs(records: list[dict[str, Any]], place: str) -> str:
+    records = [record for record in records if record["method"] == JOB]
     if not records:
         return ""
     rows = []
@@ -206,19 +214,19 @@ def _report_jobs(measured: RecordFile) -> str:
         found = [record for record in records if record["set"] == name]
         rows.append([name, f"{len(found)}", *_gap_cells(found)])
     if len(rows) > 1:
-        rows.append(["all gaps", f"{len(records)}", *_gap_cells(records)])
+        rows.append(["all", f"{len(records)}", *_gap_cells(records)])
     columns = [
         "default job",
-        "gaps",
-        "90 % intervals cover in the gap, %",
+        "splits",
+        f"90 % intervals cover in {PLACES[place]}, %",
         "without extrapolation, %",
-        "outside, %",
-        "log-likelihood in the gap",
+        "other new rows, %",
+        f"log-likelihood in {PLACES[place]}",
         "without",
         "of a constant",
-        "outside",
+        "other new rows",
         "without",
-        "width outside, ratio",
+        "their width, ratio",
     ]
     worse = sum(
         record["gap"]["log_likelihood"] < record["gap"]["constant_log_likelihood"]
@@ -226,7 +234,7 @@ def _report_jobs(measured: RecordFile) -> str:
     )
     return (
         f"{markdown_table(columns, rows)}\n\nThe log-likelihood is below that of a "
-        f"constant in {worse} of {len(records)} gaps."
+        f"constant in {worse} of {len(records)} splits."
     )
 
 
@@ -254,51 +262,46 @@ def _gap_cells(records: list[dict[str, Any]]) -> list[str]:
 
 def compare(measured: RecordFile) -> list[Comparison]:
     """Compares familiarity with other detectors, and coverage in gaps with an aim."""
+    sets = dict.fromkeys(record["set"] for record in measured.records)
+    return [
+        comparison
+        for name, place in itertools.product(sets, PLACES)
+        if measured.select(set=name, place=place, method=OURS)
+        for comparison in _compare_place(measured, name, place)
+    ]
+
+
+def _compare_place(measured: RecordFile, name: str, place: str) -> list[Comparison]:
     found = []
-    for name in dict.fromkeys(record["set"] for record in measured.records):
-        by_method = {
-            method: {x["split"]: x for x in measured.select(set=name, method=method)}
-            for method in [*DETECTORS, JOB]
+    by_method = {
+        method: {
+            x["split"]: x for x in measured.select(set=name, place=place, method=method)
         }
-        ours = by_method.pop(OURS)
-        for method, theirs in by_method.items():
-            common = sorted(ours.keys() & theirs.keys())
-            if not common:
-                continue
-            pairs = [(ours[k]["auroc"], theirs[k]["auroc"]) for k in common]
-            mine, other = np.mean(pairs, axis=0)
-            _, error = mean_and_error([a - b for a, b in pairs])
-            rival = "epistemic variance" if method == JOB else method
-            found.append(
-                Comparison("AUROC of a gap", name, mine, other, rival, error=error)
-            )
-        gaps = [x["gap"] for x in by_method[JOB].values()]
-        covered = [gap["coverage_90"] for gap in gaps]
-        if covered:
-            mean, error = mean_and_error(covered)
-            found.append(
-                Comparison(
-                    "coverage in the gap",
-                    name,
-                    mean,
-                    _LEAST_IN_GAP,
-                    "the aim",
-                    error=error,
-                )
-            )
-            names = ("log_likelihood", "constant_log_likelihood")
-            ours, constant = np.array([[x[name] for name in names] for x in gaps]).T
-            _, error = mean_and_error(ours - constant)
-            found.append(
-                Comparison(
-                    "log-likelihood in the gap",
-                    name,
-                    ours.mean(),
-                    constant.mean(),
-                    "a constant",
-                    error=error,
-                )
-            )
+        for method in [*DETECTORS, JOB]
+    }
+    ours = by_method.pop(OURS)
+    for method, theirs in by_method.items():
+        common = sorted(ours.keys() & theirs.keys())
+        if not common:
+            continue
+        pairs = [(ours[k]["auroc"], theirs[k]["auroc"]) for k in common]
+        mine, other = np.mean(pairs, axis=0)
+        _, error = mean_and_error([a - b for a, b in pairs])
+        rival = "epistemic variance" if method == JOB else method
+        title = f"AUROC of {PLACES[place]}"
+        found.append(Comparison(title, name, mine, other, rival, error=error))
+    parts = [x["gap"] for x in by_method[JOB].values()]
+    if not parts:
+        return found
+    mean, error = mean_and_error([part["coverage_90"] for part in parts])
+    title = f"coverage in {PLACES[place]}"
+    found.append(Comparison(title, name, mean, _LEAST_IN_GAP, "the aim", error=error))
+    figures = ("log_likelihood", "constant_log_likelihood")
+    mine, constant = np.array([[part[x] for x in figures] for part in parts]).T
+    _, error = mean_and_error(mine - constant)
+    title = f"log-likelihood in {PLACES[place]}"
+    means = mine.mean(), constant.mean()
+    found.append(Comparison(title, name, *means, "a constant", error=error))
     return found
 
 

@@ -30,33 +30,35 @@ def data(tmp_path_factory):
 def test_familiarity_tells_a_gap_that_other_detectors_do_not(data, tmp_path):
     methods = ("--methods", "familiarity,lof,isolation_forest,one_class_svm")
     measured = run_smoke("shift", data, tmp_path / "shift.json", *methods)
-    auroc = {x["method"]: x["auroc"] for x in measured.records}
+    auroc = {x["method"]: x["auroc"] for x in measured.select(place="middle")}
     assert auroc["familiarity"] > 0.95
     assert auroc["familiarity"] > max(v for k, v in auroc.items() if k != "familiarity")
-    (ours,) = measured.select(method="familiarity")
-    assert ours["false_alarms"] < 0.2 < ours["alarms"]
-    assert len(load("shift").compare(measured)) == 3
+    for ours in measured.select(method="familiarity"):
+        assert ours["false_alarms"] < 0.2 < ours["alarms"]
+    assert len(load("shift").compare(measured)) == 6
 
 
 @pytest.mark.slow
 def test_a_job_has_a_record_with_both_parts(data, tmp_path):
     methods = ("--methods", "familiarity,job")
     measured = run_smoke("shift", data, tmp_path / "shift.json", *methods)
-    (record,) = measured.select(method="job")
     assert {found.name for found in load("shift").compare(measured)} == {
-        "AUROC of a gap, sine",
-        "coverage in the gap, sine",
-        "log-likelihood in the gap, sine",
+        f"{figure} {place}, sine"
+        for figure in ("AUROC of", "coverage in", "log-likelihood in")
+        for place in ("a gap", "an end")
     }
-    assert record["set"] == "sine"
-    assert record["outside"]["rows"] == 20
-    assert record["gap"]["rows"] == 100
-    assert record["gap"]["width_90"] > record["gap"]["width_90_without"]
-    assert 0.0 <= record["auroc"] <= 1.0
+    middle, end = measured.select(method="job")
+    assert [middle["place"], end["place"]] == ["middle", "end"]
+    for record in (middle, end):
+        assert record["set"] == "sine"
+        assert record["outside"]["rows"] == 20
+        assert record["gap"]["rows"] == 100
+        assert record["gap"]["width_90"] > record["gap"]["width_90_without"]
+        assert 0.0 <= record["auroc"] <= 1.0
 
 
 def test_a_gap_is_the_middle_third_of_a_feature(data):
-    (splits,) = load("gap_splits").gap_splits(data).values()
+    (splits,) = load("gap_splits").gap_splits(data, "middle").values()
     for feature, split in enumerate(splits):
         values = split.data[:, feature]
         parts = np.concatenate([split.train, split.outside, split.gap])
@@ -68,19 +70,28 @@ def test_a_gap_is_the_middle_third_of_a_feature(data):
         assert np.sum(values[beside] < low) == 100
 
 
+def test_an_end_is_the_upper_or_the_lower_third_of_a_feature(data):
+    (splits,) = load("gap_splits").gap_splits(data, "end").values()
+    for feature, split in enumerate(splits):
+        values = (1.0, -1.0)[feature] * split.data[:, feature]
+        beside = np.concatenate([split.train, split.outside])
+        assert values[split.gap].min() > values[beside].max()
+        assert len(split.gap) == 100
+
+
 def test_the_digest_of_a_gap_changes_with_a_number_of_its_table(data):
-    first, second = (load("gap_splits").gap_splits(data)["sine"] for _ in range(2))
+    splits = load("gap_splits").gap_splits
+    first, second = (splits(data, "middle")["sine"] for _ in range(2))
     assert first[0].digest == second[0].digest != first[1].digest
     second[0].data[0, 0] += 1e-9
     assert first[0].digest != second[0].digest
 
 
 def test_a_feature_of_two_values_has_no_gap():
-    gap_rows = load("gap_splits")._gap_rows
-    assert gap_rows(np.repeat([0.0, 1.0], 50)) is None
-    outside, inside = gap_rows(np.repeat([0.0, 1.0, 2.0], 50))
-    np.testing.assert_array_equal(inside, np.arange(50, 100))
-    assert len(outside) == 100
+    middle_rows = load("gap_splits")._middle_rows
+    assert middle_rows(np.repeat([0.0, 1.0], 50)) is None
+    inside = middle_rows(np.repeat([0.0, 1.0, 2.0], 50))
+    np.testing.assert_array_equal(np.flatnonzero(inside), np.arange(50, 100))
 
 
 def test_other_images_are_arrays_of_bytes(tmp_path):

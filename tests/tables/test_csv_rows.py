@@ -69,6 +69,7 @@ def test_footers_and_sums_are_left_out(tmp_path, below, note):
         ("total,4,5\n", ["total", 4, 5]),
         ("Saint Lucia,,\n", ["Saint Lucia", None, None]),
         (",4,5\n", [None, 4, 5]),
+        (",28,5\n", [None, 28, 5]),
         ("unknown,4,5\n", ["unknown", 4, 5]),
         ("\nnorth,4,5\n", ["north", 4, 5]),
     ],
@@ -77,6 +78,12 @@ def test_a_last_row_of_the_table_is_kept(tmp_path, last, cells):
     columns, notes = read(written(tmp_path, HEADER + ROWS + last))
     assert [column[-1] for column in columns.values()] == cells
     assert "left out" not in notes
+
+
+def test_the_value_of_a_column_that_does_not_vary_is_no_mean(tmp_path):
+    columns, notes = read(written(tmp_path, HEADER + "a,7,2\nb,7,3\nc,7,4\n,7,\n"))
+    assert columns["size"] == [7, 7, 7, 7]
+    assert notes == ""
 
 
 def test_sums_of_categories_inside_are_kept(tmp_path):

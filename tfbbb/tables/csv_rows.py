@@ -5,6 +5,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -385,31 +386,30 @@ class RegularRows:
         if not _is_named_total(row):
             is_unnamed = not row.cells[0].strip() and len(filled) > 1
             are_named = all(cells[0].strip() for cells in self._recent)
-            return is_unnamed and are_named and self._has_sums(row)
-        return len(filled) < self._width or self._has_sums(row)
+            return is_unnamed and are_named and all(self._sums(row) or [False])
+        return len(filled) < self._width or any(self._sums(row))
 
-    def _has_sums(self, row: Row) -> bool:
-        """Whether a column of numbers has its sum or its mean in a row."""
+    def _sums(self, row: Row) -> list[bool]:
+        """Returns whether a row has the sum or the mean of each column of numbers.
+
+        The mean of a column that does not vary is a value like any other.
+        """
         places = [
             place
             for place, cell in enumerate(row.cells)
             if is_number(cell) and _is_numeric(self._recent, place)
         ]
-        sums, counts = dict.fromkeys(places, 0.0), dict.fromkeys(places, 0)
+        totals = {place: _Totals() for place in places}
         again = RegularRows(self._read, self._dialect, self._header, where=self._where)
         for other in again._rows():
             if other.line >= row.line:
                 break
             for place in places if not _is_named_total(other) else ():
                 if place < len(other.cells) and is_number(other.cells[place]):
-                    sums[place] += _value(other.cells[place])
-                    counts[place] += 1
-        return any(
-            math.isclose(_value(row.cells[place]), expected, rel_tol=1e-3)
-            for place in places
-            for expected in (sums[place], sums[place] / max(counts[place], 1))
-            if counts[place] > 1
-        )
+                    totals[place].add(_value(other.cells[place]))
+        return [
+            found.include(_value(row.cells[place])) for place, found in totals.items()
+        ]
 
     def _fill(self, row: Row) -> Iterator[Row]:
         """Yields a row of the table with a cell for each column."""
@@ -514,12 +514,35 @@ _SENTENCES = {
     ),
     "total": (
         "{noun} {line}, {text}, is left out because it sums up the rows above: if it "
-        "is a row like them, rename its first cell.",
+        "is a row like them, change its first cell or move it up.",
         "{count} {noun}s at the end, from {noun} {line} on, such as {text}, are left "
-        "out because they sum up the rows above: if they are rows like them, rename "
-        "their first cells.",
+        "out because they sum up the rows above: if they are rows like them, change "
+        "their first cells or move them up.",
     ),
 }
+
+
+@dataclass
+class _Totals:
+    """Sum and mean of the numbers of a column."""
+
+    count: int = 0
+    sum: float = 0.0
+    least: float = math.inf
+    most: float = -math.inf
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.sum += value
+        self.least, self.most = min(self.least, value), max(self.most, value)
+
+    def include(self, value: float) -> bool:
+        """Whether a value is the sum, or the mean of numbers that vary."""
+        if self.count < 2:
+            return False
+        means = [self.sum / self.count] if self.least < self.most else []
+        expected = [self.sum, *means]
+        return any(math.isclose(value, other, rel_tol=1e-3) for other in expected)
 
 
 def _is_named_total(row: Row) -> bool:

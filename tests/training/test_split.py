@@ -118,7 +118,7 @@ def test_the_column_that_decides_is_a_feature_only_by_name(validation):
     whole = table(when=np.arange(ROWS) // 2)
     prepared = prepare(whole, JobSpec.model_validate(fields))
     assert [column.name for column in prepared.schema.features] == ["x"]
-    reason = "It decides which rows are held out."
+    reason = "It decides which rows validation leaves out."
     assert prepared.schema.left_out == (("when", reason),)
     fields["features"] = ["x", "when"]
     prepared = prepare(whole, JobSpec.model_validate(fields))

@@ -43,7 +43,7 @@ def infer_schema(
     )
     reasons = dict(schema.left_out)
     if decided_by in reasons:
-        reasons[decided_by] = "It decides which rows are held out."
+        reasons[decided_by] = "It decides which rows validation leaves out."
     return replace(schema, left_out=tuple(reasons.items()))
 
 

@@ -118,8 +118,7 @@ def fit_blocks(
     # Of columns, without those that say which numbers are missing.
     importance = np.mean(importances, axis=0)[: all_outside.shape[1]]
     slopes = _slopes(importance, locations, all_scales)
-    noise = np.sqrt(np.square(all_scales) + all_outside @ np.square(slopes))
-    by_target = zip(errors.T, noise.T, all_deviations.T, strict=True)
+    by_target = zip(errors.T, all_scales.T, all_deviations.T, strict=True)
     amplitudes = np.array([_best_amplitude(*of_target) for of_target in by_target])
     return LeftOutRows(
         errors,
@@ -169,8 +168,7 @@ def _predicted(
 def _blocks(rows: np.ndarray, generator: np.random.Generator) -> Iterator[np.ndarray]:
     """Yields which rows are in a block: a quarter of the values of a column, [n].
 
-    Equal values stay together. Columns are drawn at random. Two of five blocks are at
-    an end of their column.
+    Equal values stay together. Columns are drawn at random.
     """
     varied = np.flatnonzero(np.ptp(rows, axis=0) > 0.0)
     found = 0
@@ -178,9 +176,7 @@ def _blocks(rows: np.ndarray, generator: np.random.Generator) -> Iterator[np.nda
         column = rows[:, generator.choice(varied)]
         # In random order within equal values.
         order = np.lexsort([generator.random(len(column)), column])
-        # A fifth of them begins before 0, and a fifth ends after 1.
-        start = generator.uniform(-_SHARE_OF_BLOCK, 1.0)
-        first = np.clip(start, 0.0, 1.0 - _SHARE_OF_BLOCK) * len(order)
+        first = generator.uniform(0.0, 1.0 - _SHARE_OF_BLOCK) * len(order)
         last = first + _SHARE_OF_BLOCK * len(order)
         block = np.isin(column, column[order[int(first) : int(last)]])
         if _LEAST_SHARE < block.mean() < _LARGEST_SHARE:

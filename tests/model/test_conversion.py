@@ -151,7 +151,7 @@ X = GENERATOR.normal(size=(20, 3)).astype("float32")
 
 
 def test_named_layers_alone_are_converted():
-    converted = tfbbb.convert(dense(), layers=["last"], kl_weight=0.1)
+    converted = tfbbb.convert(dense(), where=["last"], kl_weight=0.1)
     kinds = [type(layer).__name__ for layer in converted.layers]
     assert kinds == ["Dense", "DenseVariational"]
 
@@ -254,7 +254,7 @@ def test_spectrally_normalised_layers_stay_as_they_are():
     copied = converted.get_layer(normalised.name)
     np.testing.assert_array_equal(copied.vector_u, normalised.vector_u)
     with pytest.raises(ValueError, match="no layer of this name"):
-        tfbbb.convert(model, layers=["inner"])
+        tfbbb.convert(model, where=["inner"])
 
 
 def test_adapted_preprocessing_comes_along():
@@ -281,14 +281,14 @@ def test_what_cannot_be_converted_is_refused():
     with pytest.raises(ValueError, match=r"functional and sequential.*Sequential"):
         tfbbb.to_deterministic(keras.Sequential([keras.layers.Dense(1)]))
     with pytest.raises(ValueError, match=r"no layer of this name.*Received.*'first'"):
-        tfbbb.convert(dense(), layers=["first"])
+        tfbbb.convert(dense(), where=["first"])
     flat = keras.Sequential([keras.Input((3,)), keras.layers.Flatten(name="flat")])
     with pytest.raises(ValueError, match=r"'flat' has no variational counterpart"):
-        tfbbb.convert(flat, layers=["flat"])
+        tfbbb.convert(flat, where=["flat"])
     with pytest.raises(ValueError, match=r"no layer with a variational counterpart"):
         tfbbb.convert(flat)
-    with pytest.raises(ValueError, match=r"list of the names.*layers='last'"):
-        tfbbb.convert(dense(), layers="last")
+    with pytest.raises(ValueError, match=r"list of the names.*where='first'"):
+        tfbbb.convert(dense(), where="first")
     with pytest.raises(ValueError, match=r"Unknown option.*'posterior'.*'units'"):
         tfbbb.convert(dense(), units=3)
     with pytest.raises(ValueError, match=r"positive integer.*members=0"):

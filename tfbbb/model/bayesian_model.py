@@ -48,6 +48,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.model.class_weights import relative_class_weights, with_weights_of_places
 from tfbbb.model.finite_inputs import FiniteInputs
 from tfbbb.model.first_callbacks import first_callbacks
+from tfbbb.model.first_rows import FirstRows
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.model.members import Members, check_shared_layers
 from tfbbb.model.optimizers import Adam
@@ -120,6 +121,8 @@ class BayesianModel(PredictiveModel):
             or None.
         inference: How the posterior was found, or its config; None for a model that is
             not the result of `tfbbb.inference`. `fit` removes it.
+        kl_schedule: The schedule that `compile` takes where it gets none, as `compile`
+            takes it.
         **kwargs: `trainable` and `dtype`, as for `keras.Model`.
 
     Raises:
@@ -140,6 +143,7 @@ class BayesianModel(PredictiveModel):
         members: int | None = None,
         recalibration: Recalibration | None = None,
         inference: InferenceResult | Mapping[str, Any] | None = None,
+        kl_schedule: Identifier | KLSchedule = "constant",
         **kwargs: Any,
     ):
         unknown = kwargs.keys() - {"trainable", "dtype"}
@@ -182,7 +186,8 @@ class BayesianModel(PredictiveModel):
         if isinstance(inference, Mapping):
             inference = InferenceResult.from_config(inference)
         self.inference = inference
-        self.kl_schedule = kl_schedules.get("constant")
+        self._default_kl_schedule = kl_schedules.get(kl_schedule)
+        self.kl_schedule = self._default_kl_schedule
         self._mean_weights: np.ndarray | None = None
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
@@ -220,7 +225,7 @@ class BayesianModel(PredictiveModel):
         self,
         optimizer: str | keras.optimizers.Optimizer = "adam",
         *args: Any,
-        kl_schedule: Identifier | KLSchedule = "constant",
+        kl_schedule: Identifier | KLSchedule | None = None,
         **kwargs: Any,
     ) -> None:
         """Configures training, as `keras.Model.compile`, without a loss.
@@ -237,13 +242,16 @@ class BayesianModel(PredictiveModel):
             kl_schedule: How the temperature `T = kl_weight * N` changes while `fit`
                 runs: `"constant"` (1), `"linear_warmup"`, `"blundell"`, or a
                 `tfbbb.kl_schedules.KLSchedule`. It sets the weight of the layers that
-                were made without a `kl_weight`.
+                were made without a `kl_weight`. None for the schedule that the model
+                was made with: `"constant"`, or that of `tfbbb.convert`.
             **kwargs: As for `keras.Model.compile`.
 
         Raises:
             ValueError: A `loss` is given: the likelihood is the loss.
         """
-        schedule = kl_schedules.get(kl_schedule)
+        schedule = self._default_kl_schedule
+        if kl_schedule is not None:
+            schedule = kl_schedules.get(kl_schedule)
         bound = inspect.signature(super().compile).bind(optimizer, *args, **kwargs)
         if bound.arguments.get("loss") is not None:
             raise ValueError(
@@ -330,6 +338,16 @@ class BayesianModel(PredictiveModel):
         if inspect.isgenerator(x) and needs_size and dataset_size is None:
             arguments["x"], dataset_size = rows_of_generator(x, steps_per_epoch)
         finite = FiniteInputs(self, self._num_members)
+        first_rows = FirstRows(self)
+        starts_noise = (
+            not self.likelihood.adapted and self.likelihood.starts_at_residuals
+        )
+
+        def observe(inputs: ArrayLike) -> None:
+            finite.add(inputs)
+            if starts_noise:
+                first_rows.add(inputs)
+
         rows = training_rows(
             x,
             y,
@@ -344,7 +362,7 @@ class BayesianModel(PredictiveModel):
             needs_size=needs_size,
             needs_targets=is_first or not self.likelihood.adapted,
             mask=self._output_mask.of_arrays,
-            observe=finite.add,
+            observe=observe,
         )
         finite.check()
         validation = arguments.get("validation_data")
@@ -361,6 +379,8 @@ class BayesianModel(PredictiveModel):
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
+            if starts_noise:
+                self._start_noise(first_rows, rows)
             if self.compiled and not self.optimizer.built:
                 # A step that creates the optimizer's variables is traced twice.
                 with self.distribute_strategy.scope():
@@ -368,6 +388,31 @@ class BayesianModel(PredictiveModel):
             history = super().fit(*bound.args, **bound.kwargs)
         finite_loss.check()
         return history
+
+    def _start_noise(self, first_rows: FirstRows, rows: TrainingRows) -> None:
+        """Starts a learned noise at the residuals of the network on the first rows."""
+        if rows.targets is None:
+            return
+        targets = rows.targets[: first_rows.number]
+        inputs = first_rows.inputs(len(targets))
+        if inputs is None:
+            return
+        # The seeds of the layers stay as they are.
+        with keras.StatelessScope():
+            outputs = self(inputs, training=False)
+        means = self.likelihood.point_prediction(self.with_learned_parameters(outputs))
+        # [rows, members, places..., k]
+        means = self._by_row(means, len(targets)).numpy()
+        residuals = np.reshape(targets, means[:, :1].shape) - means
+        if rows.target_weights is not None:
+            # [rows] or [rows, places...]
+            counted = np.expand_dims(rows.target_weights[: len(targets)] != 0, 1)
+            trailing = (1,) * (residuals.ndim - counted.ndim)
+            counted = counted.reshape(*counted.shape, *trailing)
+            residuals = np.where(counted, residuals, np.nan)
+        by_member = np.moveaxis(residuals, 1, 0)
+        shape = (self._num_members, -1, residuals.shape[-1])
+        self.likelihood.start_noise(by_member.reshape(shape))
 
     def train_step(self, data: Structure) -> Any:
         """Trains on one batch, as `keras.Model.train_step`."""
@@ -705,12 +750,14 @@ class BayesianModel(PredictiveModel):
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
         }
+        if not isinstance(self._default_kl_schedule, kl_schedules.Constant):
+            own["kl_schedule"] = kl_schedules.serialize(self._default_kl_schedule)
         if "output_layers" not in config:
             # The constructor of a subclass makes the layers, and knows the others.
             own = {k: v for k, v in own.items() if k in given_arguments(self)}
         config.update(own)
         if type(self).get_config is BayesianModel.get_config:
-            known = {*config, "recalibration", "inference"}
+            known = {*config, "recalibration", "inference", "kl_schedule"}
             config.update(arguments_for_config(self, known))
         return config
 

@@ -2,51 +2,51 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 from keras import tree
 
-import tfbbb.layers as variational
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.private_apis import (
     graph_of,
+    producer,
     run_through_graph,
     sublayers,
 )
-from tfbbb.base.types import Identifier, Initializer, Options, Shape
+from tfbbb.base.types import Identifier, Initializer, Options, Shape, Tensor
 from tfbbb.bayes import likelihoods
+from tfbbb.bayes.kl_schedules import Constant, KLSchedule, RowsPerWeight
 from tfbbb.bayes.likelihoods import Likelihood
-from tfbbb.bayes.posteriors import MeanFieldNormal, Posterior
+from tfbbb.bayes.posteriors import MeanFieldNormal, Point, Posterior
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import without_probabilities
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.conversion_table import Conversion, describe
+from tfbbb.model.converted_layers import (
+    TO_DETERMINISTIC,
+    TO_VARIATIONAL,
+    Where,
+    reasons_to_stay,
+    shared_arguments,
+    wrapped,
+)
 
-# Keras' layer by the name of its variational counterpart.
-_COUNTERPARTS: dict[str, type[keras.Layer]] = {
-    f"{name}Variational": getattr(keras.layers, name)
-    for name in (
-        *("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D"),
-        *("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"),
-        *("DepthwiseConv2D", "SeparableConv2D", "Embedding"),
-        *("SimpleRNN", "LSTM", "GRU", "MultiHeadAttention"),
-    )
-}
-_TO_VARIATIONAL = {
-    deterministic: getattr(variational, name)
-    for name, deterministic in _COUNTERPARTS.items()
-}
-_TO_DETERMINISTIC = {new: old for old, new in _TO_VARIATIONAL.items()}
-# Attributes of layers that wrap another layer, and its key in their configs.
-_WRAPPED = {
-    "layer": "layer",
-    "forward_layer": "layer",
-    "backward_layer": "backward_layer",
+# The likelihood whose negative logarithm is a loss of Keras, up to a constant.
+_LIKELIHOOD_OF_LOSS = {
+    "mse": "normal",
+    "mean_squared_error": "normal",
+    "mae": "laplace",
+    "mean_absolute_error": "laplace",
+    "binary_crossentropy": "bernoulli",
+    "categorical_crossentropy": "categorical",
+    "sparse_categorical_crossentropy": "categorical",
 }
 # The options of the variational layers.
 _OPTIONS = (
@@ -60,11 +60,12 @@ _LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
 def convert(
     model: keras.Model,
     *,
-    layers: Sequence[str] | None = None,
-    likelihood: Identifier | Likelihood | None = None,
+    where: Where = "all",
+    likelihood: Identifier | Likelihood | Sequence[Identifier] | None = None,
     moped: bool = False,
     delta: float | None = None,
     prior_scale: float | None = None,
+    layers: Sequence[str] | None = None,
     **options: Any,
 ) -> keras.Model:
     """Returns a Bayesian twin of a deterministic Keras model, trained or not.
@@ -72,10 +73,15 @@ def convert(
     Layers with a variational counterpart in `tfbbb.layers` are replaced by it, and the
     posterior means start at the weights `w` of the layer; all other layers are copied
     with their weights. Regularizers of replaced layers are dropped: the prior replaces
-    them.
+    them. LoRA weights are merged into the kernel. `print(twin.conversion)` shows what
+    became of each layer.
+
+    With a likelihood, the twin trains at the temperature of
+    `tfbbb.kl_schedules.RowsPerWeight` unless `compile` gets a `kl_schedule`. At
+    temperature 1 the prior would pull a large trained network back.
 
     With `moped=True` the prior is centred at the weights, too (MOPED, Krishnan et al.
-    2020):
+    2020), and the temperature is 1:
 
         q = N(w, (delta |w|)^2) at the start,   p = N(w, prior_scale^2)
 
@@ -89,42 +95,60 @@ def convert(
     ... ])
     >>> model = tfbbb.convert(network, likelihood="normal")
     >>> model.compile("adam")
-    >>> half = tfbbb.convert(network, layers=["last"], kl_weight=1 / 80)
+    >>> half = tfbbb.convert(network, where="last", kl_weight=1 / 80)
+    >>> [layer.posterior for layer in half.conversion.layers]
+    [False, True]
 
     Args:
         model: A functional or sequential model with weights; nested ones and the layers
             of `TimeDistributed` and `Bidirectional` are converted too, but not those of
-            `SpectralNormalization`, whose kernels must be numbers.
-        layers: Names of the layers to convert; all that have a counterpart by default.
+            `SpectralNormalization`, whose kernels must be numbers. Frozen layers stay.
+        where: The layers to convert: `"all"` that have a counterpart; `"last"`, the
+            last ones before the outputs; a list of names, of nested models and wrappers
+            too; or a function of a layer that returns whether to convert it.
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
             result is then a `tfbbb.BayesianModel`. The outputs of the network are the
             mean in the units of the targets (`Normal(standardize=False)`, unless the
             likelihood was adapted to targets before), or logits of classes: a last
             softmax or sigmoid is removed. Without a likelihood, the result is a plain
-            Keras model of the same class, which needs `kl_weight=1/N` to train.
+            Keras model of the same class, which needs `kl_weight=T/N` to train. So does
+            a network with several outputs; a list of one likelihood for each removes
+            the softmax and the sigmoid of classes, too.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
         prior_scale: Standard deviation of the prior, with `moped` only. Positive; 1 by
             default.
+        layers: Deprecated: the names of layers, as `where` takes them.
         **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
             `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
             members, the first starts at the weights, the others as new layers do.
 
     Returns:
-        A new model, which shares nothing with the old one.
+        A new model, which shares nothing with the old one. Its attribute `conversion`
+        says what became of each layer; it is not saved.
 
     Raises:
         ValueError: The model is subclassed or not built, a name is no layer's, a layer
-            has no counterpart, a posterior cannot start at a mean, an option is
-            unknown, or `moped` determines an option.
+            has no counterpart, is quantized, shares a weight with another or cannot be
+            copied, no layer is left to convert, the likelihood is a loss, a posterior
+            cannot start at a mean, an option is unknown, or `moped` determines an
+            option.
     """
     _check_model(model)
     _check_options(options)
+    if layers is not None:
+        warnings.warn(
+            "`layers` is deprecated; pass the same list as `where`. "
+            f"Received: layers={layers!r}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        where = layers
     if moped:
         return _moped(
             model,
-            layers,
+            where,
             likelihood,
             _checked_scale("delta", 0.1 if delta is None else delta),
             _checked_scale("prior_scale", 1.0 if prior_scale is None else prior_scale),
@@ -136,42 +160,101 @@ def convert(
                 f"`{name}` has a meaning with `moped=True` only. "
                 f"Received: {name}={value!r}, moped={moped!r}"
             )
-    wanted = None if layers is None else _checked_names(model, layers)
+    return _convert(model, where, likelihood, options)
+
+
+def _convert(
+    model: keras.Model,
+    where: Where,
+    likelihood: Identifier | Likelihood | Sequence[Identifier] | None,
+    options: Options,
+    kl_schedule: KLSchedule | None = None,
+) -> keras.Model:
+    """Returns the twin; the arguments are those of `convert`.
+
+    `kl_schedule` is that of the twin, None to choose it.
+    """
+    each = likelihood if isinstance(likelihood, list | tuple) else [likelihood]
+    trained = [None if one is None else _of_a_trained_network(one) for one in each]
+    reasons = reasons_to_stay(model, where)
+    options = dict(options)
     members = options.pop("members", None)
 
     def counterpart(layer: keras.Layer) -> keras.Layer | None:
-        new = _TO_VARIATIONAL.get(type(layer))
-        if new is None or (wanted is not None and layer.name not in wanted):
+        if reasons.get(id(layer), "inside a layer"):
             return None
         # `from_config` would wrap the errors of the constructor in others.
-        return new(**{**_shared_config(layer), **options})
+        return TO_VARIATIONAL[type(layer)](**{**_shared_config(layer), **options})
 
     twin = _cloned(model, counterpart)
-    if not any(isinstance(layer, VariationalLayer) for layer in sublayers(twin)):
+    weights = _variational_weights(twin)
+    if not weights:
+        kept = {layer.name: reasons.get(id(layer), "") for layer in model.layers}
         raise ValueError(
-            "The model has no layer with a variational counterpart. "
-            f"Received: model={model.name!r} with layers "
-            f"{[type(layer).__name__ for layer in model.layers]}"
+            "The model has no layer with a variational counterpart that may be "
+            f"converted. Received: model={model.name!r} with layers {kept}"
         )
     _copy_weights(model, twin)
+    rows = tuple(describe(model, twin, reasons))
     if likelihood is not None:
         graph = graph_of(twin)
         assert graph is not None
-        likelihood = trained = _of_a_trained_network(likelihoods.get(likelihood))
-        output = graph.output
-        if trained.task == "classification" and len(graph.outputs) == 1:
-            output = without_probabilities(graph.outputs[0])
-        return BayesianModel(
-            graph.input,
-            output,
-            name=model.name,
-            likelihood=likelihood,
-            members=members,
-        )
+        _check_outputs(graph, trained)
+        logits = [
+            _logits(output)
+            if one is not None and one.task == "classification"
+            else (output, None)
+            for output, one in zip(graph.outputs, trained, strict=True)
+        ]
+        outputs = tree.pack_sequence_as(graph.output, [output for output, _ in logits])
+        removed = tuple(activation for _, activation in logits if activation)
+        if len(logits) == 1:
+            are_points = all(isinstance(w.posterior, Point) for w in weights)
+            if "kl_weight" in options or are_points:
+                kl_schedule = Constant()
+            elif kl_schedule is None:
+                kl_schedule = RowsPerWeight(sum(weight.size for weight in weights))
+            bayesian = BayesianModel(
+                graph.input,
+                outputs,
+                name=model.name,
+                likelihood=trained[0],
+                members=members,
+                kl_schedule=kl_schedule,
+            )
+            bayesian.conversion = Conversion(rows, kl_schedule, removed)
+            return bayesian
+        twin = keras.Model(graph.input, outputs, name=model.name)
     for layer in _variational_layers(twin):
         if members is not None:
             layer.set_members(members)
+    twin.conversion = Conversion(rows)
     return twin
+
+
+def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> None:
+    if len(graph.outputs) != len(given):
+        raise ValueError(
+            "Each output of the network has a likelihood. With several outputs, pass a "
+            "list of likelihoods and `kl_weight=T/N` for N training rows and a "
+            "temperature T such as 0.1, and compile the twin with "
+            "`tfbbb.losses.NegativeLogLikelihood` of each. "
+            f"Received: {len(given)} for {len(graph.outputs)} outputs"
+        )
+
+
+def _logits(output: Tensor) -> tuple[Tensor, str | None]:
+    """Returns the logits of an output, and the activation that was removed."""
+    last = producer(output)
+    activation = getattr(last, "activation", None)
+    logits = without_probabilities(output)
+    if logits is not output:
+        return logits, type(last).__name__.lower() if activation is None else (
+            activation.__name__
+        )
+    if getattr(last, "activation", None) is not activation:
+        return logits, activation.__name__
+    return logits, None
 
 
 def to_deterministic(model: keras.Model) -> keras.Model:
@@ -208,7 +291,7 @@ def to_deterministic(model: keras.Model) -> keras.Model:
         model = keras.Model(model.input, model.output, name=model.name)
 
     def counterpart(layer: keras.Layer) -> keras.Layer | None:
-        new = _TO_DETERMINISTIC.get(type(layer))
+        new = TO_DETERMINISTIC.get(type(layer))
         return None if new is None else new.from_config(_shared_config(layer))
 
     twin = _cloned(model, counterpart)
@@ -326,8 +409,8 @@ def _copy_trained_state(
 
 def _moped(
     model: keras.Model,
-    layers: Sequence[str] | None,
-    likelihood: Identifier | Likelihood | None,
+    where: Where,
+    likelihood: Identifier | Likelihood | Sequence[Identifier] | None,
     delta: float,
     prior_scale: float,
     options: Options,
@@ -338,21 +421,15 @@ def _moped(
             "With `moped=True` posteriors are mean-field normals and priors are "
             f"centred at the weights; leave these options out. Received: {taken}"
         )
-    centred = convert(model, layers=layers)
+    centred = convert(model, where=where)
     for weight in _variational_weights(centred):
         log_scale = weight.variables["log_scale"]
         log_scale.assign(np.full(log_scale.shape, math.log(prior_scale)))
     prior = FromPosterior(centred)
-    twin = convert(
-        model,
-        layers=layers,
-        likelihood=likelihood,
-        posterior=MeanFieldNormal(),
-        bias_posterior=MeanFieldNormal(),
-        prior=prior,
-        bias_prior=prior,
-        **options,
-    )
+    normal = MeanFieldNormal()
+    families = {"posterior": normal, "bias_posterior": normal}
+    families |= {"prior": prior, "bias_prior": prior}
+    twin = _convert(model, where, likelihood, {**families, **options}, Constant())
     weights = _variational_weights(twin)
     for weight, source in zip(weights, _variational_weights(centred), strict=True):
         for name, variable in weight.prior_variables.items():
@@ -367,12 +444,42 @@ def _moped(
     return twin
 
 
-def _of_a_trained_network(likelihood: likelihoods.Likelihood) -> Likelihood:
-    """Returns the likelihood for outputs in the units of the targets."""
+def _of_a_trained_network(given: Identifier | Likelihood) -> Likelihood:
+    """Returns the likelihood for outputs in the units of the targets.
+
+    Raises:
+        ValueError: The likelihood is unknown, or a loss of Keras.
+    """
+    _check_is_no_loss(given)
+    likelihood = likelihoods.get(given)
     if likelihood.built or not getattr(likelihood, "standardize", False):
         return likelihood
     config = {**likelihood.get_config(), "standardize": False}
     return type(likelihood).from_config(config)
+
+
+def _check_is_no_loss(given: Identifier | Likelihood) -> None:
+    if isinstance(given, Likelihood | Mapping) or (
+        isinstance(given, str) and given in likelihoods.names()
+    ):
+        return
+    try:
+        loss = keras.losses.get(given)
+    except (TypeError, ValueError):
+        return
+    name = getattr(loss, "name", getattr(loss, "__name__", ""))
+    found = _LIKELIHOOD_OF_LOSS.get(given if isinstance(given, str) else name)
+    found = found or _LIKELIHOOD_OF_LOSS.get(name)
+    remedy = (
+        f'It is that of `likelihood="{found}"`'
+        if found
+        else "This one is that of no likelihood here, so choose the likelihood by the "
+        "targets: numbers have `normal`, classes `categorical` or `bernoulli`"
+    )
+    raise ValueError(
+        f"`likelihood` is a distribution of the targets, not a loss. {remedy}. "
+        f"Received: likelihood={given!r}"
+    )
 
 
 def _check_model(model: keras.Model) -> None:
@@ -401,34 +508,6 @@ def _checked_scale(name: str, value: float) -> float:
     return value
 
 
-def _checked_names(model: keras.Model, names: Sequence[str]) -> set[str]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ValueError(
-            "`layers` must be a list of the names of layers. "
-            f"Received: layers={names!r}"
-        )
-    layers = sublayers(model)
-    normalised = [
-        id(layer.layer)
-        for layer in layers
-        if isinstance(layer, keras.layers.SpectralNormalization)
-    ]
-    known = {layer.name: layer for layer in layers if id(layer) not in normalised}
-    for name in names:
-        if name not in known:
-            raise ValueError(
-                f"The model has no layer of this name, but {sorted(known)}. "
-                f"Received: layers={list(names)} with {name!r}"
-            )
-        if type(known[name]) not in _TO_VARIATIONAL:
-            possible = sorted(cls.__name__ for cls in _TO_VARIATIONAL)
-            raise ValueError(
-                f"The layer '{name}' has no variational counterpart; {possible} have. "
-                f"Received: a layer of type {type(known[name]).__name__}"
-            )
-    return set(names)
-
-
 def _cloned(
     model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
 ) -> keras.Model:
@@ -447,23 +526,51 @@ def _copy_of(
     found = counterpart(layer)
     if found is not None:
         return found
-    config = layer.get_config()
-    for attribute, key in _wrapped(layer).items():
-        if key in config:
-            inner = _copy_of(getattr(layer, attribute), counterpart)
-            config[key] = keras.saving.serialize_keras_object(inner)
-    return type(layer).from_config(config)
+    if isinstance(layer, keras.layers.Lambda):
+        return _copy_of_lambda(layer)
+    try:
+        config = layer.get_config()
+        for attribute, key in wrapped(layer).items():
+            if key in config:
+                inner = _copy_of(getattr(layer, attribute), counterpart)
+                config[key] = keras.saving.serialize_keras_object(inner)
+        return type(layer).from_config(config)
+    except (NotImplementedError, TypeError) as error:
+        raise ValueError(
+            f"The layer '{layer.name}' cannot be copied from its config. Give its "
+            "class a `get_config` that returns all arguments of the constructor, or "
+            "build the network from layers of Keras. "
+            f"Received: a layer of type {type(layer).__name__}, whose copy failed: "
+            f"{error}"
+        ) from error
+
+
+def _copy_of_lambda(layer: keras.layers.Lambda) -> keras.Layer:
+    """Returns a `Lambda` of the same function, whose code Keras would not read.
+
+    Raises:
+        ValueError: The function uses layers or variables, which the twin would share.
+    """
+    known = inspect.getclosurevars(layer.function)
+    for name, value in {**known.globals, **known.nonlocals}.items():
+        if isinstance(value, keras.Layer | keras.Variable):
+            raise ValueError(
+                f"The function of the Lambda '{layer.name}' uses weights, which the "
+                "twin would share with the network. Write a layer that holds them. "
+                f"Received: a function that uses {name}={value!r}"
+            )
+    config = keras.Layer.get_config(layer)
+    return keras.layers.Lambda(
+        layer.function,
+        mask=layer.mask,
+        arguments=layer.arguments,
+        **{key: config[key] for key in ("name", "trainable", "dtype")},
+    )
 
 
 def _shared_config(layer: keras.Layer) -> Options:
     """Returns the part of a layer's config that its counterpart takes, too."""
-    deterministic = _TO_DETERMINISTIC.get(type(layer), type(layer))
-    shared = {
-        "name",
-        "trainable",
-        "dtype",
-        *inspect.signature(deterministic).parameters,
-    }
+    shared = shared_arguments(layer)
     return {
         key: value
         for key, value in layer.get_config().items()
@@ -493,8 +600,8 @@ def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
                 variable.assign(weight.variables[name])
     elif isinstance(layer, keras.Model):
         _copy_weights(layer, new)
-    elif wrapped := _wrapped(layer):
-        for key in wrapped:
+    elif within := wrapped(layer):
+        for key in within:
             _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
     else:
         copy_state(layer, new)
@@ -502,20 +609,29 @@ def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
 
 def _copy_means(layer: keras.Layer, new: keras.Layer) -> None:
     """Starts posteriors at the weights of a layer, or sets weights to their means."""
-    sources, targets = (_variational_weights(x) or x.weights for x in (layer, new))
+    sources, targets = (_variational_weights(x) or _merged(x) for x in (layer, new))
     shapes = [[tuple(w.shape) for w in weights] for weights in (sources, targets)]
     if shapes[0] != shapes[1]:
         raise ValueError(
-            f"The weights of '{layer.name}' do not fit its counterpart. LoRA and "
-            "quantization have none: merge them into the kernel first. "
+            f"The weights of '{layer.name}' do not fit its counterpart. Merge the LoRA "
+            "weights of the layers within it into their kernels first. "
             f"Received: shapes {shapes[0]} and {shapes[1]}"
         )
     for source, target in zip(sources, targets, strict=True):
         if isinstance(target, VariationalWeight):
             trained = isinstance(source, VariationalWeight)
-            _start_at(target, np.asarray(source.mean) if trained else source.numpy())
+            _start_at(target, np.asarray(source.mean if trained else source))
         else:
             target.assign(source.mean)
+
+
+def _merged(layer: keras.Layer) -> list[Tensor]:
+    """Returns the weights of a layer, with LoRA weights merged into the first."""
+    weights = layer.weights
+    if not getattr(layer, "lora_enabled", False):
+        return weights
+    first = layer.embeddings if hasattr(layer, "embeddings") else layer.kernel
+    return [first, *(w for w in weights[1:] if not w.name.startswith("lora_"))]
 
 
 def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
@@ -562,18 +678,6 @@ def _has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
     values = [variable.numpy() for variable in weight.prior_variables.values()]
     has_values = bool(values) and not any(np.isnan(value).any() for value in values)
     return has_values and weight.prior != old.prior
-
-
-def _wrapped(layer: keras.Layer) -> dict[str, str]:
-    """Returns the part of `_WRAPPED` that a layer has, and that can be converted."""
-    if isinstance(layer, keras.layers.SpectralNormalization):
-        # It divides the kernel by its norm in training, which a posterior lacks.
-        return {}
-    return {
-        attribute: key
-        for attribute, key in _WRAPPED.items()
-        if isinstance(getattr(layer, attribute, None), keras.Layer)
-    }
 
 
 def _variational_layers(model: keras.Layer) -> list[VariationalLayer]:

@@ -9,6 +9,7 @@ from tfbbb.bayes.kl_schedules.schedules import (
     Constant,
     FromEffectiveSize,
     LinearWarmup,
+    RowsPerWeight,
     Tempered,
 )
 
@@ -45,6 +46,7 @@ __all__ = [
     "FromEffectiveSize",
     "KLSchedule",
     "LinearWarmup",
+    "RowsPerWeight",
     "Tempered",
     "deserialize",
     "get",

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from tfbbb.base.numbers import positive_number
+from tfbbb.base.strategy import saved_as
 from tfbbb.base.types import Config
 from tfbbb.bayes.families.arguments import Flag, PositiveNumber
 from tfbbb.bayes.kl_schedules.kl_schedule import KLSchedule, check_num_batches, register
@@ -211,3 +212,48 @@ class FromEffectiveSize(KLSchedule):
 
     def target_temperature(self, num_rows: float) -> float:
         return num_rows / self.n
+
+
+# Colder posteriors than this predict no better: see `benchmarks/README.md`.
+_COLDEST = 0.03
+
+
+@saved_as("tfbbb.kl_schedules")
+class RowsPerWeight(KLSchedule):
+    """The temperature N / P of N rows and P weights, from 0.03 to 1.
+
+        T = min(1, max(0.03, N / P))
+
+    The divergence of a weight from a prior of fixed width hardly depends on N, so with
+    more weights than rows the divergences outweigh the data at T = 1. At this T the
+    mean divergence of a weight counts as much as the mean log likelihood of a row.
+    `tfbbb.convert` chooses it, for networks whose weights the data have determined.
+
+    Example:
+
+    >>> import tfbbb
+    >>> schedule = tfbbb.kl_schedules.RowsPerWeight(800)
+    >>> [schedule.temperature(0, 0, num_batches=10, num_rows=n) for n in (8, 80, 8000)]
+    [0.03, 0.1, 1.0]
+
+    Args:
+        num_weights: The number P of weights with a posterior, positive.
+    """
+
+    def __init__(self, num_weights: float):
+        self.num_weights = positive_number("num_weights", num_weights)
+
+    def get_config(self) -> Config:
+        return {"num_weights": self.num_weights}
+
+    @property
+    def counts_rows_once(self) -> bool:
+        return False
+
+    def temperature(
+        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
+    ) -> float:
+        return min(1.0, max(_COLDEST, num_rows / self.num_weights))
+
+    def target_temperature(self, num_rows: float) -> float:
+        return self.temperature(0, 0, None, num_rows)

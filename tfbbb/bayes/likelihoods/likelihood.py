@@ -136,6 +136,11 @@ class Likelihood(_Layer):
         return False
 
     @property
+    def starts_at_residuals(self) -> bool:
+        """Whether the noise starts at the residuals of a network trained before."""
+        return False
+
+    @property
     def learned_variables(self) -> list[keras.Variable]:
         """The trainable variables: with several members, each has their axis first."""
         return []

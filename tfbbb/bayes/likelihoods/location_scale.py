@@ -11,7 +11,12 @@ from tfbbb.base.lazy import np, tf
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import PositiveNumber
-from tfbbb.bayes.likelihoods.regression import LEARNED, Heteroscedastic, Regression
+from tfbbb.bayes.likelihoods.regression import (
+    LEARNED,
+    SMALLEST_NOISE,
+    Heteroscedastic,
+    Regression,
+)
 from tfbbb.bayes.likelihoods.standardized_targets import Standardize
 
 NoiseScale = Annotated[
@@ -74,6 +79,34 @@ class LocationScale(Regression):
 
     # Names of the parameters of the standard density itself.
     _shape_names: tuple[str, ...] = ()
+
+    @property
+    def starts_at_residuals(self) -> bool:
+        """Whether the locations are in the units of the targets, and noise is learned.
+
+        Then the network may have been trained before, and its residuals tell more of
+        the noise than the targets do.
+        """
+        learned = self._learned.get("noise")
+        return (
+            not self.standardize
+            and self.unbounded
+            and learned is not None
+            and learned.shape[-1] == self.num_targets
+        )
+
+    def start_noise(self, residuals: np.ndarray) -> None:
+        """Starts a learned noise at the size of residuals, at most at its present one.
+
+        Args:
+            residuals: Targets less locations, [members, n, k]; NaN does not count.
+        """
+        size = np.sqrt(np.nanmean(np.square(residuals), axis=1))
+        variable = self._learned["noise"]
+        factor = np.clip(size / self.target_scale.numpy(), 10 * SMALLEST_NOISE, 1.0)
+        noise = self._noise(tf.convert_to_tensor(variable)).numpy() * factor
+        raw = np.log(np.expm1(noise - SMALLEST_NOISE)) - self._noise_offset
+        variable.assign(raw.reshape(variable.shape))
 
     @property
     def _unit_scale(self) -> float:

@@ -80,7 +80,7 @@ class Normal(NormalNoise):
     With `standardize=False` the network gives the mean in the units of the targets:
     `p(y | f) = N(y; f, (scale * noise)^2)`. This suits a network that was trained on
     raw targets, and a network whose prior is the posterior of such a network. A learned
-    noise still starts at `scale`.
+    noise then starts at the residuals of the first training rows, at most at `scale`.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.

@@ -1,0 +1,106 @@
+"""What a conversion did to each layer of a network, as a table."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import keras
+
+from tfbbb.bayes.kl_schedules import KLSchedule
+from tfbbb.layers import VariationalLayer
+from tfbbb.model.converted_layers import parts
+
+
+@dataclass(frozen=True)
+class ConvertedLayer:
+    """What became of one layer.
+
+    Attributes:
+        name: Its name.
+        kind: The class that it has now.
+        weights: Number of its weights.
+        posterior: Whether they have a posterior.
+        note: The prior of its kernels, or why it stayed deterministic.
+    """
+
+    name: str
+    kind: str
+    weights: int
+    posterior: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What `tfbbb.convert` did: `print(twin.conversion)` shows a table.
+
+    Attributes:
+        layers: The layers with weights, and the layers that lost their activation.
+        kl_schedule: The schedule that `compile` takes by default; None where the
+            model is no `BayesianModel`.
+        removed: The activations that were removed from outputs.
+    """
+
+    layers: tuple[ConvertedLayer, ...]
+    kl_schedule: KLSchedule | None = None
+    removed: tuple[str, ...] = ()
+
+    @property
+    def num_posterior(self) -> int:
+        """Number of weights with a posterior."""
+        return sum(layer.weights for layer in self.layers if layer.posterior)
+
+    @property
+    def num_weights(self) -> int:
+        """Number of weights of the network."""
+        return sum(layer.weights for layer in self.layers)
+
+    def __str__(self) -> str:
+        rows = [("layer", "now", "weights", "prior, or why it stays")]
+        for layer in self.layers:
+            rows.append((layer.name, layer.kind, f"{layer.weights:,}", layer.note))
+        widths = [max(len(row[place]) for row in rows) for place in range(3)]
+        lines = [
+            f"{name:{widths[0]}}  {kind:{widths[1]}}  {size:>{widths[2]}}  {note}"
+            for name, kind, size, note in rows
+        ]
+        lines.insert(1, "-" * max(map(len, lines)))
+        lines.append(
+            f"{self.num_posterior:,} of {self.num_weights:,} weights have a posterior, "
+            "which starts at the network's weights."
+        )
+        if self.kl_schedule is not None:
+            lines.append(f"KL schedule, unless `compile` gets one: {self.kl_schedule}.")
+        if self.removed:
+            lines.append(
+                f"Removed at the end: {', '.join(self.removed)}. Outputs are logits."
+            )
+        return "\n".join(lines)
+
+
+def describe(
+    model: keras.Model, twin: keras.Model, reasons: Mapping[int, str]
+) -> Iterable[ConvertedLayer]:
+    """Yields what became of each layer with weights, in their order.
+
+    Args:
+        model: The network.
+        twin: Its copy, with the same layers in the same order.
+        reasons: Why layers of the network stay, as `reasons_to_stay` returns them.
+    """
+    seen: set[int] = set()
+    for layer, new in zip(parts(model), parts(twin), strict=True):
+        if id(layer) in seen or not layer.weights:
+            continue
+        seen.add(id(layer))
+        note = reasons[id(layer)]
+        weights = sum(math.prod(weight.shape) for weight in layer.weights)
+        is_variational = isinstance(new, VariationalLayer)
+        if is_variational:
+            note = repr(new.prior)
+            weights = sum(weight.size for weight in new.variational_weights)
+            if getattr(layer, "lora_enabled", False):
+                note += ", LoRA merged into the kernel"
+        yield ConvertedLayer(
+            layer.name, type(new).__name__, weights, is_variational, note
+        )

@@ -1,0 +1,210 @@
+"""Which layers of a Keras model get a posterior, and why the others stay."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import keras
+
+import tfbbb.layers as variational
+from tfbbb.base.private_apis import graph_of, producer, sources, sublayers
+
+# "all", "last", names of layers, or a rule.
+Where: TypeAlias = "str | Iterable[str] | Callable[[keras.Layer], bool]"
+
+# Keras' layer by the name of its variational counterpart.
+_COUNTERPARTS: dict[str, type[keras.Layer]] = {
+    f"{name}Variational": getattr(keras.layers, name)
+    for name in (
+        *("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D"),
+        *("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"),
+        *("DepthwiseConv2D", "SeparableConv2D", "Embedding"),
+        *("SimpleRNN", "LSTM", "GRU", "MultiHeadAttention"),
+    )
+}
+TO_VARIATIONAL = {
+    deterministic: getattr(variational, name)
+    for name, deterministic in _COUNTERPARTS.items()
+}
+TO_DETERMINISTIC = {new: old for old, new in TO_VARIATIONAL.items()}
+# Attributes of layers that wrap another layer, and its key in their configs.
+_WRAPPED = {
+    "layer": "layer",
+    "forward_layer": "layer",
+    "backward_layer": "backward_layer",
+}
+
+
+def wrapped(layer: keras.Layer) -> dict[str, str]:
+    """Returns attributes of layers within a layer that can be converted, and keys."""
+    if isinstance(layer, keras.layers.SpectralNormalization):
+        # It divides the kernel by its norm in training, which a posterior lacks.
+        return {}
+    return {
+        attribute: key
+        for attribute, key in _WRAPPED.items()
+        if isinstance(getattr(layer, attribute, None), keras.Layer)
+    }
+
+
+def parts(layer: keras.Layer) -> Iterator[keras.Layer]:
+    """Yields the layers of nested models and wrappers, which are copied one by one."""
+    if graph_of(layer) is not None:
+        for each in layer.layers:
+            yield from parts(each)
+    elif within := wrapped(layer):
+        for attribute in within:
+            yield from parts(getattr(layer, attribute))
+    else:
+        yield layer
+
+
+def reasons_to_stay(model: keras.Model, where: Where) -> dict[int, str]:
+    """Returns why layers stay deterministic, by the id of the layer; "" if they do not.
+
+    Args:
+        model: A model with a graph.
+        where: As for `tfbbb.convert`.
+
+    Raises:
+        ValueError: `where` names no layer, or one that cannot be converted; a layer is
+            quantized, or shares a weight with another.
+    """
+    layers = list({id(layer): layer for layer in parts(model)}.values())
+    _check_weights(layers)
+    found = {id(layer): _own_reason(layer) for layer in layers}
+    possible = [layer for layer in layers if not found[id(layer)]]
+    chosen = _chosen(model, where, possible, found)
+    for layer in possible:
+        if id(layer) not in chosen:
+            found[id(layer)] = "not in `where`"
+    return found
+
+
+def _own_reason(layer: keras.Layer) -> str:
+    """Returns why a layer cannot be converted, or ""."""
+    if not layer.weights:
+        return "no weights"
+    if type(layer) not in TO_VARIATIONAL:
+        return "no variational counterpart"
+    if not layer.trainable:
+        return "frozen: trainable=False"
+    return ""
+
+
+def _check_weights(layers: Iterable[keras.Layer]) -> None:
+    """Refuses weights that a copy of the layers would not have."""
+    owners: dict[int, keras.Layer] = {}
+    for layer in layers:
+        mode = getattr(layer, "quantization_mode", None)
+        if mode is not None:
+            raise ValueError(
+                f"The layer '{layer.name}' is quantized, and whole numbers have no "
+                "posterior. Convert the network before `quantize`, and quantize "
+                "`tfbbb.to_deterministic(twin)` afterwards. "
+                f"Received: quantization_mode={mode!r}"
+            )
+        for weight in layer.weights:
+            owner = owners.setdefault(id(weight), layer)
+            if owner is not layer:
+                raise ValueError(
+                    f"The layers '{owner.name}' and '{layer.name}' share a weight, "
+                    "which their copies would not. Call one layer in both places, or "
+                    "build the network from `tfbbb.layers`. "
+                    f"Received: {weight.path} in both layers"
+                )
+
+
+def _chosen(
+    model: keras.Model,
+    where: Where,
+    possible: list[keras.Layer],
+    reasons: dict[int, str],
+) -> set[int]:
+    """Returns the ids of the layers that `where` chooses among the possible ones."""
+    if isinstance(where, str) and where == "all":
+        return {id(layer) for layer in possible}
+    if isinstance(where, str) and where == "last":
+        return _last(model, {id(layer) for layer in possible})
+    if callable(where):
+        return {id(layer) for layer in possible if where(layer)}
+    if isinstance(where, str) or not isinstance(where, Iterable):
+        raise ValueError(
+            '`where` must be "all", "last", a list of the names of layers, or a '
+            f"function of a layer that returns a bool. Received: where={where!r}"
+        )
+    return _named(model, list(where), reasons)
+
+
+def _named(model: keras.Model, names: list[str], reasons: dict[int, str]) -> set[int]:
+    """Returns the ids of the layers of these names, and of those in them."""
+    layers = sublayers(model)
+    known = {layer.name: layer for layer in layers if any(_reached(layer, reasons))}
+    chosen: set[int] = set()
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"The model has no layer of this name, but {sorted(known)}. "
+                f"Received: where={names} with {name!r}"
+            )
+        inside = list(_reached(known[name], reasons))
+        able = {id(layer) for layer in inside if not reasons[id(layer)]}
+        if not able:
+            raise ValueError(_refusal(name, inside[0], reasons[id(inside[0])]))
+        chosen |= able
+    return chosen
+
+
+def _reached(layer: keras.Layer, reasons: dict[int, str]) -> Iterator[keras.Layer]:
+    return (part for part in parts(layer) if id(part) in reasons)
+
+
+def _refusal(name: str, layer: keras.Layer, reason: str) -> str:
+    if reason.startswith("frozen"):
+        return (
+            f"The layer '{name}' is frozen, and a posterior must be trained. Set "
+            "`layer.trainable = True`, or leave the layer out. "
+            f"Received: '{layer.name}' with trainable=False"
+        )
+    possible = sorted(cls.__name__ for cls in TO_VARIATIONAL)
+    return (
+        f"The layer '{name}' has no variational counterpart; {possible} have. "
+        f"Received: a layer of type {type(layer).__name__}"
+    )
+
+
+def _last(model: keras.Model, possible: set[int]) -> set[int]:
+    """Returns the possible layers before each output, behind no other possible one."""
+    graph = graph_of(model)
+    assert graph is not None
+    found: set[int] = set()
+    seen: set[int] = set()
+
+    def search(tensor: keras.KerasTensor) -> None:
+        if id(tensor) in seen:
+            return
+        seen.add(id(tensor))
+        operation: Any = producer(tensor)
+        inside = parts(operation) if isinstance(operation, keras.Layer) else ()
+        able = {id(part) for part in inside} & possible
+        if able and graph_of(operation) is not None:
+            able = _last(operation, able)
+        found.update(able)
+        if not able:
+            for source in sources(tensor):
+                search(source)
+
+    for output in graph.outputs:
+        search(output)
+    return found
+
+
+def shared_arguments(layer: keras.Layer) -> set[str]:
+    """Returns the names of the arguments that a layer and its counterpart both take."""
+    deterministic = TO_DETERMINISTIC.get(type(layer), type(layer))
+    return {
+        "name",
+        "trainable",
+        "dtype",
+        *inspect.signature(deterministic).parameters,
+    }

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 import pytest
+import scipy.stats
+import tensorflow as tf
 import tensorflow_probability as tfp
 
 import tfbbb
@@ -35,26 +37,11 @@ def random_weights(model):
     return model
 
 
-def images():
-    layers = keras.layers
-    return keras.Sequential(
-        [
-            keras.Input((8, 8, 2)),
-            layers.Conv2D(4, 3, strides=2, activation="relu", kernel_regularizer="l2"),
-            layers.DepthwiseConv2D(2, depth_multiplier=2, padding="same"),
-            layers.SeparableConv2D(3, 2),
-            layers.Conv2DTranspose(2, 2, strides=2),
-            layers.Flatten(),
-            layers.Dense(3, "tanh"),
-            layers.Dense(1),
-        ]
-    )
-
-
 def volumes():
     layers = keras.layers
     inputs = keras.Input((4, 4, 4, 1))
-    hidden = layers.Conv3DTranspose(2, 2)(layers.Conv3D(2, 2)(inputs))
+    hidden = layers.Conv3D(2, 2, kernel_regularizer="l2")(inputs)
+    hidden = layers.Conv3DTranspose(2, 2)(hidden)
     hidden = layers.Reshape((16, 8))(hidden)
     hidden = layers.Conv1DTranspose(3, 2)(layers.Conv1D(3, 2, dilation_rate=2)(hidden))
     return keras.Model(inputs, layers.Dense(1)(layers.Flatten()(hidden)))
@@ -82,7 +69,6 @@ def nested():
 
 
 CASES = {
-    "images": (images, GENERATOR.normal(size=(3, 8, 8, 2)).astype("float32")),
     "volumes": (volumes, GENERATOR.normal(size=(3, 4, 4, 4, 1)).astype("float32")),
     "words": (words, GENERATOR.integers(0, 7, size=(3, 5))),
     "nested": (nested, GENERATOR.normal(size=(3, 4)).astype("float32")),
@@ -321,20 +307,254 @@ def test_trained_regression_stays_trained_when_it_goes_on():
         assert np.sqrt(np.mean((mean - y) ** 2)) < 3.0
 
 
-def test_classifiers_give_the_same_probabilities():
-    network = keras.Sequential(
-        [keras.Input((3,)), keras.layers.Dense(4, activation="softmax")]
-    )
-    twin = tfbbb.convert(
-        network,
-        likelihood="categorical",
-        posterior=MeanFieldNormal(initial_scale=1e-7),
-        bias_posterior=MeanFieldNormal(initial_scale=1e-7),
-    )
-    probabilities = twin.predictive(X).probabilities
-    np.testing.assert_allclose(probabilities, network(X), atol=1e-5)
-
-
 def test_a_model_without_a_posterior_has_no_means():
     with pytest.raises(ValueError, match=r"no variational layer.*Received"):
         tfbbb.to_deterministic(dense())
+
+
+def names(model):
+    return [x.name for x in sublayers(model) if isinstance(x, VariationalLayer)]
+
+
+def two_towers():
+    inner_input = keras.Input((4,))
+    hidden = keras.layers.Dense(4, name="deep")(inner_input)
+    inner = keras.Model(inner_input, keras.layers.Dense(4, name="left")(hidden))
+    first, second = keras.Input((4,)), keras.Input((5, 3))
+    right = keras.layers.Bidirectional(keras.layers.GRU(2), name="right")(second)
+    dot = keras.layers.Dot(1)([inner(first), right])
+    return keras.Model([first, second], keras.layers.Activation("sigmoid")(dot))
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("all", ["deep", "left", "forward_gru", "backward_gru"]),
+        ("last", ["left", "forward_gru", "backward_gru"]),
+        (["right", "deep"], ["deep", "forward_gru", "backward_gru"]),
+        (lambda layer: layer.name == "deep", ["deep"]),
+    ],
+    ids=["all", "last", "names", "rule"],
+)
+def test_where_chooses_the_layers_that_are_converted(where, expected):
+    keras.utils.clear_session()
+    converted = tfbbb.convert(two_towers(), where=where, kl_weight=0.1)
+    assert sorted(names(converted)) == sorted(expected)
+    rows = [row.name for row in converted.conversion.layers if row.posterior]
+    assert sorted(rows) == sorted(expected)
+
+
+def test_names_in_layers_are_deprecated_names_in_where():
+    with pytest.warns(DeprecationWarning, match=r"pass the same list as `where`"):
+        assert names(tfbbb.convert(dense(), layers=["last"])) == ["last"]
+
+
+def test_last_layer_alone_predicts_in_closed_form_in_one_pass():
+    network = dense()
+    converted = tfbbb.convert(network, where="last", likelihood="normal")
+    last = converted.get_layer("last")
+    for weight in (last.kernel, last.bias):
+        scale = GENERATOR.uniform(0.2, 0.6, size=weight.shape)
+        weight.variables["log_scale"].assign(np.log(scale))
+    hidden = keras.Model(network.inputs, network.layers[0].output)(X)
+    columns = np.concatenate([hidden, np.ones((len(X), 1))], axis=1)
+    means, deviations = (
+        np.concatenate([np.ravel(w) for w in pair])
+        for pair in (
+            (last.kernel.mean, last.bias.mean),
+            (last.kernel.stddev, last.bias.stddev),
+        )
+    )
+    variance = columns**2 @ deviations**2
+    exact = scipy.stats.norm(columns @ means, np.sqrt(1.0 + variance))
+    for method in ("moments", "local"):
+        found = converted.predictive(X, num_samples=2, method=method)
+        np.testing.assert_allclose(found.mean[:, 0], exact.mean(), atol=1e-5)
+        np.testing.assert_allclose(found.epistemic[:, 0], variance, rtol=1e-4)
+        np.testing.assert_allclose(
+            found.log_prob(X[:, :1]), exact.logpdf(X[:, 0]), rtol=1e-4
+        )
+
+
+@pytest.mark.parametrize(("rows", "temperature"), [(10, 10 / 21), (2100, 1.0)])
+def test_temperature_is_rows_per_weight_unless_compile_says_another(rows, temperature):
+    converted = tfbbb.convert(dense(), likelihood="normal")
+    x = np.resize(X, (rows, 3))
+    converted.compile("adam", run_eagerly=True)
+    history = converted.fit(x, x[:, :1], batch_size=rows, verbose=0).history
+    np.testing.assert_allclose(history["temperature"], [temperature], rtol=1e-6)
+    converted.compile("adam", kl_schedule="constant", run_eagerly=True)
+    history = converted.fit(x, x[:, :1], batch_size=rows, verbose=0).history
+    assert history["temperature"] == [1.0]
+
+
+def test_schedule_of_a_conversion_is_saved_before_compile(tmp_path):
+    converted = tfbbb.convert(dense(), likelihood="normal")
+    converted.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    cloned = keras.models.clone_model(converted)
+    for model in (converted, loaded, cloned):
+        model.compile("adam")
+        assert model.kl_schedule == tfbbb.kl_schedules.RowsPerWeight(21)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"moped": True}, {"kl_weight": 0.1}, {"posterior": "point"}],
+    ids=str,
+)
+def test_given_weights_points_and_moped_keep_temperature_one(options):
+    if "posterior" in options:
+        options = {**options, "bias_posterior": "point"}
+    converted = tfbbb.convert(dense(), likelihood="normal", **options)
+    assert converted.conversion.kl_schedule == tfbbb.kl_schedules.Constant()
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("as_dataset", [False, True], ids=["arrays", "dataset"])
+def test_noise_starts_at_the_residuals_of_the_network(members, as_dataset):
+    network = random_weights(
+        keras.Sequential([keras.Input((5, 3)), keras.layers.Dense(2)])
+    )
+    x = GENERATOR.normal(size=(40, 5, 3)).astype("float32")
+    residuals = GENERATOR.normal(scale=(0.5, 0.1), size=(40, 5, 2))
+    y = np.asarray(network(x)) + residuals
+    converted = tfbbb.convert(
+        network, likelihood="normal", members=members, **ALMOST_A_POINT
+    )
+    converted.compile(keras.optimizers.SGD(1e-12), run_eagerly=True)
+    if as_dataset:
+        converted.fit(tf.data.Dataset.from_tensor_slices((x, y)).batch(16), verbose=0)
+    else:
+        converted.fit(x, y, verbose=0)
+    noise = np.log1p(np.exp(converted.likelihood.raw_noise)).reshape(members, 2)
+    found = noise[0] * converted.likelihood.target_scale
+    expected = np.sqrt(np.mean(residuals**2, axis=(0, 1)))
+    np.testing.assert_allclose(found, expected, rtol=2e-3)
+    if members == 2:
+        # The second member starts as a new layer: its noise is that of the targets.
+        assert (noise[1] > noise[0]).all()
+        assert (noise[1] <= 1.0 + 1e-3).all()
+
+
+def test_means_start_at_kernels_with_lora_merged():
+    network = dense()
+    network.get_layer("hidden").enable_lora(2)
+    random_weights(network)
+    converted = tfbbb.convert(network, likelihood="normal")
+    np.testing.assert_allclose(
+        converted.get_layer("hidden").kernel.mean,
+        network.get_layer("hidden").kernel,
+        rtol=1e-6,
+    )
+    assert "LoRA merged" in str(converted.conversion)
+    kept = tfbbb.convert(network, where="last", **ALMOST_A_POINT)
+    np.testing.assert_allclose(kept(X), network(X), atol=1e-5)
+
+
+def test_table_says_what_became_of_each_layer_and_why():
+    inputs = keras.Input((4,))
+    hidden = keras.layers.Dense(6, name="frozen", trainable=False)(inputs)
+    hidden = keras.layers.BatchNormalization(name="norm")(hidden)
+    hidden = keras.layers.Dense(5, name="middle")(hidden)
+    network = keras.Model(inputs, keras.layers.Dense(3, "softmax", name="end")(hidden))
+    conversion = tfbbb.convert(
+        network, where=["end"], likelihood="categorical"
+    ).conversion
+    assert [(row.name, row.weights, row.note) for row in conversion.layers] == [
+        ("frozen", 30, "frozen: trainable=False"),
+        ("norm", 24, "no variational counterpart"),
+        ("middle", 35, "not in `where`"),
+        ("end", 18, "Normal(scale=0.5, trainable=False)"),
+    ]
+    text = str(conversion)
+    assert "18 of 107 weights have a posterior" in text
+    assert "RowsPerWeight(num_weights=18)" in text
+    assert "Removed at the end: softmax" in text
+
+
+def test_lambdas_keep_their_function():
+    network = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(4),
+            keras.layers.Lambda(lambda x: 2.0 * x),
+            keras.layers.Dense(2),
+        ]
+    )
+    converted = tfbbb.convert(network, **ALMOST_A_POINT)
+    np.testing.assert_allclose(converted(X), network(X), atol=1e-5)
+
+
+def test_layers_that_cannot_be_copied_are_refused_by_name():
+    class WithoutConfig(keras.layers.Layer):
+        def __init__(self, units):
+            super().__init__(name="own")
+            self.dense = keras.layers.Dense(units)
+
+        def call(self, inputs):
+            return self.dense(inputs)
+
+    class Tied(keras.layers.Layer):
+        def __init__(self, table):
+            super().__init__(name="tied")
+            self.table = table
+
+        def call(self, inputs):
+            return keras.ops.matmul(inputs, keras.ops.transpose(self.table.embeddings))
+
+    network = keras.Sequential(
+        [keras.Input((3,)), WithoutConfig(2), keras.layers.Dense(1)]
+    )
+    with pytest.raises(ValueError, match=r"'own' cannot be copied.*`get_config`"):
+        tfbbb.convert(network)
+    table = keras.layers.Embedding(5, 4, name="table")
+    words = keras.Input((3,), dtype="int32")
+    network = keras.Model(words, Tied(table)(keras.layers.GRU(4)(table(words))))
+    with pytest.raises(ValueError, match=r"'table' and 'tied' share a weight"):
+        tfbbb.convert(network)
+    shared = keras.layers.Dense(3)
+    shared.build((None, 3))
+    own = keras.layers.Lambda(lambda x: shared(x), name="own")
+    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3), own])
+    with pytest.raises(ValueError, match=r"Lambda 'own' uses weights.*shared="):
+        tfbbb.convert(network)
+    network = dense()
+    network.quantize("int8")
+    with pytest.raises(ValueError, match=r"'hidden' is quantized.*before `quantize`"):
+        tfbbb.convert(network)
+    network = dense()
+    network.get_layer("last").trainable = False
+    with pytest.raises(ValueError, match=r"'last' is frozen.*trainable = True"):
+        tfbbb.convert(network, where=["last"])
+    network.trainable = False
+    with pytest.raises(ValueError, match=r"may be converted.*frozen"):
+        tfbbb.convert(network)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ("mse", 'likelihood="normal"'),
+        (keras.losses.MeanAbsoluteError(), 'likelihood="laplace"'),
+        ("binary_crossentropy", 'likelihood="bernoulli"'),
+        (keras.losses.SparseCategoricalCrossentropy(), 'likelihood="categorical"'),
+        ("hinge", "of no likelihood here"),
+    ],
+    ids=str,
+)
+def test_a_loss_is_refused_with_its_likelihood(loss, expected):
+    with pytest.raises(ValueError, match=f"not a loss.*{expected}.*Received"):
+        tfbbb.convert(dense(), likelihood=loss)
+
+
+def test_several_outputs_need_one_likelihood_each():
+    inputs = keras.Input((3,))
+    network = keras.Model(
+        inputs,
+        [keras.layers.Dense(4, "softmax")(inputs), keras.layers.Dense(1)(inputs)],
+    )
+    with pytest.raises(ValueError, match=r"Received: 1 for 2 outputs"):
+        tfbbb.convert(network, likelihood="normal")
+    twin = tfbbb.convert(network, likelihood=["categorical", "normal"], kl_weight=0.1)
+    assert twin.conversion.removed == ("softmax",)

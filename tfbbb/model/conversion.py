@@ -174,7 +174,7 @@ def _convert(
 
     `kl_schedule` is that of the twin, None to choose it.
     """
-    each = likelihood if isinstance(likelihood, list | tuple) else [likelihood]
+    each: Any = likelihood if isinstance(likelihood, list | tuple) else [likelihood]
     trained = [None if one is None else _of_a_trained_network(one) for one in each]
     reasons = reasons_to_stay(model, where)
     options = dict(options)
@@ -196,6 +196,7 @@ def _convert(
         )
     _copy_weights(model, twin)
     rows = tuple(describe(model, twin, reasons))
+    removed: tuple[str, ...] = ()
     if likelihood is not None:
         graph = graph_of(twin)
         assert graph is not None
@@ -228,7 +229,7 @@ def _convert(
     for layer in _variational_layers(twin):
         if members is not None:
             layer.set_members(members)
-    twin.conversion = Conversion(rows)
+    twin.conversion = Conversion(rows, removed=removed)
     return twin
 
 
@@ -245,16 +246,13 @@ def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> No
 
 def _logits(output: Tensor) -> tuple[Tensor, str | None]:
     """Returns the logits of an output, and the activation that was removed."""
-    last = producer(output)
-    activation = getattr(last, "activation", None)
+    last: Any = producer(output)
+    holder = last if hasattr(last, "activation") else getattr(last, "layer", last)
+    activation = getattr(holder, "activation", None)
     logits = without_probabilities(output)
-    if logits is not output:
-        return logits, type(last).__name__.lower() if activation is None else (
-            activation.__name__
-        )
-    if getattr(last, "activation", None) is not activation:
-        return logits, activation.__name__
-    return logits, None
+    if logits is output and getattr(holder, "activation", None) is activation:
+        return logits, None
+    return logits, getattr(activation, "__name__", type(last).__name__.lower())
 
 
 def to_deterministic(model: keras.Model) -> keras.Model:
@@ -426,9 +424,12 @@ def _moped(
         log_scale = weight.variables["log_scale"]
         log_scale.assign(np.full(log_scale.shape, math.log(prior_scale)))
     prior = FromPosterior(centred)
-    normal = MeanFieldNormal()
-    families = {"posterior": normal, "bias_posterior": normal}
-    families |= {"prior": prior, "bias_prior": prior}
+    families: Options = {
+        "posterior": MeanFieldNormal(),
+        "bias_posterior": MeanFieldNormal(),
+        "prior": prior,
+        "bias_prior": prior,
+    }
     twin = _convert(model, where, likelihood, {**families, **options}, Constant())
     weights = _variational_weights(twin)
     for weight, source in zip(weights, _variational_weights(centred), strict=True):

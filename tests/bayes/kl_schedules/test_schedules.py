@@ -8,6 +8,7 @@ from tfbbb.bayes.kl_schedules import (
     Constant,
     FromEffectiveSize,
     LinearWarmup,
+    RowsPerWeight,
     Tempered,
 )
 
@@ -18,6 +19,7 @@ ALL = [
     FromEffectiveSize(20),
     LinearWarmup(),
     LinearWarmup(2.5, each_batch=False),
+    RowsPerWeight(800),
     Tempered(0.3),
 ]
 
@@ -41,6 +43,15 @@ def test_tempered_keeps_its_temperature():
 def test_from_effective_size_gives_the_kl_weight_of_n_rows(n):
     kl_weight = FromEffectiveSize(n).temperature(0, 0, 5, N) / N
     np.testing.assert_allclose(kl_weight, 1 / n, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("num_weights", "temperature"), [(20, 1.0), (800, 0.1), (1e6, 0.03)]
+)
+def test_rows_per_weight_is_their_ratio_from_003_to_1(num_weights, temperature):
+    schedule = RowsPerWeight(num_weights)
+    np.testing.assert_allclose(epoch_of(schedule, 5, epoch=2), temperature)
+    assert schedule.target_temperature(N) == schedule.temperature(2, 3, 5, N)
 
 
 def test_linear_warmup_rises_linearly_from_0_to_1():

@@ -214,7 +214,7 @@ class FromEffectiveSize(KLSchedule):
         return num_rows / self.n
 
 
-# Colder posteriors than this predict no better: see `benchmarks/README.md`.
+# Colder posteriors of trained networks predict no better: see `docs/keras.md`.
 _COLDEST = 0.03
 
 

@@ -11,7 +11,7 @@ from tfbbb.bayes.posteriors import MeanFieldNormal
 
 NETWORKS = load("converted_networks").NETWORKS
 # So that no pixel is constant.
-EVERY = 60
+EVERY = 30
 ALMOST_A_POINT = {
     "posterior": MeanFieldNormal(initial_scale=1e-7),
     "bias_posterior": MeanFieldNormal(initial_scale=1e-7),

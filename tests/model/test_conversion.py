@@ -82,6 +82,14 @@ def case(request):
     return model, tfbbb.convert(model, **ALMOST_A_POINT), x
 
 
+def test_a_mean_is_refused_where_its_logarithm_is_taken():
+    network = keras.Sequential(
+        [keras.Input((2,)), keras.layers.Dense(1, activation="exponential")]
+    )
+    with pytest.raises(ValueError, match=r"Poisson takes the logarithm of the mean"):
+        tfbbb.convert(network, likelihood="poisson")
+
+
 def test_every_layer_that_can_is_converted(case):
     model, converted, _ = case
     assert type(converted) is type(model)

@@ -22,6 +22,7 @@ from tfbbb.base.types import Identifier, Initializer, Options, Shape, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.kl_schedules import Constant, KLSchedule, RowsPerWeight
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.bayes.posteriors import MeanFieldNormal, Point, Posterior
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import without_probabilities
@@ -48,6 +49,8 @@ _LIKELIHOOD_OF_LOSS = {
     "categorical_crossentropy": "categorical",
     "sparse_categorical_crossentropy": "categorical",
 }
+# Activations whose outputs are means of counts or positive numbers.
+_POSITIVE = ("exponential", "softplus", "relu")
 # The options of the variational layers.
 _OPTIONS = (
     *("posterior", "prior", "bias_posterior", "bias_prior"),
@@ -131,9 +134,9 @@ def convert(
     Raises:
         ValueError: The model is subclassed or not built, a name is no layer's, a layer
             has no counterpart, is quantized, shares a weight with another or cannot be
-            copied, no layer is left to convert, the likelihood is a loss, a posterior
-            cannot start at a mean, an option is unknown, or `moped` determines an
-            option.
+            copied, no layer is left to convert, the likelihood is a loss, the outputs
+            are means where the likelihood takes their logarithm, a posterior cannot
+            start at a mean, an option is unknown, or `moped` determines an option.
     """
     _check_model(model)
     _check_options(options)
@@ -242,6 +245,24 @@ def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> No
             "`tfbbb.losses.NegativeLogLikelihood` of each. "
             f"Received: {len(given)} for {len(graph.outputs)} outputs"
         )
+    for output, likelihood in zip(graph.outputs, given, strict=True):
+        activation = _last_activation(output)
+        if isinstance(likelihood, LogLink) and activation in _POSITIVE:
+            name = type(likelihood).__name__
+            raise ValueError(
+                f"{name} takes the logarithm of the mean, in standard units of the "
+                f"targets, and a network that ends in {activation} gives the mean. "
+                "End it with a linear activation, and train the twin from the start. "
+                f"Received: likelihood={name}, activation={activation!r}"
+            )
+
+
+def _last_activation(output: Tensor) -> str | None:
+    """Returns the name of the activation of an output's last layer, if it has one."""
+    last: Any = producer(output)
+    holder = last if hasattr(last, "activation") else getattr(last, "layer", last)
+    activation = getattr(holder, "activation", None)
+    return getattr(activation, "__name__", None)
 
 
 def _logits(output: Tensor) -> tuple[Tensor, str | None]:

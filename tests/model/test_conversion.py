@@ -549,7 +549,7 @@ def test_layers_that_cannot_be_copied_are_refused_by_name():
         (keras.losses.SparseCategoricalCrossentropy(), 'likelihood="categorical"'),
         ("hinge", "of no likelihood here"),
     ],
-    ids=str,
+    ids=["normal", "laplace", "bernoulli", "categorical", "none"],
 )
 def test_a_loss_is_refused_with_its_likelihood(loss, expected):
     with pytest.raises(ValueError, match=f"not a loss.*{expected}.*Received"):

@@ -17,6 +17,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 # TensorFlow decides by the processor, and has convolutions of `channels_first` and
 # dilated transposed ones with oneDNN only.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+# The arrays of tests are small, and two workers share the processors: threads that wait
+# for one another take several times as long as one.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 # Tracing allocates many objects that live on; the collector's default of a search after
 # every 700 of them takes a twentieth of the time of the tests.

@@ -27,7 +27,9 @@ PICTURED_PAGES = (
     *GALLERY,
 )
 # The sizes of a program, which its short form makes smaller.
-_SIZE = re.compile(r"^(epochs|rounds|steps|draws) = \d+$", re.MULTILINE)
+_SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")
+# An estimator that is given nothing takes a thousand steps of the default recipe.
+_ESTIMATOR = ("Regressor()", "Regressor(steps=4, members=1, likelihood='normal')")
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -46,13 +48,13 @@ def run_programs(page: str, *, short: bool = False) -> dict[str, Any]:
 
     Args:
         page: The page.
-        short: Whether its sizes, such as `epochs = 400`, become 4. What it asserts is
+        short: Whether its sizes, such as `epochs=400`, become 4. What it asserts is
             then left out.
     """
     namespace: dict[str, Any] = {}
     for program in blocks(page, "python"):
         if short:
-            program = _SIZE.sub(r"\1 = 4", program)
+            program = _SIZE.sub(r"\g<1>4", program).replace(*_ESTIMATOR)
         exec(compile(program, page, "exec", optimize=int(short)), namespace)
     return namespace
 

@@ -20,15 +20,12 @@ def two_replicas():
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
-def two_devices():
-    """Returns what is found with two logical CPUs."""
+def trained_on_one_and_two_devices():
+    """Returns losses and variables of models without noise, on one device and two."""
     strategy = two_replicas()
     import keras
-    import tensorflow as tf
 
     from tests.ensembles import ALMOST_A_POINT, X, Y, network
-    from tests.model.test_members import exact_gradient, linear
-    from tests.scores.metrics import test_in_keras as metrics
     from tfbbb import BayesianModel
     from tfbbb.layers import DenseVariational, LSTMVariational
 
@@ -84,6 +81,20 @@ def two_devices():
         with strategy.scope():
             model = make()
         found[name] = one, trained(model, rows)
+    return found
+
+
+def two_devices():
+    """Returns what is found with two logical CPUs."""
+    strategy = two_replicas()
+    import keras
+    import tensorflow as tf
+
+    from tests.ensembles import X, Y, network
+    from tests.model.test_members import exact_gradient, linear
+    from tests.scores.metrics import test_in_keras as metrics
+
+    found = {}
 
     def gradient_draws(estimator, number):
         """Returns draws of the sum of both replicas' gradients, and its mean."""
@@ -142,7 +153,7 @@ def two_devices():
 
     @tf.function
     def on_replicas():
-        return strategy.run(lambda: model(x[:2]))
+        return strategy.run(lambda: model(X[:2]))
 
     found["noise"] = [value.numpy() for value in on_replicas().values]
     return found
@@ -182,10 +193,15 @@ def found(process):
     return process.submit(two_devices).result()
 
 
+@pytest.fixture(scope="module")
+def trained(process):
+    return process.submit(trained_on_one_and_two_devices).result()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["plain", "local", "weight", "members", "recurrent"])
-def test_two_devices_train_as_one_where_there_is_no_noise(found, model):
-    assert_alike(*found[model], () if model == "plain" else ("loss", "nll", "kl"))
+def test_two_devices_train_as_one_where_there_is_no_noise(trained, model):
+    assert_alike(*trained[model], () if model == "plain" else ("loss", "nll", "kl"))
 
 
 @pytest.mark.parametrize(

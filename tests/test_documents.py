@@ -41,7 +41,10 @@ NUM_PROGRAMS = {
     "docs/which.md": 6,
 }
 # Pages whose programs have a short form.
-SIZED_PAGES = {"docs/which.md", *GALLERY}
+SIZED_PAGES = {
+    *("README.md", "docs/keras.md", "docs/tables.md", "docs/uncertainty.md"),
+    *("docs/which.md", *GALLERY),
+}
 # Pages that take half a minute and more: `make docs` and `make test-slow` run them.
 LONG_PAGES = {
     *("docs/coming_from.md", "docs/distributed.md", "docs/evidence.md"),
@@ -71,15 +74,23 @@ def picture_names(directory):
 def test_pages_run_in_their_short_form(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_programs(page, short=True)
-    assert picture_names(tmp_path) == set(pictures(page))
+    if page in PICTURED_PAGES:
+        assert picture_names(tmp_path) == set(pictures(page))
+    if page == "README.md":
+        assert (tmp_path / "saved_models" / "mine" / "1" / "saved_model.pb").is_file()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(SIZED_PAGES))
 def test_claims_of_a_page_hold(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_programs(page)
-    assert picture_names(tmp_path) == set(pictures(page))
+    namespace = run_programs(page)
+    if page in PICTURED_PAGES:
+        assert picture_names(tmp_path) == set(pictures(page))
+    if page == "README.md":
+        # The model has learned something: a constant would have an error of 1.
+        y, mean = namespace["y"][350:, None], namespace["prediction"].mean
+        assert np.std(y - mean) < 0.8 * np.std(y)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +102,9 @@ def test_claims_of_a_page_hold(page, tmp_path, monkeypatch):
 )
 def test_programs_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    namespace = run_programs(page)
+    run_programs(page)
     if page in PICTURED_PAGES:
         assert picture_names(tmp_path) == set(pictures(page))
-    if page == "README.md":
-        # The model has learned something: a constant would have an error of 1.
-        y, mean = namespace["y"][350:, None], namespace["prediction"].mean
-        assert np.std(y - mean) < 0.8 * np.std(y)
-        assert (tmp_path / "saved_models" / "mine" / "1" / "saved_model.pb").is_file()
 
 
 @pytest.fixture

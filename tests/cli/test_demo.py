@@ -11,7 +11,9 @@ def short_training(monkeypatch):
     train = Client.train
 
     def briefly(self, *arguments, **spec):
-        return train(self, *arguments, training={"steps": 120}, **spec)
+        training = {"steps": 120, "kl_schedule": "constant"}
+        model = {"members": 2, "hidden_units": [8], "likelihood": "normal"}
+        return train(self, *arguments, training=training, model=model, **spec)
 
     monkeypatch.setattr(Client, "train", briefly)
 

@@ -19,9 +19,9 @@ TUNE = (*TUNE, "--spec", QUICK, "--output", "models/effect")
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory, data):
-    """A directory with a study of three trials, and what the command printed."""
+    """A directory with a study of two trials, and what the command printed."""
     directory = tmp_path_factory.mktemp("tuned")
-    options = ("--trials", "3", "--processes", "2", "--study", "study.db")
+    options = ("--trials", "2", "--processes", "1", "--study", "study.db")
     with running("tune", data, *TUNE, *options, directory=directory) as process:
         stdout, stderr = process.communicate()
     assert process.returncode == 0, stderr
@@ -32,10 +32,10 @@ def tuned(tmp_path_factory, data):
 def test_the_best_trial_is_exported_with_what_was_tried(tuned):
     directory, stdout, stderr = tuned
     assert stdout.endswith("exported to models/effect/1\n")
-    assert "trials 3/3" in stderr
+    assert "trials 2/2" in stderr
     assert "epoch 2/2" in stderr
     tuning = Manifest.read(directory / "models/effect/1").lineage["tuning"]
-    assert [trial["number"] for trial in tuning["trials"]] == [0, 1, 2]
+    assert [trial["number"] for trial in tuning["trials"]] == [0, 1]
     figures = [trial["held_out"] for trial in tuning["trials"]]
     best = tuning["trials"][tuning["best"]]
     assert best["held_out"] == max(figures) >= figures[0]
@@ -58,12 +58,12 @@ def trial_lines(stdout):
 
 def test_the_same_command_goes_on_until_ctrl_c(tuned, data):
     directory, first, _ = tuned
-    options = ("--trials", "400", "--study", "study.db")
+    options = ("--trials", "400", "--processes", "2", "--study", "study.db")
     with running("tune", data, *TUNE, *options, directory=directory) as process:
         known = []
         for line in process.stdout:
             known.append(line)
-            if line.startswith("trial 2:"):
+            if line.startswith("trial 1:"):
                 break
         stdout, stderr = interrupt(process)
     # The trials of the study, which are not trained again.

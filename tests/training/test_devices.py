@@ -1,6 +1,7 @@
 """Training on all devices: on two logical CPUs, in a process of their own."""
 
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from itertools import count
 from multiprocessing import get_context
 
@@ -11,7 +12,7 @@ from tfbbb.tables import samples
 
 SPEC = {
     "target": "progression",
-    "model": {"hidden_units": [8], "members": 2},
+    "model": {"hidden_units": [8], "members": 2, "likelihood": "normal"},
     "training": {
         "epochs": 10,
         "validation": {"fraction": 0.3},
@@ -45,23 +46,26 @@ def log_likelihoods(trained):
     return np.ravel(prediction.log_prob(trained.schema.targets(rows)))
 
 
-def two_devices(folder):
-    """Returns what is found with two logical CPUs."""
+@cache
+def two_devices():
+    """Returns a strategy of two logical CPUs, in a process of its own."""
     import tensorflow as tf
 
     (device,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
         device, [tf.config.LogicalDeviceConfiguration()] * 2
     )
-    import tfbbb
-    from tests.ensembles import X, Y, network
-    from tfbbb.model.optimizers import Adam
-    from tfbbb.training.devices import run_on_replicas, training_strategy
-    from tfbbb.training.loop import fit
-    from tfbbb.training.progress import Interrupted
+    from tfbbb.training.devices import training_strategy
 
-    strategy = training_strategy("all")
-    found = {"replicas": strategy.num_replicas_in_sync}
+    return training_strategy("all")
+
+
+def parts_of_batches(numbers):
+    """Returns the rows that each of two replicas takes of a batch, by its size."""
+    strategy = two_devices()
+    import tensorflow as tf
+
+    from tfbbb.training.devices import run_on_replicas
 
     @tf.function(autograph=False)
     def parts(batch):
@@ -70,50 +74,72 @@ def two_devices(folder):
         run_on_replicas(strategy, lambda rows: seen.append(tf.identity(rows)), batch)
         return seen
 
-    # Two replicas need three rows or fewer to have unequal and empty parts.
-    found["parts"] = {
+    return {
         number: [part.numpy().tolist() for part in parts(tf.range(number))]
-        for number in (0, 1, 2, 3, 8)
+        for number in numbers
     }
 
-    class Rows:
-        """41 rows: in the last batch of 20, one replica has a row and one has none."""
 
-        num_rows = 41
-        sha256 = ""
+class Rows:
+    """41 rows: in the last batch of 20, one replica has a row and one has none."""
 
-        def targets(self):
-            return np.concatenate([Y, Y[:1]])
+    num_rows = 41
+    sha256 = ""
 
-        def batches(self, batch_size, *, seed, epoch=0, batch=0):
-            rows = tf.data.Dataset.from_tensor_slices(
-                (np.concatenate([X, X[:1]]), self.targets())
-            )
-            return rows.batch(batch_size).repeat().skip(batch)
+    def targets(self):
+        from tests.ensembles import Y
 
-    def without_noise(devices, folder=None, executions=None):
-        with training_strategy(devices).scope():
-            model = network(2, "weight")
-            model.compile(Adam(0.05))
-        asked = count()
-        outcome = fit(
-            model,
-            Rows(),
-            epochs=4,
-            batch_size=20,
-            held_out=(X[:9], Y[:9]),
-            checkpoint_directory=folder,
-            should_stop=lambda: next(asked) == executions,
+        return np.concatenate([Y, Y[:1]])
+
+    def batches(self, batch_size, *, seed, epoch=0, batch=0):
+        import tensorflow as tf
+
+        from tests.ensembles import X
+
+        rows = tf.data.Dataset.from_tensor_slices(
+            (np.concatenate([X, X[:1]]), self.targets())
         )
-        return outcome.losses, [v.numpy() for v in model.trainable_variables]
+        return rows.batch(batch_size).repeat().skip(batch)
 
-    found["without noise"] = without_noise("one"), without_noise("all")
-    for first, then in (("one", "all"), ("all", "one")):
-        checkpoints = folder / f"from {first}"
-        # Within the first epoch: an execution takes a step, or two if it is fast.
-        with pytest.raises(Interrupted, match=r"stopped after [23] of 12 steps"):
-            without_noise(first, checkpoints, executions=2)
-        found[f"from {first} to {then}"] = without_noise(then, checkpoints)
+
+def without_noise(devices, folder=None, executions=None):
+    """Returns the losses and the variables of a training on one device or all."""
+    two_devices()
+    from tests.ensembles import X, Y, network
+    from tfbbb.model.optimizers import Adam
+    from tfbbb.training.devices import training_strategy
+    from tfbbb.training.loop import fit
+
+    with training_strategy(devices).scope():
+        model = network(2, "weight")
+        model.compile(Adam(0.05))
+    asked = count()
+    outcome = fit(
+        model,
+        Rows(),
+        epochs=4,
+        batch_size=20,
+        held_out=(X[:9], Y[:9]),
+        checkpoint_directory=folder,
+        should_stop=lambda: next(asked) == executions,
+    )
+    return outcome.losses, [v.numpy() for v in model.trainable_variables]
+
+
+def resumed(first, then, folder):
+    """Returns the same of a training that changed its devices in the first epoch."""
+    from tfbbb.training.progress import Interrupted
+
+    # An execution takes a step, or two if it is fast.
+    with pytest.raises(Interrupted, match=r"stopped after [23] of 12 steps"):
+        without_noise(first, folder, executions=2)
+    return without_noise(then, folder)
+
+
+def tables(folder):
+    """Returns what is found of tables that one device and two trained on."""
+    found = {"replicas": two_devices().num_replicas_in_sync}
+    import tfbbb
 
     one, _ = train("one")
     trained, found["stages"] = train("all")
@@ -132,32 +158,39 @@ def two_devices(folder):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def process():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(two_devices, tmp_path_factory.mktemp("devices")).result()
+        yield pool
 
 
-@pytest.mark.slow
-def test_all_devices_are_used(found):
-    assert found["replicas"] == 2
-    (stage,) = found["stages"]
-    assert stage.endswith("on 2 CPUs, which share the rows of each batch")
+@pytest.fixture(scope="module")
+def one(process):
+    return process.submit(without_noise, "one").result()
 
 
-def test_each_row_of_a_batch_is_in_one_part(found):
-    for number, parts in found["parts"].items():
+@pytest.fixture(scope="module")
+def found(process, tmp_path_factory):
+    return process.submit(tables, tmp_path_factory.mktemp("devices")).result()
+
+
+def test_each_row_of_a_batch_is_in_one_part(process):
+    # Two replicas need three rows or fewer to have unequal and empty parts.
+    found = process.submit(parts_of_batches, (0, 1, 2, 3, 8)).result()
+    for number, parts in found.items():
         assert [*parts[0], *parts[1]] == list(range(number))
         assert len(parts[1]) - len(parts[0]) in (0, 1)
 
 
-def test_two_devices_take_the_steps_of_one(found):
-    one, two = found["without noise"]
-    assert_alike(two, one)
+def test_two_devices_take_the_steps_of_one(process, one):
+    assert_alike(process.submit(without_noise, "all").result(), one)
 
 
-@pytest.mark.parametrize("devices", ["from one to all", "from all to one"])
-def test_a_training_resumes_on_another_number_of_devices(found, devices):
-    assert_alike(found[devices], found["without noise"][0])
+@pytest.mark.few(1)
+@pytest.mark.parametrize(("first", "then"), [("one", "all"), ("all", "one")])
+def test_a_training_resumes_on_another_number_of_devices(
+    process, one, tmp_path, first, then
+):
+    assert_alike(process.submit(resumed, first, then, tmp_path).result(), one)
 
 
 def assert_alike(training, expected):
@@ -167,6 +200,12 @@ def assert_alike(training, expected):
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
     for found, variable in zip(variables, expected_variables, strict=True):
         np.testing.assert_allclose(found, variable, rtol=1e-4, atol=1e-5)
+
+
+def test_all_devices_are_used(found):
+    assert found["replicas"] == 2
+    (stage,) = found["stages"]
+    assert stage.endswith("on 2 CPUs, which share the rows of each batch")
 
 
 def test_two_devices_predict_held_out_rows_as_well_as_one(found):

@@ -160,7 +160,7 @@ def test_a_linear_network_is_tried_where_a_linear_model_competes(
 ):
     x = np.linspace(-3.0, 3.0, rows)
     y = function(x) + np.random.default_rng(0).normal(0.0, 0.3, rows)
-    spec = {"target": "y", "model": {"members": 4}, "training": {"steps": 800}}
+    spec = {"target": "y", "model": {"members": 4}, "training": {"steps": 200}}
     recipe = trained_table({"x": x, "y": y}, spec).recipe
     assert recipe["chosen"]["network"] == network
     assert recipe["chosen"]["hidden_units"] == units

@@ -24,10 +24,9 @@ NOISE = 2.0
 
 
 def spec(target="y", **training):
-    model = training.pop("model", {})
-    return JobSpec.model_validate(
-        {"target": target, "training": training, "model": model}
-    )
+    parts = {"model": {}, "recalibration": "auto"}
+    parts = {name: training.pop(name, part) for name, part in parts.items()}
+    return JobSpec.model_validate({"target": target, "training": training, **parts})
 
 
 # One posterior, and a tenth of the rows held out.
@@ -55,7 +54,16 @@ def table():
 
 @pytest.fixture(scope="module")
 def trained(table):
-    return trained_table(table, spec(epochs=150, validation={"fraction": 0.2}))
+    return trained_table(
+        table,
+        spec(
+            epochs=150,
+            validation={"fraction": 0.2},
+            kl_schedule="constant",
+            model={"members": 2},
+            recalibration="none",
+        ),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -154,9 +162,8 @@ def test_arrays_and_names_of_targets_are_refused(table):
 def test_classes_are_told_apart_and_held_out_in_proportion(table):
     labels = np.where(table["x"].to_numpy() > 180, "high", "low")
     classes = table.set_column(2, "y", pa.array(labels))
-    trained = train_table(
-        classes, spec(epochs=100, validation={"fraction": 0.1}, model={"members": 2})
-    )
+    brief = BRIEF.training.model_copy(update={"epochs": 100})
+    trained = train_table(classes, BRIEF.model_copy(update={"training": brief}))
     held_out = labels[trained.held_out_rows]
     assert np.sum(held_out == "high") == round(0.1 * np.sum(labels == "high"))
     assert trained.metrics["accuracy"] > 0.9

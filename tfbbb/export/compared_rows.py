@@ -12,6 +12,8 @@ from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 
 Pack = Callable[[Sequence[Tensor]], Structure]
+# Takes feature tensors and returns what the sampler takes, and the familiarity of rows.
+Compare = Callable[[Sequence[Tensor]], tuple[list[Tensor], tf.Tensor | None]]
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,28 @@ class ComparedRows:
         *features, deviations = tensors
         return [self.pack_features(features), deviations]
 
-    def compare(
-        self, features: Sequence[Tensor]
-    ) -> tuple[list[Tensor], tf.Tensor | None]:
-        """Returns features with what follows them, and the familiarity of the rows."""
-        if self.familiarity is None:
-            return list(features), None
-        inputs = self.pack_features(features)
-        if self.extrapolation is None:
-            return list(features), self.familiarity.in_parts(inputs)
-        found, deviations = self.extrapolation.in_parts(inputs)
-        return [*features, deviations], found
+    def comparing(self, specs: Sequence[tf.TensorSpec]) -> Compare:
+        """Returns a function that compares feature tensors, traced once.
+
+        It returns the features with what follows them, and the familiarity of the rows,
+        [n], or None. The signatures that call it hold no copies of its graph.
+
+        Args:
+            specs: Specs of the feature tensors, in order.
+        """
+        compared = self.extrapolation or self.familiarity
+        if compared is None:
+            return lambda features: (list(features), None)
+        in_parts = traced(lambda x: compared.in_parts(self.pack_features(x)), specs)
+
+        def compare(features: Sequence[Tensor]) -> tuple[list[Tensor], tf.Tensor]:
+            found = in_parts(list(features))
+            if self.extrapolation is None:
+                return list(features), found
+            familiarity, deviations = found
+            return [*features, deviations], familiarity
+
+        return compare
 
     def trace(self, features: list[tf.TensorSpec]) -> tf.Module:
         """Returns a module with functions of feature tensors.

@@ -84,7 +84,7 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    common = specs, groups, rows.compare
+    common = specs, groups, rows.comparing(unnamed)
     main = Signatures(samplers[method], exported[method], *common)
     signatures = main.all(num_samples, seed)
     operations: tuple[Operation, ...] = ()

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfbbb.base import noise
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.export.compared_rows import Compare
 from tfbbb.export.sampler import Sampler
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
@@ -22,8 +23,6 @@ _MEMBERS = _TARGET_NOISE + 1
 
 # Takes what the sampler takes and returns one number for each row.
 OfRows = Callable[[list[Tensor]], Tensor | None]
-# Takes feature tensors and returns what the sampler takes, and the familiarity of rows.
-Compare = Callable[[Sequence[Tensor]], tuple[list[Tensor], tf.Tensor | None]]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
 
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")

@@ -36,11 +36,11 @@ def fitted(x, generator, weights=None):
 
 @pytest.fixture(scope="module")
 def coverage():
-    """Coverage of 90 % intervals in rows whose mean moved by one, of 200 tables."""
+    """Coverage of 90 % intervals in rows whose mean moved by one, of 100 tables."""
     generator = np.random.default_rng(0)
     found = {"true ratio": [], "estimated ratio": [], "none": []}
     nodes, masses = np.polynomial.hermite_e.hermegauss(40)
-    for _ in range(200):
+    for _ in range(100):
         x, new = generator.normal([[[0.0]], [[1.0]]], size=(2, ROWS, 1))
         weights = {
             "true ratio": np.exp(x[:, 0] - 0.5),

@@ -84,10 +84,40 @@ def case(request):
 
 def test_a_mean_is_refused_where_its_logarithm_is_taken():
     network = keras.Sequential(
-        [keras.Input((2,)), keras.layers.Dense(1, activation="exponential")]
+        [keras.Input((2,)), keras.layers.Dense(1, activation="softplus")]
     )
     with pytest.raises(ValueError, match=r"Poisson takes the logarithm of the mean"):
         tfbbb.convert(network, likelihood="poisson")
+
+
+@pytest.mark.parametrize("form", ["activation", "layer", "operation"])
+@pytest.mark.parametrize("likelihood", ["poisson", "gamma"])
+def test_a_last_exponential_is_removed_where_the_logarithm_is_taken(likelihood, form):
+    inputs = keras.Input((2,))
+    activation = "exponential" if form == "activation" else None
+    means = keras.layers.Dense(1, activation=activation, name="last")(inputs)
+    if form == "layer":
+        means = keras.layers.Activation("exponential")(means)
+    if form == "operation":
+        means = keras.ops.exp(means)
+    network = random_weights(keras.Model(inputs, means))
+    x = GENERATOR.normal(size=(8, 2)).astype("float32")
+    expected = network.predict(x, verbose=0)
+    twin = tfbbb.convert(network, likelihood=likelihood, **ALMOST_A_POINT)
+    assert twin.conversion.removed == ("exponential",)
+    assert network.layers[1].activation.__name__ == (activation or "linear")
+    np.testing.assert_allclose(
+        twin.likelihood.mean(twin(x)), expected, rtol=2e-4, atol=1e-6
+    )
+
+
+def test_a_compiled_network_is_converted_without_its_loss(recwarn):
+    network = dense()
+    network.compile("adam", lambda y, outputs: keras.ops.mean(outputs))
+    twin = tfbbb.convert(network, kl_weight=0.1)
+    assert network.compiled
+    assert not twin.compiled
+    assert not recwarn.list
 
 
 def test_every_layer_that_can_is_converted(case):

@@ -16,6 +16,7 @@ from tfbbb.base.private_apis import (
     graph_of,
     producer,
     run_through_graph,
+    sources,
     sublayers,
 )
 from tfbbb.base.types import Identifier, Initializer, Options, Shape, Tensor
@@ -50,7 +51,7 @@ _LIKELIHOOD_OF_LOSS = {
     "sparse_categorical_crossentropy": "categorical",
 }
 # Activations whose outputs are means of counts or positive numbers.
-_POSITIVE = ("exponential", "softplus", "relu")
+_POSITIVE = ("softplus", "relu")
 # The options of the variational layers.
 _OPTIONS = (
     *("posterior", "prior", "bias_posterior", "bias_prior"),
@@ -112,11 +113,12 @@ def convert(
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
             result is then a `tfbbb.BayesianModel`. The outputs of the network are the
             mean in the units of the targets (`Normal(standardize=False)`, unless the
-            likelihood was adapted to targets before), or logits of classes: a last
-            softmax or sigmoid is removed. Without a likelihood, the result is a plain
-            Keras model of the same class, which needs `kl_weight=T/N` to train. So does
-            a network with several outputs; a list of one likelihood for each removes
-            the softmax and the sigmoid of classes, too.
+            likelihood was adapted to targets before), its logarithm where the
+            likelihood takes it (`poisson`, `gamma`), or logits of classes: a last
+            softmax, sigmoid or exponential is removed. Without a likelihood, the result
+            is a plain Keras model of the same class, which needs `kl_weight=T/N` to
+            train. So does a network with several outputs; a list of one likelihood for
+            each removes their last activations, too.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
@@ -128,8 +130,8 @@ def convert(
             members, the first starts at the weights, the others as new layers do.
 
     Returns:
-        A new model, which shares nothing with the old one. Its attribute `conversion`
-        says what became of each layer; it is not saved.
+        A new model, which shares nothing with the old one and is not compiled. Its
+        attribute `conversion` says what became of each layer; it is not saved.
 
     Raises:
         ValueError: The model is subclassed or not built, a name is no layer's, a layer
@@ -204,15 +206,13 @@ def _convert(
         graph = graph_of(twin)
         assert graph is not None
         _check_outputs(graph, trained)
-        logits = [
-            _logits(output)
-            if one is not None and one.task == "classification"
-            else (output, None)
+        linear = [
+            _without_activation(output, one)
             for output, one in zip(graph.outputs, trained, strict=True)
         ]
-        outputs = tree.pack_sequence_as(graph.output, [output for output, _ in logits])
-        removed = tuple(activation for _, activation in logits if activation)
-        if len(logits) == 1:
+        outputs = tree.pack_sequence_as(graph.output, [output for output, _ in linear])
+        removed = tuple(activation for _, activation in linear if activation)
+        if len(linear) == 1:
             are_points = all(isinstance(w.posterior, Point) for w in weights)
             if "kl_weight" in options or are_points:
                 kl_schedule = Constant()
@@ -246,34 +246,45 @@ def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> No
             f"Received: {len(given)} for {len(graph.outputs)} outputs"
         )
     for output, likelihood in zip(graph.outputs, given, strict=True):
-        activation = _last_activation(output)
+        activation = _name_of_activation(producer(output))
         if isinstance(likelihood, LogLink) and activation in _POSITIVE:
             name = type(likelihood).__name__
             raise ValueError(
-                f"{name} takes the logarithm of the mean, in standard units of the "
-                f"targets, and a network that ends in {activation} gives the mean. "
-                "End it with a linear activation, and train the twin from the start. "
+                f"{name} takes the logarithm of the mean, and a network that ends in "
+                f"{activation} gives the mean. Train a network that ends in an "
+                "exponential, which is removed, or in a linear layer. "
                 f"Received: likelihood={name}, activation={activation!r}"
             )
 
 
-def _last_activation(output: Tensor) -> str | None:
-    """Returns the name of the activation of an output's last layer, if it has one."""
+def _without_activation(
+    output: Tensor, likelihood: Likelihood | None
+) -> tuple[Tensor, str | None]:
+    """Returns what a likelihood takes of an output, and the activation removed."""
     last: Any = producer(output)
-    holder = last if hasattr(last, "activation") else getattr(last, "layer", last)
-    activation = getattr(holder, "activation", None)
-    return getattr(activation, "__name__", None)
-
-
-def _logits(output: Tensor) -> tuple[Tensor, str | None]:
-    """Returns the logits of an output, and the activation that was removed."""
-    last: Any = producer(output)
-    holder = last if hasattr(last, "activation") else getattr(last, "layer", last)
-    activation = getattr(holder, "activation", None)
+    name = _name_of_activation(last)
+    if isinstance(likelihood, LogLink) and name == "exponential":
+        if not hasattr(_holder(last), "activation"):
+            return sources(output)[0], name
+        _holder(last).activation = keras.activations.linear
+        return output, name
+    if likelihood is None or likelihood.task != "classification":
+        return output, None
     logits = without_probabilities(output)
-    if logits is output and getattr(holder, "activation", None) is activation:
-        return logits, None
-    return logits, getattr(activation, "__name__", type(last).__name__.lower())
+    changed = logits is not output or name != _name_of_activation(last)
+    return logits, name if changed else None
+
+
+def _holder(last: Any) -> Any:
+    """Returns the layer with the activation: an operation, or the layer in it."""
+    return last if hasattr(last, "activation") else getattr(last, "layer", last)
+
+
+def _name_of_activation(last: Any) -> str:
+    """Returns the name of the activation of an output's last operation."""
+    activation = getattr(_holder(last), "activation", None)
+    name = getattr(activation, "__name__", type(last).__name__.lower())
+    return "exponential" if name == "exp" else name
 
 
 def to_deterministic(model: keras.Model) -> keras.Model:
@@ -533,12 +544,23 @@ def _checked_scale(name: str, value: float) -> float:
 def _cloned(
     model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
 ) -> keras.Model:
-    """Returns a copy of the model with counterparts in place of its layers."""
-    return keras.models.clone_model(
-        model,
-        clone_function=lambda layer: _copy_of(layer, counterpart),
-        recursive=True,
-    )
+    """Returns a copy of the model with counterparts in place of its layers.
+
+    It is not compiled: Keras would read losses from their configs, which functions of
+    the user do not have.
+    """
+    compiled = [x for x in sublayers(model) if getattr(x, "compiled", False)]
+    for each in compiled:
+        each.compiled = False
+    try:
+        return keras.models.clone_model(
+            model,
+            clone_function=lambda layer: _copy_of(layer, counterpart),
+            recursive=True,
+        )
+    finally:
+        for each in compiled:
+            each.compiled = True
 
 
 def _copy_of(

@@ -44,6 +44,11 @@ def sublayers(layer: keras.Layer) -> list[keras.Layer]:
     return list(layer._flatten_layers())
 
 
+def layers_within(layer: keras.Layer) -> list[keras.Layer]:
+    """Returns the layers that are attributes of a layer, without those in them."""
+    return list(layer._flatten_layers(recursive=False, include_self=False))
+
+
 def nodes_by_depth(graph: keras.Model) -> list[list[Any]]:
     """Returns the calls in a graph, from its inputs to its outputs.
 

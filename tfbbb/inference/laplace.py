@@ -13,7 +13,6 @@ from tfbbb.base.private_apis import (
     graph_of,
     mask_of,
     producer,
-    sublayers,
 )
 from tfbbb.base.types import ArrayLike, Identifier, Options
 from tfbbb.bayes import likelihoods, posteriors
@@ -35,6 +34,7 @@ from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.normal_noise import noise_of, set_noise
 from tfbbb.inference.prior_curvature import log_prior, prior_curvature
+from tfbbb.inference.requirements import batch_normalizations
 from tfbbb.inference.row_derivatives import is_product
 from tfbbb.inference.scale_tril import set_scale_tril
 from tfbbb.layers import VariationalLayer
@@ -502,11 +502,7 @@ def _is_positive(block: Block, prior: Sequence[np.ndarray], factor: float) -> bo
 def _check_batch_normalization(
     model: BayesianModel, layers: Sequence[VariationalLayer]
 ) -> None:
-    names = [
-        layer.name
-        for layer in sublayers(model)
-        if isinstance(layer, keras.layers.BatchNormalization)
-    ]
+    names = batch_normalizations(model)
     if names and len(layers) > 1:
         raise ValueError(
             "With batch normalization the loss of a row depends on the other rows of "

@@ -34,13 +34,18 @@ def refuse_dropout(method: InferenceMethod, model: BayesianModel) -> None:
         )
 
 
-def refuse_batch_normalization(method: InferenceMethod, model: BayesianModel) -> None:
-    """Raises ValueError for batch normalisation, which couples the rows of a batch."""
-    found = [
+def batch_normalizations(model: keras.Model) -> list[str]:
+    """Returns the names of the layers that normalise by batches; frozen ones do not."""
+    return [
         layer.name
         for layer in sublayers(model)
-        if isinstance(layer, keras.layers.BatchNormalization)
+        if isinstance(layer, keras.layers.BatchNormalization) and layer.trainable
     ]
+
+
+def refuse_batch_normalization(method: InferenceMethod, model: BayesianModel) -> None:
+    """Raises ValueError for batch normalisation, which couples the rows of a batch."""
+    found = batch_normalizations(model)
     if found:
         raise ValueError(
             f"{type(method).__name__} changes the weights, and the moving averages of "

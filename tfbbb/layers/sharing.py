@@ -7,7 +7,12 @@ import zlib
 
 import keras
 
-from tfbbb.base.private_apis import graph_of, nodes_by_depth, sublayers
+from tfbbb.base.private_apis import (
+    graph_of,
+    layers_within,
+    nodes_by_depth,
+    sublayers,
+)
 
 
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:
@@ -25,7 +30,8 @@ def number_of(model: keras.Layer, layer: keras.Layer) -> int:
 def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
     """Returns how often `layer` is called in one call of `model`.
 
-    A nested model that is itself shared counts with its own number of calls.
+    A nested model that is itself shared counts with its own number of calls. A layer
+    with `calls_layers_once = True` calls each layer in it once.
 
     Returns:
         The number of calls, or None if it is unknown: `model` is not a functional
@@ -33,15 +39,24 @@ def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
     """
     if model is layer:
         return 1
+    calls = 0
+    called = _called(model)
+    if called is None:
+        return None
+    for operation in called:
+        inner = calls_per_pass(operation, layer)
+        if inner is None and layer in sublayers(operation):
+            return None
+        calls += inner or 0
+    return calls
+
+
+def _called(model: keras.Layer) -> list[keras.Layer] | None:
+    """Returns the layers that a model calls, each as often as it does, if known."""
     graph = graph_of(model)
     if graph is None:
+        if getattr(model, "calls_layers_once", False):
+            return layers_within(model)
         return None
-    calls = 0
-    for node in itertools.chain.from_iterable(nodes_by_depth(graph)):
-        operation = node.operation
-        if isinstance(operation, keras.Layer):
-            inner = calls_per_pass(operation, layer)
-            if inner is None and layer in sublayers(operation):
-                return None
-            calls += inner or 0
-    return calls
+    nodes = itertools.chain.from_iterable(nodes_by_depth(graph))
+    return [x.operation for x in nodes if isinstance(x.operation, keras.Layer)]

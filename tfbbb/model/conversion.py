@@ -19,7 +19,14 @@ from tfbbb.base.private_apis import (
     sources,
     sublayers,
 )
-from tfbbb.base.types import Identifier, Initializer, Options, Shape, Tensor
+from tfbbb.base.types import (
+    ArrayLike,
+    Identifier,
+    Initializer,
+    Options,
+    Shape,
+    Tensor,
+)
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.kl_schedules import Constant, KLSchedule, RowsPerWeight
 from tfbbb.bayes.likelihoods import Likelihood
@@ -29,6 +36,7 @@ from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import without_probabilities
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
+from tfbbb.model.adapted import Adapted
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion_table import Conversion, describe
 from tfbbb.model.converted_layers import (
@@ -108,8 +116,9 @@ def convert(
             of `TimeDistributed` and `Bidirectional` are converted too, but not those of
             `SpectralNormalization`, whose kernels must be numbers. Frozen layers stay.
         where: The layers to convert: `"all"` that have a counterpart; `"last"`, the
-            last ones before the outputs; a list of names, of nested models and wrappers
-            too; or a function of a layer that returns whether to convert it.
+            last ones before the outputs; `"adapters"`, those of `tfbbb.adapters.add`
+            and the last ones; a list of names, of nested models and wrappers too; or a
+            function of a layer that returns whether to convert it.
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
             result is then a `tfbbb.BayesianModel`. The outputs of the network are the
             mean in the units of the targets (`Normal(standardize=False)`, unless the
@@ -140,7 +149,7 @@ def convert(
             are means where the likelihood takes their logarithm, a posterior cannot
             start at a mean, an option is unknown, or `moped` determines an option.
     """
-    _check_model(model)
+    check_model(model)
     _check_options(options)
     if layers is not None:
         warnings.warn(
@@ -189,9 +198,9 @@ def _convert(
         if reasons.get(id(layer), "inside a layer"):
             return None
         # `from_config` would wrap the errors of the constructor in others.
-        return TO_VARIATIONAL[type(layer)](**{**_shared_config(layer), **options})
+        return TO_VARIATIONAL[type(layer)](**{**plain_config(layer), **options})
 
-    twin = _cloned(model, counterpart)
+    twin = cloned(model, counterpart)
     weights = _variational_weights(twin)
     if not weights:
         kept = {layer.name: reasons.get(id(layer), "") for layer in model.layers}
@@ -199,7 +208,7 @@ def _convert(
             "The model has no layer with a variational counterpart that may be "
             f"converted. Received: model={model.name!r} with layers {kept}"
         )
-    _copy_weights(model, twin)
+    copy_weights(model, twin)
     rows = tuple(describe(model, twin, reasons))
     removed: tuple[str, ...] = ()
     if likelihood is not None:
@@ -305,7 +314,7 @@ def to_deterministic(model: keras.Model) -> keras.Model:
     Raises:
         ValueError: The model is subclassed, not built, or an ensemble.
     """
-    _check_model(model)
+    check_model(model)
     for layer in _variational_layers(model):
         if layer.members > 1:
             raise ValueError(
@@ -322,10 +331,10 @@ def to_deterministic(model: keras.Model) -> keras.Model:
 
     def counterpart(layer: keras.Layer) -> keras.Layer | None:
         new = TO_DETERMINISTIC.get(type(layer))
-        return None if new is None else new.from_config(_shared_config(layer))
+        return None if new is None else new.from_config(plain_config(layer))
 
-    twin = _cloned(model, counterpart)
-    _copy_weights(model, twin)
+    twin = cloned(model, counterpart)
+    copy_weights(model, twin)
     return twin
 
 
@@ -515,7 +524,8 @@ def _check_is_no_loss(given: Identifier | Likelihood) -> None:
     )
 
 
-def _check_model(model: keras.Model) -> None:
+def check_model(model: keras.Model) -> None:
+    """Checks that a model has a graph of layers, which can be copied."""
     if not isinstance(model, keras.Model) or graph_of(model) is None:
         raise ValueError(
             "Only functional and sequential models that are built can be converted: "
@@ -541,7 +551,7 @@ def _checked_scale(name: str, value: float) -> float:
     return value
 
 
-def _cloned(
+def cloned(
     model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
 ) -> keras.Model:
     """Returns a copy of the model with counterparts in place of its layers.
@@ -612,8 +622,8 @@ def _copy_of_lambda(layer: keras.layers.Lambda) -> keras.Layer:
     )
 
 
-def _shared_config(layer: keras.Layer) -> Options:
-    """Returns the part of a layer's config that its counterpart takes, too."""
+def plain_config(layer: keras.Layer) -> Options:
+    """Returns what a layer's config has in common with its counterpart's."""
     shared = shared_arguments(layer)
     return {
         key: value
@@ -622,14 +632,18 @@ def _shared_config(layer: keras.Layer) -> Options:
     }
 
 
-def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
+def copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
     """Copies weights or means from a model to its twin, layer by layer."""
     for layer, new in zip(model.layers, twin.layers, strict=True):
         _copy_weights_of_layer(layer, new)
 
 
 def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
-    if type(layer) is not type(new) or _posteriors(layer) != _posteriors(new):
+    if isinstance(layer, Adapted) and not isinstance(new, Adapted):
+        _assign(new, layer.merged_weights())
+    elif isinstance(new, Adapted) and not isinstance(layer, Adapted):
+        _assign(new.layer, _merged(layer))
+    elif type(layer) is not type(new) or _posteriors(layer) != _posteriors(new):
         _copy_means(layer, new)
     elif isinstance(layer, VariationalLayer) and any(
         _has_new_prior(target, weight)
@@ -643,12 +657,17 @@ def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
             for name, variable in target.variables.items():
                 variable.assign(weight.variables[name])
     elif isinstance(layer, keras.Model):
-        _copy_weights(layer, new)
+        copy_weights(layer, new)
     elif within := wrapped(layer):
         for key in within:
             _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
     else:
         copy_state(layer, new)
+
+
+def _assign(layer: keras.Layer, values: Sequence[ArrayLike]) -> None:
+    for variable, value in zip(layer.weights, values, strict=True):
+        variable.assign(value)
 
 
 def _copy_means(layer: keras.Layer, new: keras.Layer) -> None:

@@ -8,8 +8,9 @@ import keras
 
 import tfbbb.layers as variational
 from tfbbb.base.private_apis import graph_of, producer, sources, sublayers
+from tfbbb.model.adapted import Adapted
 
-# "all", "last", names of layers, or a rule.
+# "all", "last", "adapters", names of layers, or a rule.
 Where: TypeAlias = "str | Iterable[str] | Callable[[keras.Layer], bool]"
 
 # Keras' layer by the name of its variational counterpart.
@@ -32,6 +33,8 @@ _WRAPPED = {
     "layer": "layer",
     "forward_layer": "layer",
     "backward_layer": "backward_layer",
+    "down": "down",
+    "up": "up",
 }
 
 
@@ -67,18 +70,60 @@ def reasons_to_stay(model: keras.Model, where: Where) -> dict[int, str]:
         where: As for `tfbbb.convert`.
 
     Raises:
-        ValueError: `where` names no layer, or one that cannot be converted; a layer is
+        ValueError: `where` names no layer, one that cannot be converted, or adapters
+            which the model lacks; a layer is quantized, or shares a weight.
+    """
+    adapters = [layer for layer in sublayers(model) if isinstance(layer, Adapted)]
+    second = {id(layer.up) for layer in adapters}
+    if isinstance(where, str) and where == "adapters":
+        if not adapters:
+            raise ValueError(
+                "The model has no adapters. Add them: "
+                '`tfbbb.convert(tfbbb.adapters.add(model), where="adapters")`. '
+                f"Received: model={model.name!r}, where={where!r}"
+            )
+        where = "all"
+
+    def reason(layer: keras.Layer) -> str:
+        if id(layer) in second:
+            return "the first factor has the posterior"
+        return _own_reason(layer)
+
+    return chosen_layers(model, where, reason, "variational counterpart")
+
+
+def chosen_layers(
+    model: keras.Model, where: Where, reason: Callable[[keras.Layer], str], what: str
+) -> dict[int, str]:
+    """Returns why layers are not chosen, by the id of the layer; "" if they are.
+
+    Args:
+        model: A model with a graph.
+        where: As for `tfbbb.convert`.
+        reason: Returns why a layer cannot be chosen, or "".
+        what: What the chosen layers get.
+
+    Raises:
+        ValueError: `where` names no layer, or one that cannot be chosen; a layer is
             quantized, or shares a weight with another.
     """
     layers = list({id(layer): layer for layer in parts(model)}.values())
     _check_weights(layers)
-    found = {id(layer): _own_reason(layer) for layer in layers}
+    found = {id(layer): reason(layer) for layer in layers}
     possible = [layer for layer in layers if not found[id(layer)]]
-    chosen = _chosen(model, where, possible, found)
+    chosen = _chosen(model, where, possible, found, what)
     for layer in possible:
         if id(layer) not in chosen:
             found[id(layer)] = "not in `where`"
     return found
+
+
+def last_layers(model: keras.Model) -> set[int]:
+    """Returns the ids of the last layers with a counterpart before the outputs."""
+    return _last(
+        model,
+        {id(x) for x in parts(model) if x.weights and type(x) in TO_VARIATIONAL},
+    )
 
 
 def _own_reason(layer: keras.Layer) -> str:
@@ -120,6 +165,7 @@ def _chosen(
     where: Where,
     possible: list[keras.Layer],
     reasons: dict[int, str],
+    what: str,
 ) -> set[int]:
     """Returns the ids of the layers that `where` chooses among the possible ones."""
     if isinstance(where, str) and where == "all":
@@ -130,13 +176,16 @@ def _chosen(
         return {id(layer) for layer in possible if where(layer)}
     if isinstance(where, str) or not isinstance(where, Iterable):
         raise ValueError(
-            '`where` must be "all", "last", a list of the names of layers, or a '
-            f"function of a layer that returns a bool. Received: where={where!r}"
+            '`where` must be "all", "last", "adapters", a list of the names of layers, '
+            "or a function of a layer that returns a bool. "
+            f"Received: where={where!r}"
         )
-    return _named(model, list(where), reasons)
+    return _named(model, list(where), reasons, what)
 
 
-def _named(model: keras.Model, names: list[str], reasons: dict[int, str]) -> set[int]:
+def _named(
+    model: keras.Model, names: list[str], reasons: dict[int, str], what: str
+) -> set[int]:
     """Returns the ids of the layers of these names, and of those in them."""
     layers = sublayers(model)
     known = {layer.name: layer for layer in layers if any(_reached(layer, reasons))}
@@ -150,7 +199,7 @@ def _named(model: keras.Model, names: list[str], reasons: dict[int, str]) -> set
         inside = list(_reached(known[name], reasons))
         able = {id(layer) for layer in inside if not reasons[id(layer)]}
         if not able:
-            raise ValueError(_refusal(name, inside[0], reasons[id(inside[0])]))
+            raise ValueError(_refusal(name, inside[0], reasons[id(inside[0])], what))
         chosen |= able
     return chosen
 
@@ -159,18 +208,18 @@ def _reached(layer: keras.Layer, reasons: dict[int, str]) -> Iterator[keras.Laye
     return (part for part in parts(layer) if id(part) in reasons)
 
 
-def _refusal(name: str, layer: keras.Layer, reason: str) -> str:
+def _refusal(name: str, layer: keras.Layer, reason: str, what: str) -> str:
     if reason.startswith("frozen"):
         return (
             f"The layer '{name}' is frozen, and a posterior must be trained. Set "
             "`layer.trainable = True`, or leave the layer out. "
             f"Received: '{layer.name}' with trainable=False"
         )
+    received = f"Received: a layer of type {type(layer).__name__}"
+    if reason != "no variational counterpart":
+        return f"The layer '{name}' gets no {what}: {reason}. {received}"
     possible = sorted(cls.__name__ for cls in TO_VARIATIONAL)
-    return (
-        f"The layer '{name}' has no variational counterpart; {possible} have. "
-        f"Received: a layer of type {type(layer).__name__}"
-    )
+    return f"The layer '{name}' has no {what}; {possible} have. {received}"
 
 
 def _last(model: keras.Model, possible: set[int]) -> set[int]:

@@ -93,7 +93,8 @@ def linearised_outputs(
 
 def _has_loops(function: Callable[[], list[tf.Tensor]]) -> bool:
     """Whether the graph of a function has loops, branches or lists of tensors."""
-    graph = tf.function(function).get_concrete_function().graph.as_graph_def()
+    traced = tf.function(function, autograph=False).get_concrete_function()
+    graph = traced.graph.as_graph_def()
     called = (definition.node_def for definition in graph.library.function)
     return any(
         node.op in _CONTROL_FLOW or node.op.startswith("TensorList")

@@ -222,17 +222,22 @@ class Program:
             pairs = propagated.moments_of_outputs(
                 self.model, self.structure, inputs, moments
             )
-            if deviations is not None:
-                beyond = tf.square(deviations)
-                pairs = [(mean, _plus(var, beyond)) for mean, var in pairs]
-            nodes = draws["nodes"]
-            found = [
+            beyond = None if deviations is None else tf.square(deviations)
+            at_nodes = [
                 propagated.outputs_at_nodes(
-                    self.likelihoods[index // self.networks], *pair, **nodes
+                    self.likelihoods[index // self.networks],
+                    *pair,
+                    beyond,
+                    **draws["nodes"],
                 )
                 for index, pair in enumerate(pairs)
             ]
-            return self._joined(found)
+            joined = self._joined([(x, variance) for x, variance, _ in at_nodes])
+            further = [each for _, _, each in at_nodes if each is not None]
+            if not further:
+                return joined
+            moved = _by_draw(tf.concat(further, axis=3))
+            return [self.likelihoods[0].with_further_location(joined[0], moved)]
         count = 2 * self.structure.members * draws["source"]["count"]
         if self.plan.linearised:
             outputs = linearised_outputs(
@@ -428,10 +433,11 @@ class Program:
         return (given[0], given[1]) if self.num_beyond else (given, None)
 
     def _beyond(self, outputs: Tensor, deviations: Tensor, noise: Tensor) -> tf.Tensor:
-        """Adds deviations [rows, k] times noise to the locations, [rows, S, P']."""
+        """Moves the locations, [rows, S, P'], by deviations [rows, k] times noise."""
         split = tf.reshape(noise, [self.members, 2, -1, self.num_beyond])
         by_draw = tf.reshape(tf.transpose(split, [2, 1, 0, 3]), [-1, self.num_beyond])
-        return _plus(outputs, deviations[:, tf.newaxis] * by_draw)
+        further = deviations[:, tf.newaxis] * by_draw
+        return self.likelihoods[0].with_further_location(outputs, further)
 
     def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
@@ -455,8 +461,7 @@ class Program:
         outputs = self.recalibration.outputs(likelihood, outputs)
         if location_variance is not None:
             outputs = likelihood.with_location_variance(outputs, location_variance)
-        rows, _, _, _, *event = dimensions(outputs, 0)
-        return tf.reshape(outputs, [rows, -1, *event])
+        return _by_draw(outputs)
 
     def _event_shape(
         self, likelihood: Likelihood, shape: tf.TensorShape
@@ -468,6 +473,9 @@ class Program:
         if integrated:
             variance = example[..., :integrated]
             outputs = likelihood.with_location_variance(outputs, variance)
+        if self.num_beyond:
+            further = example[..., : self.num_beyond]
+            outputs = likelihood.with_further_location(outputs, further)
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
 
 
@@ -482,11 +490,10 @@ def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Tensor:
     return model.compute_output_spec(symbolic)
 
 
-def _plus(outputs: Tensor, added: Tensor) -> tf.Tensor:
-    """Adds numbers [..., k] to the first k outputs, [..., P]."""
-    width = added.shape[-1]
-    first = outputs[..., :width] + tf.cast(added, outputs.dtype)
-    return tf.concat([first, outputs[..., width:]], axis=-1)
+def _by_draw(values: tf.Tensor) -> tf.Tensor:
+    """Returns [rows, R, 2, K, ...] as [rows, S, ...]."""
+    rows, _, _, _, *event = dimensions(values, 0)
+    return tf.reshape(values, [rows, -1, *event])
 
 
 def _with_values(

@@ -68,16 +68,37 @@ def outputs_at_nodes(
     likelihood: Likelihood,
     mean: Tensor,
     variance: Tensor,
+    beyond: Tensor | None,
     first: int | Tensor,
     count: int | Tensor,
-) -> tuple[tf.Tensor, tf.Tensor | None]:
+) -> tuple[tf.Tensor, tf.Tensor | None, tf.Tensor | None]:
     """Returns an output at some of the nodes, of moments [K, rows, ..., P].
 
+    Args:
+        likelihood: The likelihood of the output.
+        mean: Its mean.
+        variance: Its variance.
+        beyond: The further variance of its locations, [rows, k], or None: see
+            `tfbbb.Extrapolation`.
+        first: The first node.
+        count: The number of nodes.
+
     Returns:
-        The output, [rows, R, 2, K, ..., P], and the variance of its integrated mean,
-        [rows, R, 2, K, ..., k], or None.
+        The output, [rows, R, 2, K, ..., P], the variance of its integrated mean,
+        [rows, R, 2, K, ..., k], or None, and likewise how far its locations move for
+        `beyond` if the likelihood takes that apart.
     """
-    mean, stddev = _rows_first(mean), _rows_first(tf.sqrt(variance))
+    mean, variance = _rows_first(mean), _rows_first(variance)
+    share, num_beyond = None, 0
+    if beyond is not None:
+        num_beyond = beyond.shape[-1]
+        beyond = beyond[:, tf.newaxis, tf.newaxis, tf.newaxis]
+        added = tf.pad(beyond, [[0, 0]] * 4 + [[0, mean.shape[-1] - num_beyond]])
+        variance += added
+        if not likelihood.num_integrated(mean.shape[-1]):
+            # Of a sum of two normals, the part that is expected to be the second's.
+            share = tf.math.divide_no_nan(added, variance)
+    stddev = tf.sqrt(variance)
     width = mean.shape[-1]
     integrated = likelihood.num_integrated(width)
     nodes = np.zeros([_NUM_NODES, 2, width], np.float32)
@@ -89,7 +110,11 @@ def outputs_at_nodes(
     if integrated:
         mean_variance = tf.square(stddev[..., :integrated])
         location_variance = mean_variance * tf.ones_like(nodes[..., :integrated])
-    return mean + stddev * nodes, location_variance
+    moves = stddev * nodes
+    if share is None:
+        return mean + moves, location_variance, None
+    further = share * moves
+    return mean + moves - further, None, further[..., :num_beyond]
 
 
 def _weights(structure: Structure) -> Iterator[tuple[str, VariationalWeight]]:

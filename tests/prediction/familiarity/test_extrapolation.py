@@ -61,6 +61,43 @@ def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
     np.testing.assert_allclose(with_.aleatoric, without.aleatoric, rtol=1e-5)
 
 
+@pytest.mark.parametrize("method", ["local", "weight", "linearised", "moments"])
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        tfbbb.likelihoods.LogNormal(scale=1e-3),
+        tfbbb.likelihoods.Gamma(concentration=1e5),
+        tfbbb.likelihoods.Poisson(),
+    ],
+)
+def test_a_location_on_a_logarithmic_scale_is_widened_beyond_its_bounds(
+    likelihood, method
+):
+    y = np.round(1e6 * Y)
+    model, _ = widened(type(likelihood).from_config(likelihood.get_config()), y=y)
+    for layer in model.variational_layers:
+        for weight in layer.variational_weights:
+            weight.variables["log_scale"].assign(np.full(weight.shape, -12.0))
+    # The network goes far beyond the greatest target, where its location is bounded.
+    rows = np.float32([[40.0, 0.0]])
+    model.variational_weights[-1].variables["mean"].assign([30.0])
+    model.extrapolation.slopes[0] = 0.05
+    deviation = model.extrapolation.stddev(rows).numpy().item()
+    is_count = isinstance(likelihood, tfbbb.likelihoods.Poisson)
+    units = 1.0 if is_count else model.likelihood.target_scale.numpy().item()
+    factor = 1.0 + units * deviation * stats.norm.ppf([0.75, 0.95])
+    draws = 6000
+    found = model.predictive(rows, draws, method=method)
+    middle = found.quantile(0.5).item()
+    assert y.max() < middle < 1.66 * np.e * y.mean()
+    # Of an order statistic of `draws` numbers; moments have few nodes.
+    error = 0.08 if method == "moments" else 5.0 * 2.1 / np.sqrt(draws)
+    for level, each in zip([0.75, 0.95], factor, strict=True):
+        above = found.quantile(level).item() / middle
+        below = found.quantile(1.0 - level).item() / middle
+        np.testing.assert_allclose([above, 1.0 / below], each, rtol=error)
+
+
 def test_rows_among_the_training_rows_keep_their_predictions():
     model, plain = widened()
     np.testing.assert_array_equal(model.extrapolation.stddev(AMONG), 0.0)
@@ -242,8 +279,9 @@ def test_few_rows_have_no_extrapolation():
     assert tfbbb.Extrapolation.fit(familiarity, likelihood, Y[:59]) is None
 
 
-def test_files_and_their_signatures_widen_as_the_model_does(tmp_path):
-    model, _ = widened(members=2)
+@pytest.mark.parametrize("likelihood", ["student_t", "gamma"])
+def test_files_and_their_signatures_widen_as_the_model_does(likelihood, tmp_path):
+    model, _ = widened(likelihood, members=2)
     model.recalibrate(X[:100], Y[:100], "conformal_intervals")
     model.save(tmp_path / "model.keras")
     model.export_predictive(tmp_path / "model", method="local", num_samples=50)

@@ -67,6 +67,9 @@ class Counts(LogLink, Regression):
     def _unlocated(self, values: np.ndarray) -> np.ndarray:
         return values - self.target_shift.numpy() if self.standardize else values
 
+    def _log_units(self, further: tf.Tensor) -> tf.Tensor:
+        return further
+
     def _concentration(
         self, raw: dict[str, tf.Tensor], log_mean: tf.Tensor
     ) -> tf.Tensor | None:
@@ -80,7 +83,9 @@ class Counts(LogLink, Regression):
         if self.standardize:
             log_mean += self._value(self.target_shift, log_mean)
         log_mean = self._bounded(log_mean)
-        return tf.exp(log_mean), log_mean, self._concentration(raw, log_mean)
+        concentration = self._concentration(raw, log_mean)
+        log_mean = self._moved(log_mean, raw)
+        return tf.exp(log_mean), log_mean, concentration
 
     def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], tf.DType]:
         """Returns the distribution in float64, and the precision of the outputs."""

@@ -68,7 +68,7 @@ class Gamma(LogLink, MeanConcentration):
             initial=1.0 / tf.square(variation),
             largest_inverse=self._longest_tail(log_mean),
         )
-        return concentration, tf.exp(log_mean)
+        return concentration, tf.exp(self._moved(log_mean, raw))
 
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         concentration, mean = self._parameters(outputs)

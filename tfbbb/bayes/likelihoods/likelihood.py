@@ -315,6 +315,18 @@ class Likelihood(_Layer):
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 
+    def with_further_location(self, outputs: Tensor, further: Tensor) -> tf.Tensor:
+        """Returns outputs whose first k, the locations, are moved by `further`.
+
+        Args:
+            outputs: [..., P], from `of_members`.
+            further: In the units of the network, [..., k].
+        """
+        outputs = tf.convert_to_tensor(outputs)
+        width = further.shape[-1]
+        moved = outputs[..., :width] + tf.cast(further, outputs.dtype)
+        return tf.concat([moved, outputs[..., width:]], axis=-1)
+
     def locations(self, targets: ArrayLike) -> np.ndarray | None:
         """Returns the locations that suit targets best, [n, k].
 

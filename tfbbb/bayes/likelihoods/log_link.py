@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from tfbbb.base.lazy import np, tf
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.support import LARGEST_TARGET, Support
 from tfbbb.bayes.likelihoods.soft_bounds import soft_clip
 from tfbbb.bayes.likelihoods.standardized_targets import StandardizedTargets
@@ -33,11 +34,15 @@ class LogLink(StandardizedTargets):
     (see `tfbbb.likelihoods.soft_bounds`). For a least count of 0, the rate of one event
     in all rows takes its place.
 
+    What `tfbbb.Extrapolation` adds to a location is not bounded, see
+    `with_further_location`.
+
     The bounds act on the parameters, so density, quantiles, moments and samples are
     those of one distribution.
     """
 
     _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
+    _appended: ClassVar[str | None] = "further_location"
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         least = values.min(axis=0)
@@ -51,6 +56,27 @@ class LogLink(StandardizedTargets):
         # A count of 0 has no logarithm.
         least = np.exp(self.target_low.numpy().astype(np.float64))
         return self._unlocated(np.log(np.maximum(values, least)))
+
+    def with_further_location(self, outputs: Tensor, further: Tensor) -> tf.Tensor:
+        """Appends `further`, which acts beyond the bounds: see `_moved`."""
+        return self._with_appended(outputs, further)
+
+    def _moved(self, locations: tf.Tensor, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Returns bounded locations on the scale of `log y`, moved by what is further.
+
+        A further d multiplies `y` by 1 + d, or divides it by 1 - d where d < 0: the
+        scale of y grows with d as that of other likelihoods does, not exponentially.
+        """
+        if "further_location" not in raw:
+            return locations
+        further = self._log_units(raw["further_location"])
+        return locations + tf.sign(further) * tf.math.log1p(tf.abs(further))
+
+    def _log_units(self, further: tf.Tensor) -> tf.Tensor:
+        """Returns differences of locations of the network as those of `log y`."""
+        if not self.standardize:
+            return further
+        return self._value(self.target_scale, further) * further
 
     def _bounded(self, locations: tf.Tensor) -> tf.Tensor:
         """Returns locations on the scale of `log y` within their bounds, [..., k]."""

@@ -62,7 +62,7 @@ class LogNormal(LogLink, NormalNoise):
         if self.scale is None:
             limit = self._log_of_longest_tail(location)
             scale = tf.sqrt(soft_limit(tf.square(scale), limit))
-        return location, scale
+        return self._moved(location, raw), scale
 
     def mean(self, outputs: Tensor) -> tf.Tensor:
         location, scale = self._noise_parameters(self._raw(outputs))

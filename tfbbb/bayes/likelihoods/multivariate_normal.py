@@ -51,6 +51,7 @@ class MultivariateNormal(NormalNoise):
     """
 
     integrates_location = True
+    _appended = "location_variance"
 
     def __init__(
         self,

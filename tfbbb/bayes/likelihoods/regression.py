@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -44,6 +44,8 @@ class Regression(StandardizedTargets):
 
     # Added to a raw noise, so that outputs of 0 give noise with the targets' spread.
     _noise_offset = RAW_UNIT
+    # The name of a number for each location that may stand behind the parameters.
+    _appended: ClassVar[str | None] = None
 
     def __init__(self, *, heteroscedastic: Heteroscedastic = False, **kwargs: Any):
         super().__init__(**kwargs)
@@ -138,8 +140,11 @@ class Regression(StandardizedTargets):
     def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
         if not self.integrates_location:
             return super().with_location_variance(outputs, variance)
+        return self._with_appended(outputs, variance)
+
+    def _with_appended(self, outputs: Tensor, values: Tensor) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
-        return tf.concat([outputs, _spread_over(variance, outputs)], axis=-1)
+        return tf.concat([outputs, _spread_over(values, outputs)], axis=-1)
 
     def location_variance(self, outputs: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
@@ -161,8 +166,8 @@ class Regression(StandardizedTargets):
         """
         outputs, sizes = at_least_float32(outputs), self._columns
         beyond = outputs.shape[-1] - sum(sizes.values())
-        if self.integrates_location and beyond == self.num_targets:
-            sizes = {**sizes, "location_variance": beyond}
+        if self._appended and beyond == self.num_targets:
+            sizes = {**sizes, self._appended: beyond}
         elif beyond:
             raise ValueError(
                 f"The likelihood was built for {self.num_targets} targets; make one "

@@ -82,12 +82,64 @@ def case(request):
     return model, tfbbb.convert(model, **ALMOST_A_POINT), x
 
 
-def test_a_mean_is_refused_where_its_logarithm_is_taken():
-    network = keras.Sequential(
-        [keras.Input((2,)), keras.layers.Dense(1, activation="softplus")]
-    )
+@pytest.mark.parametrize(
+    "last",
+    [
+        keras.layers.Dense(1, "softplus"),
+        keras.layers.Lambda(keras.ops.exp),
+        keras.Sequential(
+            [keras.layers.Activation("exponential"), keras.layers.Rescaling(2.0)]
+        ),
+    ],
+    ids=["softplus", "Lambda", "Rescaling"],
+)
+def test_a_mean_is_refused_where_its_logarithm_is_taken(last):
+    inputs = keras.Input((2,))
+    network = keras.Model(inputs, last(keras.layers.Dense(1)(inputs)))
     with pytest.raises(ValueError, match=r"Poisson takes the logarithm of the mean"):
         tfbbb.convert(network, likelihood="poisson")
+
+
+def test_a_last_sigmoid_is_removed_where_the_logit_is_taken():
+    network = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, "sigmoid")])
+    x = GENERATOR.normal(size=(8, 2)).astype("float32")
+    twin = tfbbb.convert(network, likelihood="beta", **ALMOST_A_POINT)
+    means = twin.likelihood.mean(twin(x))
+    np.testing.assert_allclose(means, network(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "name"),
+    [
+        ("poisson", "logarithm of the mean"),
+        ("log_normal", "logarithm of the median"),
+        ("beta", "logit of the mean"),
+        ("normal", "the mean in the units"),
+    ],
+)
+def test_the_first_fit_warns_of_a_network_in_other_units(likelihood, name):
+    x = GENERATOR.uniform(1.0, 9.0, size=(40, 1)).astype("float32")
+    y = np.round(x, 0)
+    if likelihood == "beta":
+        y /= 25.0
+    network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    # A mean, where the likelihood takes something else of it.
+    scale = 40.0 if likelihood in ("normal", "beta") else 1.0
+    network.set_weights([np.float32([[scale]]), np.float32([0.0])])
+    twin = tfbbb.convert(network, likelihood=likelihood, **ALMOST_A_POINT)
+    twin.compile("adam")
+    with pytest.warns(UserWarning, match=f"worse than their mean.*{name}"):
+        twin.fit(x, y, verbose=0)
+
+
+def test_the_first_fit_does_not_warn_of_logarithms(recwarn):
+    x = GENERATOR.uniform(1.0, 9.0, size=(40, 1)).astype("float32")
+    network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    network.set_weights([np.float32([[0.2]]), np.float32([0.5])])
+    twin = tfbbb.convert(network, likelihood="gamma", **ALMOST_A_POINT)
+    twin.compile("adam")
+    twin.fit(x, np.exp(0.5 + 0.2 * x), verbose=0)
+    assert not [each for each in recwarn.list if "worse" in str(each.message)]
 
 
 @pytest.mark.parametrize("form", ["activation", "layer", "operation"])

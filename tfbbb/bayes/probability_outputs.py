@@ -1,4 +1,4 @@
-"""Whether a network ends in the probabilities of classes, where logits are needed."""
+"""Whether a network ends in probabilities or positive numbers, where it must not."""
 
 from __future__ import annotations
 
@@ -62,16 +62,28 @@ def check_logits_of_step(outputs: Tensor) -> None:
 
 def gives_probabilities(output: keras.KerasTensor) -> bool:
     """Whether the numbers of a symbolic output are all between 0 and 1."""
+    values = _of_large_numbers(output)
+    return values is not None and _are_probabilities(values)
+
+
+def gives_positive_numbers(output: keras.KerasTensor) -> bool:
+    """Whether the numbers of a symbolic output are all positive or 0."""
+    values = _of_large_numbers(output)
+    return values is not None and bool((values >= 0.0).all())
+
+
+def _of_large_numbers(output: keras.KerasTensor) -> np.ndarray | None:
+    """Returns a symbolic output of large random numbers, None if there is none."""
     for scale in _SCALES:
         try:
             values = _of_random_numbers(output, _Numbers(scale))
         except Exception:
             # Any code may be in the network. What does not run on random numbers of
             # these shapes is checked when the training step is traced.
-            return False
+            return None
         if np.isfinite(values).all():
-            return _are_probabilities(values)
-    return False
+            return values
+    return None
 
 
 def without_probabilities(output: keras.KerasTensor) -> keras.KerasTensor:

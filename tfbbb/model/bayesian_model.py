@@ -48,7 +48,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.model.class_weights import relative_class_weights, with_weights_of_places
 from tfbbb.model.finite_inputs import FiniteInputs
 from tfbbb.model.first_callbacks import first_callbacks
-from tfbbb.model.first_rows import FirstRows
+from tfbbb.model.first_rows import FirstRows, warn_of_other_units
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.model.members import Members, check_shared_layers
 from tfbbb.model.optimizers import Adam
@@ -339,8 +339,8 @@ class BayesianModel(PredictiveModel):
             arguments["x"], dataset_size = rows_of_generator(x, steps_per_epoch)
         finite = FiniteInputs(self, self._num_members)
         first_rows = FirstRows(self)
-        starts_noise = (
-            not self.likelihood.adapted and self.likelihood.starts_at_residuals
+        starts_noise = not self.likelihood.adapted and (
+            self.likelihood.starts_at_residuals or self._starts_at_a_network
         )
 
         def observe(inputs: ArrayLike) -> None:
@@ -380,7 +380,7 @@ class BayesianModel(PredictiveModel):
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
             if starts_noise:
-                self._start_noise(first_rows, rows)
+                self._start_at_residuals(first_rows, rows)
             if self.compiled and not self.optimizer.built:
                 # A step that creates the optimizer's variables is traced twice.
                 with self.distribute_strategy.scope():
@@ -389,8 +389,17 @@ class BayesianModel(PredictiveModel):
         finite_loss.check()
         return history
 
-    def _start_noise(self, first_rows: FirstRows, rows: TrainingRows) -> None:
-        """Starts a learned noise at the residuals of the network on the first rows."""
+    @property
+    def _starts_at_a_network(self) -> bool:
+        """Whether `tfbbb.convert` made the model, for numbers."""
+        regression = self.likelihood.task == "regression"
+        return regression and getattr(self, "conversion", None) is not None
+
+    def _start_at_residuals(self, first_rows: FirstRows, rows: TrainingRows) -> None:
+        """Starts a learned noise at the residuals of the network on the first rows.
+
+        Warns of a converted network that predicts in other units than the likelihood.
+        """
         if rows.targets is None:
             return
         targets = rows.targets[: first_rows.number]
@@ -410,9 +419,12 @@ class BayesianModel(PredictiveModel):
             trailing = (1,) * (residuals.ndim - counted.ndim)
             counted = counted.reshape(*counted.shape, *trailing)
             residuals = np.where(counted, residuals, np.nan)
-        by_member = np.moveaxis(residuals, 1, 0)
-        shape = (self._num_members, -1, residuals.shape[-1])
-        self.likelihood.start_noise(by_member.reshape(shape))
+        if self._starts_at_a_network:
+            warn_of_other_units(self.likelihood, targets, residuals)
+        if self.likelihood.starts_at_residuals:
+            by_member = np.moveaxis(residuals, 1, 0)
+            shape = (self._num_members, -1, residuals.shape[-1])
+            self.likelihood.start_noise(by_member.reshape(shape))
 
     def train_step(self, data: Structure) -> Any:
         """Trains on one batch, as `keras.Model.train_step`."""

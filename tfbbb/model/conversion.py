@@ -33,7 +33,10 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.log_link import LogLink
 from tfbbb.bayes.posteriors import MeanFieldNormal, Point, Posterior
 from tfbbb.bayes.priors import FromPosterior
-from tfbbb.bayes.probability_outputs import without_probabilities
+from tfbbb.bayes.probability_outputs import (
+    gives_positive_numbers,
+    without_probabilities,
+)
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.adapted import Adapted
@@ -58,8 +61,6 @@ _LIKELIHOOD_OF_LOSS = {
     "categorical_crossentropy": "categorical",
     "sparse_categorical_crossentropy": "categorical",
 }
-# Activations whose outputs are means of counts or positive numbers.
-_POSITIVE = ("softplus", "relu")
 # The options of the variational layers.
 _OPTIONS = (
     *("posterior", "prior", "bias_posterior", "bias_prior"),
@@ -90,7 +91,9 @@ def convert(
 
     With a likelihood, the twin trains at the temperature of
     `tfbbb.kl_schedules.RowsPerWeight` unless `compile` gets a `kl_schedule`. At
-    temperature 1 the prior would pull a large trained network back.
+    temperature 1 the prior would pull a large trained network back; with
+    `where="adapters"` it holds the frozen network where it was, and the temperature
+    is 1.
 
     With `moped=True` the prior is centred at the weights, too (MOPED, Krishnan et al.
     2020), and the temperature is 1:
@@ -122,12 +125,13 @@ def convert(
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
             result is then a `tfbbb.BayesianModel`. The outputs of the network are the
             mean in the units of the targets (`Normal(standardize=False)`, unless the
-            likelihood was adapted to targets before), its logarithm where the
-            likelihood takes it (`poisson`, `gamma`), or logits of classes: a last
-            softmax, sigmoid or exponential is removed. Without a likelihood, the result
-            is a plain Keras model of the same class, which needs `kl_weight=T/N` to
-            train. So does a network with several outputs; a list of one likelihood for
-            each removes their last activations, too.
+            likelihood was adapted to targets before), its logarithm or logit where the
+            likelihood takes that (`poisson`, `gamma`, `beta`; `log_normal` takes the
+            logarithm of the median), or logits of classes: a last softmax, sigmoid or
+            exponential is removed. The first `fit` warns of outputs in other units.
+            Without a likelihood, the result is a plain Keras model of the same class,
+            which needs `kl_weight=T/N` to train. So does a network with several
+            outputs; a list of one likelihood for each removes their last activations.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
@@ -223,7 +227,7 @@ def _convert(
         removed = tuple(activation for _, activation in linear if activation)
         if len(linear) == 1:
             are_points = all(isinstance(w.posterior, Point) for w in weights)
-            if "kl_weight" in options or are_points:
+            if "kl_weight" in options or are_points or where == "adapters":
                 kl_schedule = Constant()
             elif kl_schedule is None:
                 kl_schedule = RowsPerWeight(sum(weight.size for weight in weights))
@@ -255,14 +259,16 @@ def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> No
             f"Received: {len(given)} for {len(graph.outputs)} outputs"
         )
     for output, likelihood in zip(graph.outputs, given, strict=True):
-        activation = _name_of_activation(producer(output))
-        if isinstance(likelihood, LogLink) and activation in _POSITIVE:
+        if not isinstance(likelihood, LogLink):
+            continue
+        last = _name_of_activation(producer(output))
+        if last != "exponential" and gives_positive_numbers(output):
             name = type(likelihood).__name__
             raise ValueError(
-                f"{name} takes the logarithm of the mean, and a network that ends in "
-                f"{activation} gives the mean. Train a network that ends in an "
-                "exponential, which is removed, or in a linear layer. "
-                f"Received: likelihood={name}, activation={activation!r}"
+                f"{name} takes the {likelihood.location_name}, and the outputs of the "
+                "network are positive numbers. End the network in an exponential, by "
+                "the activation of its last layer or `keras.ops.exp`, which is "
+                f"removed. Received: likelihood={name}, outputs of {last!r}"
             )
 
 
@@ -277,11 +283,17 @@ def _without_activation(
             return sources(output)[0], name
         _holder(last).activation = keras.activations.linear
         return output, name
-    if likelihood is None or likelihood.task != "classification":
+    if likelihood is None or not _takes_logits(likelihood):
         return output, None
     logits = without_probabilities(output)
     changed = logits is not output or name != _name_of_activation(last)
     return logits, name if changed else None
+
+
+def _takes_logits(likelihood: Likelihood) -> bool:
+    if isinstance(likelihood, likelihoods.Beta):
+        return (likelihood.low, likelihood.high) == (0.0, 1.0)
+    return likelihood.task == "classification"
 
 
 def _holder(last: Any) -> Any:

@@ -13,6 +13,7 @@ from tfbbb.model.adapted import Adapted
 # "all", "last", "adapters", names of layers, or a rule.
 Where: TypeAlias = "str | Iterable[str] | Callable[[keras.Layer], bool]"
 
+_COUNTERPART = "variational counterpart"
 # Keras' layer by the name of its variational counterpart.
 _COUNTERPARTS: dict[str, type[keras.Layer]] = {
     f"{name}Variational": getattr(keras.layers, name)
@@ -89,7 +90,7 @@ def reasons_to_stay(model: keras.Model, where: Where) -> dict[int, str]:
             return "the first factor has the posterior"
         return _own_reason(layer)
 
-    return chosen_layers(model, where, reason, "variational counterpart")
+    return chosen_layers(model, where, reason, _COUNTERPART)
 
 
 def chosen_layers(
@@ -131,7 +132,7 @@ def _own_reason(layer: keras.Layer) -> str:
     if not layer.weights:
         return "no weights"
     if type(layer) not in TO_VARIATIONAL:
-        return "no variational counterpart"
+        return f"no {_COUNTERPART}"
     if not layer.trainable:
         return "frozen: trainable=False"
     return ""
@@ -216,10 +217,10 @@ def _refusal(name: str, layer: keras.Layer, reason: str, what: str) -> str:
             f"Received: '{layer.name}' with trainable=False"
         )
     received = f"Received: a layer of type {type(layer).__name__}"
-    if reason != "no variational counterpart":
-        return f"The layer '{name}' gets no {what}: {reason}. {received}"
-    possible = sorted(cls.__name__ for cls in TO_VARIATIONAL)
-    return f"The layer '{name}' has no {what}; {possible} have. {received}"
+    if what == _COUNTERPART and reason.startswith("no "):
+        possible = sorted(cls.__name__ for cls in TO_VARIATIONAL)
+        return f"The layer '{name}' has no {what}; {possible} have. {received}"
+    return f"The layer '{name}' gets no {what}: {reason}. {received}"
 
 
 def _last(model: keras.Model, possible: set[int]) -> set[int]:

@@ -1,14 +1,19 @@
 """The first training rows, whose residuals say how large the noise is."""
 
+import warnings
+
 import keras
 import numpy as np
 from keras import tree
 
 from tfbbb.base.types import ArrayLike
+from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.inputs import flat_inputs
 
 # Their root mean square is known to 4 per cent.
 _MOST_ROWS = 256
+# A trained network has at most 1: the mean of all targets has 1.
+_MOST_ERROR = 2.0
 
 
 class FirstRows:
@@ -47,3 +52,28 @@ class FirstRows:
             np.concatenate(parts)[:number] for parts in zip(*self._batches, strict=True)
         ]
         return tree.pack_sequence_as(self._model.input, leaves)
+
+
+def warn_of_other_units(
+    likelihood: Likelihood, targets: np.ndarray, residuals: np.ndarray
+) -> None:
+    """Warns if a network that was converted is far worse than the mean of its targets.
+
+    Args:
+        likelihood: The likelihood.
+        targets: Targets of the first rows, [rows, ..., k] or [rows, ...].
+        residuals: Targets less predictions by member, [rows, members, ..., k]; NaN for
+            what does not count.
+    """
+    spread = float(np.std(targets))
+    error = float(np.sqrt(np.nanmean(np.square(residuals[:, 0]))))
+    if error > _MOST_ERROR * spread > 0.0:
+        warnings.warn(
+            "The converted network predicts its first rows worse than their mean does: "
+            f"the root mean square error is {error:.3g}, the standard deviation of the "
+            f"targets {spread:.3g}. {type(likelihood).__name__} takes its outputs as "
+            f"the {likelihood.location_name} in the units of the targets. Convert a "
+            "network that gives that, train the twin from the start, or choose another "
+            "likelihood.",
+            stacklevel=5,
+        )

@@ -48,6 +48,7 @@ class Likelihood(_Layer):
         integrates_location: Whether the location may have a variance, which the
             likelihood adds to the variance of the noise: see `with_location_variance`.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
+        location_name: What the first outputs are, with `standardize=False`.
         num_classes: Number C of the classes of a classification, set by `build`.
         member_weights: Weights of the members in a mixture, which sum to 1; None for
             equal weights.
@@ -60,6 +61,7 @@ class Likelihood(_Layer):
     ordered: bool = False
     integrates_location: bool = False
     slow_quantiles: bool = False
+    location_name: ClassVar[str] = "mean"
     num_classes: int
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

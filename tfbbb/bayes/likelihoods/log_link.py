@@ -43,6 +43,7 @@ class LogLink(StandardizedTargets):
 
     _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
     _appended: ClassVar[str | None] = "further_location"
+    location_name = "logarithm of the mean"
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         least = values.min(axis=0)

@@ -50,6 +50,7 @@ class LogNormal(LogLink, NormalNoise):
     """
 
     support = POSITIVE
+    location_name = "logarithm of the median"
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))

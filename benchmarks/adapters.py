@@ -89,7 +89,7 @@ def scored(
     )
     seconds = time.perf_counter() - begin
     images, labels = (each[:TEST_ROWS] for each in test)
-    found = model.predictive(images, 1 if method == LORA else DRAWS)
+    found = model.predictive(images, 2 if method == LORA else DRAWS)
     return {**score_classes(found, labels), "seconds": seconds}
 
 

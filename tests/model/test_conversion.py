@@ -114,7 +114,6 @@ def test_a_last_sigmoid_is_removed_where_the_logit_is_taken():
         ("poisson", "logarithm of the mean"),
         ("log_normal", "logarithm of the median"),
         ("beta", "logit of the mean"),
-        ("normal", "the mean in the units"),
     ],
 )
 def test_the_first_fit_warns_of_a_network_in_other_units(likelihood, name):
@@ -124,7 +123,7 @@ def test_the_first_fit_warns_of_a_network_in_other_units(likelihood, name):
         y /= 25.0
     network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     # A mean, where the likelihood takes something else of it.
-    scale = 40.0 if likelihood in ("normal", "beta") else 1.0
+    scale = 40.0 if likelihood == "beta" else 1.0
     network.set_weights([np.float32([[scale]]), np.float32([0.0])])
     twin = tfbbb.convert(network, likelihood=likelihood, **ALMOST_A_POINT)
     twin.compile("adam")

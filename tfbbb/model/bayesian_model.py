@@ -391,9 +391,12 @@ class BayesianModel(PredictiveModel):
 
     @property
     def _starts_at_a_network(self) -> bool:
-        """Whether `tfbbb.convert` made the model, for numbers."""
-        regression = self.likelihood.task == "regression"
-        return regression and getattr(self, "conversion", None) is not None
+        """Whether `tfbbb.convert` made the model, whose outputs are not the mean."""
+        return (
+            self.likelihood.task == "regression"
+            and self.likelihood.location_name != "mean"
+            and getattr(self, "conversion", None) is not None
+        )
 
     def _start_at_residuals(self, first_rows: FirstRows, rows: TrainingRows) -> None:
         """Starts a learned noise at the residuals of the network on the first rows.

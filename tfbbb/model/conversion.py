@@ -128,7 +128,8 @@ def convert(
             likelihood was adapted to targets before), its logarithm or logit where the
             likelihood takes that (`poisson`, `gamma`, `beta`; `log_normal` takes the
             logarithm of the median), or logits of classes: a last softmax, sigmoid or
-            exponential is removed. The first `fit` warns of outputs in other units.
+            exponential is removed. Of logarithms and logits of means, the first `fit`
+            warns if the twin starts far from its targets.
             Without a likelihood, the result is a plain Keras model of the same class,
             which needs `kl_weight=T/N` to train. So does a network with several
             outputs; a list of one likelihood for each removes their last activations.

@@ -21,6 +21,7 @@ from tfbbb.judging.adaptive_intervals import (
     LEVELS,
     AdaptiveEnds,
     adapt_intervals,
+    half_lengths,
     interval_scores,
 )
 
@@ -105,13 +106,20 @@ def service(targets: np.ndarray, mean: np.ndarray, stddev: np.ndarray) -> np.nda
     lower = mean[:, np.newaxis, np.newaxis] - np.outer(stddev, reach)[..., np.newaxis]
     upper = 2.0 * mean[:, np.newaxis, np.newaxis] - lower
     scores = interval_scores(targets[:, np.newaxis], lower, upper, discrete=False)
+    halves = half_lengths(lower, upper, discrete=False)
     ends, found, place = AdaptiveEnds.start(), [], LEVELS.index(_LEVEL)
     for row in range(len(targets)):
         below, above = (bound[row : row + 1, [place]] for bound in (lower, upper))
-        at = ends.at([_LEVEL])
-        adapted = adapt_intervals(below, above, at, [_LEVEL], discrete=False)
+        adapted = adapt_intervals(
+            below,
+            above,
+            ends.at([_LEVEL]),
+            [_LEVEL],
+            discrete=False,
+            widest=ends.widest_at([_LEVEL]),
+        )
         found.append([bound.item() for bound in adapted])
-        ends = ends.update(scores[row : row + 1])
+        ends = ends.update(scores[row : row + 1], halves[row : row + 1])
     return np.array(found)
 
 

@@ -80,6 +80,11 @@ class Adaptation:
         """The ends of each distinct group, [groups, levels, k, 2]."""
         return np.stack([self.adaptive.ends(self.levels, x) for x in self._named])
 
+    @property
+    def _widest(self) -> np.ndarray:
+        """The greatest half lengths of each distinct group, [groups, levels, k]."""
+        return np.stack([self.adaptive.widest(self.levels, x) for x in self._named])
+
     def asking(self, parameters: DrawParameters) -> DrawParameters:
         """Returns parameters that ask for the sets of the adapted levels."""
         if self.manifest.classes is None:
@@ -113,6 +118,7 @@ class Adaptation:
             self._ends[places],
             self.levels,
             discrete=targets is not None and targets.discrete,
+            widest=self._widest[places],
         )
         support = None if targets is None else targets.support
         if support is not None:

@@ -10,7 +10,12 @@ from service.model_process.answer import Request, check_finite
 from service.model_process.targets import check_all_usable
 from service.shared.errors import InvalidRequest
 from tfbbb.export.manifest import InputError, Manifest
-from tfbbb.judging.adaptive_intervals import LADDER, interval_scores, set_scores
+from tfbbb.judging.adaptive_intervals import (
+    LADDER,
+    half_lengths,
+    interval_scores,
+    set_scores,
+)
 from tfbbb.judging.adaptive_intervals import LEVELS as ADAPTED_LEVELS
 
 if TYPE_CHECKING:
@@ -39,7 +44,8 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
         `pit_below` and `pit_up_to`, P(Y < y) and P(Y <= y) of each target, [n, k].
         Classes have `accuracy`, `brier_score` and `confidence`, the greatest
         probability. `adaptation`, [n, k, levels], are the scores of
-        `tfbbb.judging.adaptive_intervals`, if the version has intervals or sets.
+        `tfbbb.judging.adaptive_intervals`, if the version has intervals or sets, and
+        `half_lengths`, [n, k, levels], are of its intervals.
 
     Raises:
         InputError: If a value does not fit the model, or a row has no target to use;
@@ -62,7 +68,7 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     if not has_places(request.manifest):
         # A file of an older tfbbb may have no intervals.
         with contextlib.suppress(ValueError):
-            scores["adaptation"] = _adaptation(prediction, targets, request.manifest)
+            scores |= _adaptation(prediction, targets, request.manifest)
     check_finite(scores, request.version)
     return scores
 
@@ -106,15 +112,15 @@ def _score_sets(prediction: "Predictive", targets: np.ndarray) -> dict[str, np.n
 
 def _adaptation(
     prediction: "Predictive", targets: np.ndarray, manifest: Manifest
-) -> np.ndarray:
-    """Returns the scores that adapt intervals or sets, [n, k, levels].
+) -> dict[str, np.ndarray]:
+    """Returns what adapts intervals or sets, [n, k, levels] each.
 
     They are of the version's own answers, so that they depend on nothing that came
     before.
     """
     if manifest.classes is not None:
         held = prediction.ask("prediction_sets", LADDER)
-        return set_scores(held[np.arange(len(targets)), :, targets])
+        return {"adaptation": set_scores(held[np.arange(len(targets)), :, targets])}
     bounds: list[np.ndarray] = []
     for level in ADAPTED_LEVELS:
         try:
@@ -126,9 +132,11 @@ def _adaptation(
             bounds.append(bounds[-1])
     lower, upper = np.stack(bounds, axis=2)
     discrete = manifest.targets is not None and manifest.targets.discrete
-    return np.ascontiguousarray(
-        interval_scores(targets, lower, upper, discrete=discrete)
-    )
+    found = {
+        "adaptation": interval_scores(targets, lower, upper, discrete=discrete),
+        "half_lengths": half_lengths(lower, upper, discrete=discrete),
+    }
+    return {name: np.ascontiguousarray(values) for name, values in found.items()}
 
 
 def _coverage(covered: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from tfbbb.judging.adaptive_intervals import (
     AdaptiveIntervals,
     adapt_intervals,
     adapt_levels,
+    half_lengths,
     interval_scores,
     set_scores,
 )
@@ -138,6 +139,82 @@ def test_groups_start_from_all_rows_and_go_their_own_way(generator):
         np.ptp(adaptive.ends([0.9], name)) / 2 for name in ("narrow", "wide")
     )
     assert narrow < 1.6 < 2.8 < broad
+
+
+def rows_of_widths(errors, widths):
+    """Scores and half lengths of predictions of these standard deviations."""
+    bounds = REACH[:, np.newaxis] * widths[:, np.newaxis, np.newaxis]
+    halves = half_lengths(-bounds, bounds, discrete=False)
+    return interval_scores(errors[:, None], -bounds, bounds, discrete=False), halves
+
+
+def answered(adaptive, half):
+    """The adapted interval of 90 % of a row with the centre 0."""
+    lower, upper = np.full((1, 1, 1), -half), np.full((1, 1, 1), half)
+    ends, widest = adaptive.ends([0.9]), adaptive.widest([0.9])
+    found = adapt_intervals(lower, upper, ends, [0.9], discrete=False, widest=widest)
+    return np.ravel(found)
+
+
+def test_a_widened_row_moves_by_the_unit_that_was_seen(generator):
+    errors = 3.0 + generator.normal(size=300)
+    scores, halves = rows_of_widths(errors, np.ones(300))
+    adaptive = AdaptiveIntervals.start().update(scores, halves=halves)
+    seen = REACH[NINETY]
+    moved = answered(adaptive, seen) - [-seen, seen]
+    assert moved.min() > 1.0
+    np.testing.assert_allclose(
+        answered(adaptive, 13.0 * seen) - [-13.0 * seen, 13.0 * seen], moved
+    )
+
+
+def test_rows_no_wider_than_the_first_are_as_without_a_bound(generator):
+    widths = np.append(2.0, generator.uniform(0.1, 2.0, size=299))
+    scores, halves = rows_of_widths(generator.standard_t(2, size=300), widths)
+    bounded, free = AdaptiveEnds.start(), AdaptiveEnds.start()
+    bounded, free = bounded.update(scores, halves), free.update(scores)
+    np.testing.assert_array_equal(bounded.ends, free.ends)
+    lower, upper = np.array([[[-1.3]]]), np.array([[[0.4]]])
+    found = [
+        adapt_intervals(lower, upper, free.at([level]), [level], discrete=False, **more)
+        for level in (0.3, 0.9, 0.97, 0.999)
+        for more in ({}, {"widest": bounded.widest_at([level])})
+    ]
+    np.testing.assert_array_equal(found[::2], found[1::2])
+
+
+def test_errors_add_up_where_widths_have_no_bound(generator):
+    widths = np.exp(2.0 * generator.standard_t(3, size=400))
+    scores, halves = rows_of_widths(2.0 * generator.normal(size=400) * widths, widths)
+    ends, misses = AdaptiveEnds.start(), 0
+    for row in range(400):
+        half = halves[row, 0, NINETY]
+        adaptive = AdaptiveIntervals(ends)
+        lower, upper = answered(adaptive, half)
+        misses += not lower <= scores[row, 0, NINETY] * half <= upper
+        ends = ends.update(scores[row : row + 1], halves[row : row + 1])
+    factor = ends.factors[0, NINETY]
+    assert 1 / LARGEST < factor < LARGEST
+    assert misses - 40 == pytest.approx(math.log(factor) / STEP, rel=1e-6)
+
+
+def test_one_wide_row_raises_the_bound_by_a_tenth():
+    widths = np.array([1.0, 1e3, 1.0])
+    _, halves = rows_of_widths(np.zeros(3), widths)
+    ends = AdaptiveEnds.start().update(np.zeros_like(halves), halves)
+    np.testing.assert_allclose(ends.widest, halves[0] * math.exp(STEP))
+
+
+def test_states_of_earlier_releases_have_no_bound():
+    scores, halves = rows_of_widths(np.full(9, 5.0), np.ones(9))
+    state = AdaptiveIntervals.start().update(scores, halves=halves)
+    earlier = state.to_dict()
+    del earlier["every"]["widest"]
+    half = 1e3
+    np.testing.assert_allclose(
+        answered(AdaptiveIntervals.from_dict(earlier), half),
+        half * state.ends([0.9])[0, 0],
+    )
 
 
 def test_before_the_first_row_nothing_changes():

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -20,6 +20,8 @@ STEP = 0.1
 LARGEST = 8.0
 # Beyond `LARGEST` of every interval: rows may be as far off as they like.
 _FARTHEST = 1e6
+# Levels that a request asks for are in single precision.
+_SAME_LEVEL = 1e-6
 # In single precision, larger levels are 1.
 _LEAST_TAIL = 1e-7
 # The levels at which `set_scores` looks for a class: factors of -log(1 - level) from
@@ -53,6 +55,16 @@ class AdaptiveEnds:
     feedback moves an end farther than 8 h from c, or makes the interval shorter than
     1/8 of that of the version.
 
+    A row may be wider than all rows of feedback, because it lies beyond the training
+    rows. Their errors say nothing of its h, so its ends move in the unit
+    `m = min(h, widest)`:
+
+        [c - (h - m) + l m,  c + (h - m) + u m]
+
+    and its target is missed if it is outside of that. `widest` is the greatest h of the
+    feedback, but a row raises it by a tenth at most, as it does the length: one row of
+    feedback that is far away would else undo the bound.
+
     Of a prediction set, the score is `log(1 - q) / log(1 - level)` with the least level
     q whose set holds the class, and the adapted set is that of the level
     `1 - (1 - level)^u`, with the only end u between 1/8 and 8, and l = 0.
@@ -60,17 +72,21 @@ class AdaptiveEnds:
     Attributes:
         ends: l and u of each target and level, [k, levels, 2]; of prediction sets u
             alone, [1, levels, 1].
+        widest: The greatest half length of each target and level, [k, levels]; 0 for no
+            bound, before the first one.
         num_rows: Number of rows so far.
     """
 
     ends: np.ndarray
+    widest: np.ndarray
     num_rows: int = 0
 
     @classmethod
     def start(cls, num_targets: int = 1, *, of_sets: bool = False) -> Self:
         """Returns the ends before the first row."""
         ends = np.ones(1) if of_sets else np.array([-1.0, 1.0])
-        return cls(np.tile(ends, (num_targets, len(LEVELS), 1)))
+        shape = (num_targets, len(LEVELS))
+        return cls(np.tile(ends, (*shape, 1)), np.zeros(shape))
 
     @property
     def of_sets(self) -> bool:
@@ -85,17 +101,28 @@ class AdaptiveEnds:
         factors: np.ndarray = (self.ends[..., 1] - self.ends[..., 0]) / 2.0
         return factors
 
-    def update(self, scores: np.ndarray) -> "AdaptiveEnds":
+    def update(
+        self, scores: np.ndarray, halves: np.ndarray | None = None
+    ) -> "AdaptiveEnds":
         """Returns the ends after more rows, in their order.
 
         Args:
             scores: The scores of the rows, [n, k, levels].
+            halves: Half the lengths of their intervals, [n, k, levels]; None for sets,
+                and for rows that are no wider than those before.
         """
-        move = _move_factors if self.of_sets else _move_ends
-        ends = self.ends
-        for score in scores:
-            ends = move(ends, score)
-        return AdaptiveEnds(ends, self.num_rows + len(scores))
+        ends, widest = self.ends, self.widest
+        for row, score in enumerate(scores):
+            if self.of_sets:
+                ends = _move_factors(ends, score)
+                continue
+            half = np.zeros(score.shape) if halves is None else halves[row]
+            unit = _unit(half, widest)
+            ratio = np.divide(half, unit, out=np.ones_like(half), where=unit > 0.0)
+            ends = _move_ends(ends, score, ratio)
+            raised = np.clip(half, widest, widest * math.exp(STEP))
+            widest = np.where(widest > 0.0, raised, half)
+        return AdaptiveEnds(ends, widest, self.num_rows + len(scores))
 
     def at(self, levels: Sequence[float]) -> np.ndarray:
         """Returns the ends at some levels, [levels, k, 2 or 1].
@@ -109,6 +136,19 @@ class AdaptiveEnds:
             for of_target in self.ends
         ]
         return np.moveaxis(np.array(found), -1, 0)
+
+    def widest_at(self, levels: Sequence[float]) -> np.ndarray:
+        """Returns the greatest half lengths at some levels, [levels, k].
+
+        They are those of the next level that is followed, and beyond the last one
+        proportional to the logarithm of `1 - level`, as of an exponential tail.
+        """
+        asked = np.asarray(levels)
+        places = np.searchsorted(LEVELS, asked - _SAME_LEVEL)
+        beyond = np.log1p(-asked) / math.log1p(-LEVELS[-1])
+        found = self.widest[:, np.minimum(places, len(LEVELS) - 1)]
+        widest: np.ndarray = (found * np.maximum(beyond, 1.0)).T
+        return widest
 
 
 @dataclass(frozen=True)
@@ -143,7 +183,10 @@ class AdaptiveIntervals:
         return cls(AdaptiveEnds.start(num_targets, of_sets=of_sets))
 
     def update(
-        self, scores: np.ndarray, groups: Sequence[str | None] | None = None
+        self,
+        scores: np.ndarray,
+        groups: Sequence[str | None] | None = None,
+        halves: np.ndarray | None = None,
     ) -> "AdaptiveIntervals":
         """Returns the ends after more rows, in their order.
 
@@ -152,6 +195,9 @@ class AdaptiveIntervals:
                 `set_scores`.
             groups: The group of each row, or None for a row of no group; None without
                 groups.
+            halves: Half the lengths of the intervals of the rows, [n, k, levels]; see
+                `half_lengths`. None for sets, and for rows that are no wider than those
+                before.
 
         Raises:
             ValueError: The shape is another, or a score is not a number.
@@ -164,14 +210,15 @@ class AdaptiveIntervals:
                 f"Received: an array of shape {scores.shape}"
             )
         if groups is None:
-            return AdaptiveIntervals(self.every.update(scores), self.groups)
+            return AdaptiveIntervals(self.every.update(scores, halves), self.groups)
         every, found = self.every, dict(self.groups)
         for place, group in enumerate(groups):
             row = scores[place : place + 1]
+            half = None if halves is None else halves[place : place + 1]
             if group is not None:
-                before = found.get(group) or AdaptiveEnds(every.ends)
-                found[group] = before.update(row)
-            every = every.update(row)
+                before = found.get(group) or replace(every, num_rows=0)
+                found[group] = before.update(row, half)
+            every = every.update(row, half)
         return AdaptiveIntervals(every, found)
 
     def ends(self, levels: Sequence[float], group: str | None = None) -> np.ndarray:
@@ -180,6 +227,10 @@ class AdaptiveIntervals:
         A group of which no row has come has the ends of all rows.
         """
         return self.of(group).at(levels)
+
+    def widest(self, levels: Sequence[float], group: str | None = None) -> np.ndarray:
+        """Returns the greatest half lengths of a group at some levels, [levels, k]."""
+        return self.of(group).widest_at(levels)
 
     def of(self, group: str | None) -> AdaptiveEnds:
         """Returns the ends of a group; of all rows, if none of the group has come."""
@@ -231,6 +282,17 @@ def interval_scores(
     return np.moveaxis(np.clip(scores, -_FARTHEST, _FARTHEST), 1, 2)
 
 
+def half_lengths(lower: np.ndarray, upper: np.ndarray, *, discrete: bool) -> np.ndarray:
+    """Returns half the lengths of intervals, [n, k, levels].
+
+    Args:
+        lower: The lower bounds, [n, levels, k].
+        upper: The upper bounds, [n, levels, k].
+        discrete: As for `interval_scores`.
+    """
+    return np.moveaxis(_centre_and_half(lower, upper, discrete)[1], 1, 2)
+
+
 def adapt_intervals(
     lower: np.ndarray,
     upper: np.ndarray,
@@ -238,6 +300,7 @@ def adapt_intervals(
     levels: Sequence[float],
     *,
     discrete: bool,
+    widest: np.ndarray | float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the bounds of the adapted intervals, [n, levels, k] each.
 
@@ -252,9 +315,14 @@ def adapt_intervals(
         levels: The levels.
         discrete: As for `interval_scores`. The bounds are integers of at least 0, and
             an interval without an integer gets the one that is nearest to its middle.
+        widest: The greatest half lengths, which bound the unit in which ends move,
+            [levels, k] or, by rows, [n, levels, k]; 0 for no bound.
     """
     centre, half = _centre_and_half(lower, upper, discrete)
-    lower, upper = (centre + ends[..., side] * half for side in (0, 1))
+    unit = _unit(half, widest)
+    beyond = half - unit
+    lower = centre - beyond + ends[..., 0] * unit
+    upper = centre + beyond + ends[..., 1] * unit
     if discrete:
         nearest = np.round((lower + upper) / 2.0)
         lower = np.maximum(np.minimum(np.ceil(lower), nearest), 0.0)
@@ -291,10 +359,23 @@ def adapt_levels(levels: Sequence[float], ends: np.ndarray) -> list[float]:
     return found
 
 
-def _move_ends(ends: np.ndarray, score: np.ndarray) -> np.ndarray:
-    """Returns the ends of intervals after one row, each moved by its own error."""
+def _unit(half: np.ndarray, widest: np.ndarray | float) -> np.ndarray:
+    """Returns the unit in which the ends of intervals move."""
+    bound = np.where(np.asarray(widest) > 0.0, widest, np.inf)
+    return np.minimum(half, bound)
+
+
+def _move_ends(ends: np.ndarray, score: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    """Returns the ends of intervals after one row, each moved by its own error.
+
+    Args:
+        ends: The ends before the row, [k, levels, 2].
+        score: The scores of the row, [k, levels].
+        ratio: Half the length of its intervals, in units of their ends, [k, levels].
+    """
     lower, upper = ends[..., 0], ends[..., 1]
-    above, below = score > upper, score < lower
+    above = ratio * score - (ratio - 1.0) > upper
+    below = ratio * score + (ratio - 1.0) < lower
     upper = lower + (upper - lower) * np.exp(STEP * (above - _ALPHA / 2.0))
     upper = np.minimum(upper, LARGEST)
     lower = upper - (upper - lower) * np.exp(STEP * (below - _ALPHA / 2.0))
@@ -318,8 +399,15 @@ def _centre_and_half(
 
 
 def _to_dict(ends: AdaptiveEnds) -> Config:
-    return {"ends": ends.ends.tolist(), "num_rows": ends.num_rows}
+    return {
+        "ends": ends.ends.tolist(),
+        "widest": ends.widest.tolist(),
+        "num_rows": ends.num_rows,
+    }
 
 
 def _from_dict(values: Config) -> AdaptiveEnds:
-    return AdaptiveEnds(np.array(values["ends"]), values["num_rows"])
+    ends = np.array(values["ends"])
+    # States of earlier releases lack it.
+    widest = np.array(values.get("widest", np.zeros(ends.shape[:2])))
+    return AdaptiveEnds(ends, widest, values["num_rows"])

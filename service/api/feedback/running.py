@@ -14,10 +14,10 @@ from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 
 BINS = 10
-_ADAPTATION = "adaptation"
+_ADAPTATION, _HALF_LENGTHS = "adaptation", "half_lengths"
 
 # Scores that are no figures: the calibration table and the adaptation are made of them.
-_NO_FIGURES = ("pit_below", "pit_up_to", "confidence", _ADAPTATION)
+_NO_FIGURES = ("pit_below", "pit_up_to", "confidence", _ADAPTATION, _HALF_LENGTHS)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def add(row: Feedback, scored: ScoredRows, now: float) -> None:
     }
     row.calibration = (np.asarray(row.calibration) + _count(scores)).tolist()
     if _ADAPTATION in scores:
-        row.adaptation = _adapt(row.adaptation, scores[_ADAPTATION], scored)
+        row.adaptation = _adapt(row.adaptation, scores, scored)
     pit = None
     if _is_of_numbers(scored):
         pit = (scores["pit_below"] + scores["pit_up_to"]) / 2
@@ -94,15 +94,16 @@ def add(row: Feedback, scored: ScoredRows, now: float) -> None:
 
 
 def _adapt(
-    record: JsonObject | None, scores: np.ndarray, scored: ScoredRows
+    record: JsonObject | None, scores: Mapping[str, np.ndarray], scored: ScoredRows
 ) -> JsonObject:
     """Returns the adaptation after more rows; a record of None starts anew."""
+    given, halves = scores[_ADAPTATION], scores.get(_HALF_LENGTHS)
     if record is None:
         of_sets = not _is_of_numbers(scored)
-        adaptive = AdaptiveIntervals.start(scores.shape[1], of_sets=of_sets)
+        adaptive = AdaptiveIntervals.start(given.shape[1], of_sets=of_sets)
     else:
         adaptive = AdaptiveIntervals.from_dict(record)
-    return adaptive.update(scores, scored.groups).to_dict()
+    return adaptive.update(given, scored.groups, halves).to_dict()
 
 
 def _is_of_numbers(scored: ScoredRows) -> bool:

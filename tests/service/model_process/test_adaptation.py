@@ -88,6 +88,26 @@ def test_rows_of_a_group_have_its_ends(numbers: Any) -> None:
     assert answer.adapted["groups"]["1"]["num_rows"] == 10
 
 
+def test_ends_move_in_units_of_the_widest_rows_of_feedback(numbers: Any) -> None:
+    scores = score(numbers, request_of(numbers, targets=[9.0] * 4))
+    halves = scores["half_lengths"]
+    adaptive = AdaptiveIntervals.start().update(
+        np.tile(scores["adaptation"], (5, 1, 1)), halves=np.tile(halves, (5, 1, 1))
+    )
+    # As if the rows of feedback had a tenth of the length.
+    ends = adaptive.every
+    adaptive = replace(adaptive, every=replace(ends, widest=0.1 * ends.widest))
+    request = request_of(numbers, parameters={"intervals": [0.9], "adapt": True})
+    plain = answered(numbers, request).outputs
+    found = answered(numbers, request.adapted_by(adaptive.to_dict())).outputs
+    for side, name in enumerate(("lower", "upper")):
+        unit = 0.1 * halves[:, 0, 2].max()
+        moved = unit * (adaptive.ends([0.9])[0, 0, side] - [-1, 1][side])
+        np.testing.assert_allclose(
+            np.ravel(found[name] - plain[name]), moved, rtol=1e-4, atol=1e-5
+        )
+
+
 def test_sets_of_a_group_are_those_of_its_level(classes: Any) -> None:
     parameters = {"prediction_sets": [0.5, 0.8], "adapt": True}
     request = request_of(classes, parameters=parameters)

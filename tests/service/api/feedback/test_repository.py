@@ -93,16 +93,19 @@ def test_adaptation_is_that_of_all_rows_in_order(
     database: Database, tmp_path: Path
 ) -> None:
     values = np.random.default_rng(0).normal(size=60)
+    halves = adaptation_scores(np.linspace(1.0, 2.0, 60))
     groups = ["a", None, "b"] * 20
     # Another process of the service, or the same one after a restart.
     other = Database(database.url.render_as_string(hide_password=False))
     for place, part in enumerate(np.split(np.arange(60), [1, 2, 20, 21, 40])):
         rows = scored(values[part].tolist())
         rows.scores["adaptation"] = adaptation_scores(values[part]).tolist()
+        rows.scores["half_lengths"] = halves[part].tolist()
         rows.groups = [groups[row] for row in part]
         count((database, other)[place % 2], NO_MODELS, "m", [rows], None)
     other.close()
-    expected = AdaptiveIntervals.start().update(adaptation_scores(values), groups)
+    scores = adaptation_scores(values)
+    expected = AdaptiveIntervals.start().update(scores, groups, halves)
     row = find(database, "m", 1)
     assert row is not None
     assert row.adaptation == expected.to_dict()

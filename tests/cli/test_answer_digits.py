@@ -1,5 +1,7 @@
 """Digits and kept columns of predictions, without a model."""
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -30,6 +32,17 @@ def test_probabilities_have_the_digits_of_the_less_probable_side():
     values = [0.123456789, 0.9998765432, 0.0, 1.0]
     rounded = with_sensible_digits(pa.table({"probability_a": values}))
     assert rounded.to_pydict()["probability_a"] == [0.12346, 0.99987654, 0.0, 1.0]
+
+
+def test_empty_and_infinite_numbers_stay_without_a_warning():
+    values = pa.array([5.1234567, 1e30, np.nan, np.inf, 0.0], pa.float32())
+    deviations = pa.array([0.0, np.nan, np.nan, np.inf, 1e-44], pa.float32())
+    table = pa.table({"mean": values, "standard_deviation": deviations})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = with_sensible_digits(table)["mean"].to_pylist()
+    given = values.to_pylist()
+    assert found == [*given[:2], None, *given[3:]]
 
 
 def test_rounding_errs_by_less_than_the_last_digit():

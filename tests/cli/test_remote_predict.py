@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tfbbb.cli.answer_table import classes_table
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.model import Model
 from tfbbb.client.prediction import Prediction
@@ -57,7 +58,10 @@ def held(monkeypatch):
         for start in range(0, len(rows), BLOCK // 2):
             x = rows["x"].slice(start, BLOCK // 2).to_numpy()[:, None]
             given = None if targets is None else np.zeros(len(x))
-            ones = np.ones_like(x)
+            above = x[:, 0] > (options["abstain_above"] or 1e9)
+            reasons = ["unlike" if row else None for row in above]
+            x = np.where(above[:, None], np.nan, x)
+            ones = np.where(above[:, None], np.nan, np.ones_like(x))
             answer = Prediction(
                 model="m",
                 version=3,
@@ -70,6 +74,7 @@ def held(monkeypatch):
                 upper=(2 * x + 1)[:, None],
                 log_prob=given,
                 warnings=[["far"] if value > 2000 else [] for value in x[:, 0]],
+                abstained=reasons if any(reasons) else None,
             )
             held.hold(answer, len(x))
             yield answer
@@ -114,6 +119,43 @@ def test_few_rows_are_held_at_a_time(tfbbb, held, rows, tmp_path, suffix):
     assert answers["name"].to_pylist() == [f"id{value}" for value in x]
     warned = [text or "" for text in answers["warnings"].to_pylist()]
     assert warned == ["far" if value > 2000 else "" for value in x]
+
+
+def test_rows_without_an_answer_have_the_reason(tfbbb, held, tmp_path):
+    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+    path.write_text("\n".join(["x", *map(str, range(2 * BLOCK))]))
+    options = ("--abstain-above", 98, "--output", output, "--key", "a.b")
+    result = tfbbb("remote", "predict", "m", path, *options)
+    assert result.exit_code == 0, result.output
+    assert "abstained from 101 of 200 rows" in result.stderr
+    assert "Warning" not in result.output
+    answers = read_table(output)
+    above = np.arange(2 * BLOCK) > 98
+    for name in ("mean", "lower", "epistemic_variance"):
+        given = answers[name].to_pylist()
+        np.testing.assert_array_equal([value is None for value in given], above)
+    reasons = [reason or "" for reason in answers["abstained"].to_pylist()]
+    assert reasons == ["unlike" if row else "" for row in above]
+
+
+def test_a_table_of_answers_has_no_column_of_reasons(tfbbb, held, tmp_path):
+    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+    path.write_text("x\n1\n2\n")
+    result = tfbbb("remote", "predict", "m", path, "--output", output, "--key", "a.b")
+    assert result.exit_code == 0, result.output
+    assert "abstained" not in result.stderr
+    assert "abstained" not in read_table(output).column_names
+
+
+def test_classes_are_empty_in_rows_without_an_answer():
+    answers = {
+        "probabilities": np.array([[np.nan, np.nan], [0.25, 0.75]]),
+        "entropy": np.array([np.nan, 0.5]),
+        "mutual_information": np.array([np.nan, 0.1]),
+    }
+    table = classes_table(["a", "b"], answers, [None, ["b"]])
+    assert table["class"].to_pylist() == [None, "b"]
+    assert table["prediction_set"].to_pylist() == [None, '["b"]']
 
 
 def test_an_error_names_the_row_of_its_block(tfbbb, held, tmp_path):

@@ -123,6 +123,12 @@ def test_intervals_and_sets_come_by_their_levels(service: Client) -> None:
         service.model("iris").predict(rows, targets=["setosa"])
 
 
+def test_a_model_that_cannot_abstain_refuses_to(service: Client) -> None:
+    for asked in ({"abstain_above": 99.0}, {"abstain_by": "epistemic"}):
+        with pytest.raises(ServiceError, match="needs the familiarity of rows"):
+            service.model("diabetes").predict(ROWS, **asked)
+
+
 def test_many_rows_are_asked_for_in_pieces_by_one_version(service: Client) -> None:
     rows = np.random.default_rng(0).normal(size=(2100, 3))
     model = service.model("diabetes")

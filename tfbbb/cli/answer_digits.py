@@ -54,13 +54,14 @@ def _deviations(table: pa.Table, name: str) -> np.ndarray:
 
 def _rounded(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Rounds each value to five significant digits of its size."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        orders = np.floor(np.log10(sizes))
-        decimals = np.where(np.isfinite(orders), _DIGITS - 1 - orders, _MOST_DECIMALS)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        orders = np.floor(np.log10(sizes.astype(np.float64)))
+        has_size = np.isfinite(orders)
+        decimals = np.where(has_size, _DIGITS - 1 - orders, 0.0)
         decimals = np.clip(decimals, -_MOST_DECIMALS, _MOST_DECIMALS)
         tens = 10.0 ** np.abs(decimals)
         # Powers of ten are exact to 1e22, so that the quotient has the fewest digits.
         up, down = decimals >= 0, decimals < 0
         rounded = np.where(up, np.round(values * tens) / tens, values)
         rounded = np.where(down, np.round(values / tens) * tens, rounded)
-    return np.where(np.isfinite(rounded), rounded, values)
+    return np.where(has_size & np.isfinite(rounded), rounded, values)

@@ -54,15 +54,17 @@ def numbers_table(
 def classes_table(
     names: Sequence[str],
     answers: Mapping[str, np.ndarray],
-    sets: Sequence[Sequence[str]] | None = None,
+    sets: Sequence[Sequence[str] | None] | None = None,
     log_prob: np.ndarray | None = None,
 ) -> pa.Table:
     """Builds the table of predictions of a classification.
 
     Args:
         names: Names of the classes.
-        answers: `probabilities` [n, c], `entropy` and `mutual_information` [n].
-        sets: Names of the classes in the prediction set of each row, if asked for.
+        answers: `probabilities` [n, c], `entropy` and `mutual_information` [n]; NaN in
+            a row without an answer.
+        sets: Names of the classes in the prediction set of each row, if asked for; None
+            for a row without an answer.
         log_prob: Log probabilities of known targets [n], if asked for.
 
     Returns:
@@ -73,7 +75,13 @@ def classes_table(
     probabilities = answers["probabilities"]
     return pa.table(
         {
-            "class": [names[index] for index in probabilities.argmax(axis=1)],
+            "class": pa.array(
+                [
+                    None if np.isnan(row).any() else names[row.argmax()]
+                    for row in probabilities
+                ],
+                pa.string(),
+            ),
             **{
                 f"probability_{name}": probabilities[:, index]
                 for index, name in enumerate(names)
@@ -82,7 +90,7 @@ def classes_table(
             "mutual_information": answers["mutual_information"],
         }
         | _familiarity(answers)
-        | ({} if sets is None else {"prediction_set": [_as_json(x) for x in sets]})
+        | ({} if sets is None else {"prediction_set": _as_json(sets)})
         | ({} if log_prob is None else {"log_prob": log_prob})
     )
 
@@ -113,5 +121,9 @@ def with_warning_texts(
     return predictions.append_column("warnings", texts)
 
 
-def _as_json(names: Sequence[str]) -> str:
-    return json.dumps(list(names), ensure_ascii=False)
+def _as_json(sets: Sequence[Sequence[str] | None]) -> pa.Array:
+    texts = [
+        None if names is None else json.dumps(list(names), ensure_ascii=False)
+        for names in sets
+    ]
+    return pa.array(texts, pa.string())

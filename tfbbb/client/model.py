@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from urllib.parse import quote
 
 from tfbbb.base.types import ArrayLike, JsonObject, TableLike
@@ -36,6 +36,11 @@ class PredictionOptions(TypedDict, total=False):
             customer: of the two versions of a label with a canary, the same one answers
             them. At random by weight if None.
         adapt: Whether to adapt the intervals or sets to the feedback about the version.
+        abstain_above: Rows with a higher percentile get no answer but the reason,
+            `Prediction.abstained`; the version's limit if None, 100 for answers to all
+            rows.
+        abstain_by: What `abstain_above` is about: "familiarity" or "epistemic"; by
+            default familiarity if the version has it.
     """
 
     quantiles: Sequence[float]
@@ -49,6 +54,8 @@ class PredictionOptions(TypedDict, total=False):
     label: str | None
     routing_key: str | None
     adapt: bool
+    abstain_above: float | None
+    abstain_by: Literal["familiarity", "epistemic"] | None
 
 
 def _read(
@@ -236,6 +243,8 @@ class Model:
         label: str | None = None,
         routing_key: str | None = None,
         adapt: bool = False,
+        abstain_above: float | None = None,
+        abstain_by: Literal["familiarity", "epistemic"] | None = None,
     ) -> "Iterator[pa.Table]":
         """Yields the answers to blocks of rows."""
         table = Rows.read(rows)
@@ -253,12 +262,14 @@ class Model:
         if targets is not None:
             targets = _listed(targets)
             _check_targets(targets, table)
-        if num_samples is not None:
-            parameters["num_samples"] = num_samples
-        if seed is not None:
-            parameters["seed"] = seed
-        if routing_key is not None:
-            parameters["routing_key"] = routing_key
+        others: JsonObject = {
+            "num_samples": num_samples,
+            "seed": seed,
+            "routing_key": routing_key,
+            "abstain_above": abstain_above,
+            "abstain_by": abstain_by,
+        }
+        parameters |= {name: x for name, x in others.items() if x is not None}
         if adapt:
             parameters["adapt"] = True
         path = self._build_path(version, label)

@@ -50,6 +50,9 @@ class Prediction:
         log_prob: Log densities of the requested targets, in nats [n].
         warnings: Sentences on the values of each row that training did not have; None
             if there are none.
+        abstained: Why the model abstained from each row, of which other attributes have
+            NaN, empty texts or empty sets, and None for a row with an answer; None if
+            every row has one.
         adapted: How the intervals or sets were adapted to feedback, if they were.
     """
 
@@ -79,6 +82,7 @@ class Prediction:
     prediction_sets: list[list[list[str]]] | None = None
     log_prob: np.ndarray | None = None
     warnings: list[list[str]] | None = None
+    abstained: list[str | None] | None = None
     adapted: JsonObject | None = None
 
     @classmethod
@@ -104,6 +108,9 @@ class Prediction:
             column = answer.column(name)
             if name in ("prediction_sets", "warnings"):
                 values[name] = column.to_pylist()  # Of different sizes by row.
+            elif name == "abstained":
+                reasons = [reason or None for reason in column.to_pylist()]
+                values[name] = reasons if any(reasons) else None
             elif name == "class":
                 values["labels"] = np.array(column.to_pylist())
             elif name == "samples":

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from service.model_process.abstention import ABSTAINED
 from service.model_process.answer import Answer
 from service.model_process.codecs.codec import Body, response
 from service.model_process.codecs.table_query import table_query
@@ -61,7 +62,8 @@ def write(answer: Answer) -> Frame:
 
     The name of a column is that of the output, with what it is of where the output has
     several: the level, the number of the draw, the class or the number of the target,
-    each after `_`. A prediction set is a JSON list.
+    each after `_`. A prediction set is a JSON list. Of a row about which the model
+    abstained, the cells of its answer are empty.
     """
     request = answer.request
     columns: JsonObject = {}
@@ -93,25 +95,27 @@ def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _flat_columns(
     name: str, values: np.ndarray | JsonList, answer: Answer
-) -> Iterator[tuple[str, np.ndarray | JsonList]]:
+) -> Iterator[tuple[str, pa.Array]]:
     """Yields the columns of an output, each with its name."""
     levels = _levels(name, answer)
     if name == "prediction_sets":
         for place, level in enumerate(levels):
+            abstained = answer.outputs.get(ABSTAINED) or [None] * len(values)
             texts = [
-                None if row is None else json.dumps(row[place], ensure_ascii=False)
-                for row in values
+                None if reason else json.dumps(row[place], ensure_ascii=False)
+                for row, reason in zip(values, abstained, strict=True)
             ]
-            yield f"{name}_{level}", texts
+            yield f"{name}_{level}", pa.array(texts, pa.string())
     elif not isinstance(values, np.ndarray):
-        yield name, values
+        yield name, pa.array([text or None for text in values], pa.string())
     else:
         axes = _axes(values, levels, answer)
         for places in itertools.product(*(range(len(axis)) for axis in axes)):
             labels = [axis[place] for axis, place in zip(axes, places, strict=True)]
             index: tuple[Any, ...] = (slice(None), *places)
             column = np.ascontiguousarray(values[index])
-            yield "_".join([name, *filter(None, labels)]), column
+            numbers = pa.array(column, from_pandas=True)
+            yield "_".join([name, *filter(None, labels)]), numbers
 
 
 def _axes(values: np.ndarray, levels: list[str], answer: Answer) -> list[list[str]]:

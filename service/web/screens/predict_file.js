@@ -84,8 +84,9 @@ function asCommandLine({ header, rows }) {
   const at = new Map(header.map((name, place) => [name, place]));
   const copy = (name) => (row) => row[at.get(name)];
   const columns = at.has("mutual_information") ? ofClasses(header, copy) : ofNumbers(header, copy);
-  const warnings = at.get("warnings");
-  if (rows.some((row) => row[warnings])) columns.push(["warnings", copy("warnings")]);
+  for (const name of ["abstained", "warnings"]) {
+    if (rows.some(copy(name))) columns.push([name, copy(name)]);
+  }
   return { header: columns.map(([name]) => name), rows: rows.map((row) => columns.map(([, read]) => read(row))) };
 }
 
@@ -104,12 +105,17 @@ function ofNumbers(header, copy) {
   const targets = header.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
   return targets.flatMap((target) => [
     [`mean${target}`, copy(`mean${target}`)],
-    [`standard_deviation${target}`, (row) => String(Math.fround(Math.sqrt(Number(copy(`variance${target}`)(row)))))],
+    [`standard_deviation${target}`, (row) => squareRoot(copy(`variance${target}`)(row))],
     [`epistemic_variance${target}`, copy(`epistemic${target}`)],
     [`aleatoric_variance${target}`, copy(`aleatoric${target}`)],
     [`lower${target}`, copy(`lower_${LEVEL}${target}`)],
     [`upper${target}`, copy(`upper_${LEVEL}${target}`)],
   ]);
+}
+
+/** The square root of a number in single precision; an empty cell, of a row without an answer, stays empty. */
+function squareRoot(cell) {
+  return cell === "" ? "" : String(Math.fround(Math.sqrt(Number(cell))));
 }
 
 /** The names of the given columns; one that a prediction has gets `_given` after it. */

@@ -12,6 +12,7 @@ import tfbbb
 from service.shared.errors import InvalidRequest
 from tests.served_answer import served_answer, served_body
 from tests.service.model_process.exporting import exported, network
+from tfbbb.client import Prediction
 from tfbbb.export import EpistemicReference
 
 ROWS = np.array([[0.1, 0.2], [-0.3, 0.1], [40.0, -30.0]])
@@ -137,10 +138,19 @@ def test_every_format_can_abstain(classes: Any) -> None:
     found = answer.read_all().to_pydict()
     assert [reason != "" for reason in found["abstained"]] == above
     assert [math.isnan(value) for value in found["entropy"]] == above
+    with pa.ipc.open_stream(served_body(classes, "arrow", arrow, parameters)) as stream:
+        prediction = Prediction.of(stream.read_all())
+    assert prediction.abstained is not None
+    assert [reason is not None for reason in prediction.abstained] == above
+    answer = pa.ipc.open_stream(
+        served_body(classes, "arrow", arrow, parameters | {"abstain_above": "100"})
+    )
+    assert Prediction.of(answer.read_all()).abstained is None
 
     text = "x0,x1\n" + "".join(f"{a},{b}\n" for a, b in rows)
     lines = bytes(served_body(classes, "csv", text.encode(), parameters)).decode()
     assert lines.count("The epistemic uncertainty") == sum(above)
+    assert lines.count("nan") == 0
 
 
 def test_a_version_without_a_reference_cannot_abstain(

@@ -120,8 +120,9 @@ def test_first_factors_and_last_layers_get_the_posterior(case):
     np.testing.assert_allclose(merged(x), adapted(x), atol=2e-5)
 
 
-def test_twins_of_adapted_networks_train_save_and_export(case, tmp_path):
-    _, adapted, x = case
+def test_twins_of_adapted_networks_train_save_and_export(tmp_path):
+    make, x = CASES["images"]
+    adapted = tfbbb.adapters.add(make(), rank=2)
     twin = tfbbb.convert(adapted, where="adapters", likelihood="categorical")
     twin.compile("adam")
     twin.fit(x, LABELS, verbose=0)

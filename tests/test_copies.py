@@ -37,6 +37,11 @@ def fitted():
     model.fit(X, Y, verbose=0)
     model.recalibration = recalibration.VarianceScaling([1.5, 2.0])
     model.inference = InferenceResult("by hand", -3.0, {"curve": np.arange(3.0)})
+    model.familiarity = tfbbb.Familiarity.fit(X)
+    locations = model.likelihood.locations(Y)
+    model.extrapolation = tfbbb.Extrapolation(
+        model.familiarity, locations, [0.5, 0.2], np.ones((3, 2))
+    )
     return model
 
 
@@ -83,6 +88,7 @@ def test_untrained_copies_have_the_config_and_nothing_fitted(fitted, copied):
     assert fitted.likelihood.adapted
     assert not new.likelihood.adapted
     assert new.recalibration is new.inference is new.num_rows is None
+    assert new.familiarity is new.extrapolation is None
     for one, other in zip(new.layers[1:], fitted.layers[1:], strict=True):
         assert one.get_config() == other.get_config()
     assert not {id(v) for v in new.variables} & {id(v) for v in fitted.variables}
@@ -119,6 +125,10 @@ def test_fitted_copies_answer_alike(fitted, copied, tmp_path):
     assert new.num_rows == 24
     assert new.log_evidence == -3.0
     np.testing.assert_array_equal(new.diagnostics["curve"], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(new.familiarity(X), fitted.familiarity(X))
+    np.testing.assert_array_equal(
+        new.extrapolation.stddev(4 * X), fitted.extrapolation.stddev(4 * X)
+    )
     one, other = (model.predictive(X, num_samples=4) for model in (new, fitted))
     np.testing.assert_allclose(one.log_prob(Y), other.log_prob(Y), rtol=1e-5)
     np.testing.assert_allclose(one.interval(0.9), other.interval(0.9), rtol=1e-6)
@@ -175,6 +185,7 @@ def test_new_weights_discard_the_recalibration(fitted):
     with pytest.warns(UserWarning, match="New weights discard the recalibration"):
         new.set_weights(fitted.get_weights())
     assert new.recalibration is None
+    assert new.extrapolation is not None
 
 
 @keras.saving.register_keras_serializable(package="test_copies")

@@ -345,3 +345,65 @@ def test_models_that_do_not_fit_each_other_are_refused(models, mixture):
     shifted = network([2], y=Y + 1.0)
     with pytest.raises(ValueError, match="the same shift and scale"):
         tfbbb.average([models[0], shifted])
+
+
+# Rows beyond the training rows.
+
+
+def compared(model, rows=X, amplitude=1.0):
+    model.familiarity = tfbbb.Familiarity.fit(rows)
+    locations = model.likelihood.locations(Y[: len(rows)])
+    model.extrapolation = tfbbb.Extrapolation(
+        model.familiarity, locations, [amplitude], [[1.0], [0.5]]
+    )
+    return model
+
+
+def test_an_average_widens_what_all_its_models_widen(tmp_path):
+    plain = tfbbb.average([network([]), network([3])], WEIGHTS)
+    mixture = tfbbb.average([compared(network([])), compared(network([3]))], WEIGHTS)
+    far = np.float32([[8.0, 0.0], [0.0, -9.0]])
+    deviation = mixture.extrapolation.stddev(far).numpy() * np.std(Y)
+    assert (deviation > 3.0).all()
+
+    def added(method, draws):
+        with_, without = (
+            m.predictive(far, draws, method=method) for m in (mixture, plain)
+        )
+        np.testing.assert_array_equal(with_.familiarity, mixture.familiarity(far))
+        return with_.epistemic - without.epistemic, np.sqrt(without.epistemic)
+
+    found, own = added("moments", 2)
+    np.testing.assert_allclose(found, deviation**2, rtol=1e-4)
+    found, _ = added("weight", 4000)
+    # Of 2000 pairs of normals, of unequal weights, and of their product with the
+    # networks' own deviations.
+    number = 2000 / (2 * np.sum(WEIGHTS**2))
+    error = deviation * np.sqrt(2.0 * deviation**2 + 4.0 * own**2) / np.sqrt(number)
+    np.testing.assert_array_less(np.abs(found - deviation**2), 4.0 * error)
+    mixture.save(tmp_path / "average.keras")
+    for model in (mixture, keras.saving.load_model(tmp_path / "average.keras")):
+        for one in (model, *model.models):
+            np.testing.assert_array_equal(one.familiarity(X), mixture.familiarity(X))
+            found = one.extrapolation.stddev(far).numpy() * np.std(Y)
+            np.testing.assert_array_equal(found, deviation)
+
+
+def test_an_average_of_other_rows_compares_with_none():
+    models = [compared(network([])), compared(network([3]), X[:40])]
+    with pytest.warns(UserWarning, match="The average has no ") as found:
+        mixture = tfbbb.average(models)
+    assert [str(warning.message).split(":")[0] for warning in found] == [
+        "The average has no familiarity",
+        "The average has no extrapolation",
+    ]
+    assert {warning.filename for warning in found} == {__file__}
+    assert mixture.familiarity is mixture.extrapolation is None
+
+
+def test_an_average_of_other_extrapolations_keeps_familiarity():
+    models = [compared(network([])), compared(network([3]), amplitude=2.0)]
+    with pytest.warns(UserWarning, match="no extrapolation"):
+        mixture = tfbbb.average(models)
+    np.testing.assert_array_equal(mixture.familiarity(X), models[0].familiarity(X))
+    assert mixture.extrapolation is None

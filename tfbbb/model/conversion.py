@@ -439,7 +439,7 @@ def with_posterior(
 def _copy_trained_state(
     model: BayesianModel, new: BayesianModel, same_start: bool
 ) -> None:
-    """Copies priors and number of rows to a model of the same network."""
+    """Copies priors, and what is of the rows, to a model of the same network."""
     for old, weight in zip(
         _variational_weights(model), _variational_weights(new), strict=True
     ):
@@ -457,6 +457,7 @@ def _copy_trained_state(
         twin.kl_weight.assign(layer.kl_weight)
     if model.num_rows is not None:
         new.num_rows = model.num_rows
+    new.compare_rows_as(model)
 
 
 def _moped(

@@ -11,8 +11,9 @@ from tfbbb.base.layer_state import copy_own_state
 from tfbbb.base.private_apis import own_trainable_variables, sublayers
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers import VariationalLayer
+from tfbbb.model.predictive_model import PredictiveModel
 
-Ensemble = TypeVar("Ensemble", bound=keras.Model)
+Ensemble = TypeVar("Ensemble", bound=PredictiveModel)
 
 
 class Members(Sequence[Ensemble]):
@@ -93,6 +94,7 @@ def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
             target.assign(np.broadcast_to(value, target.shape))
         if not isinstance(ensemble, VariationalLayer | keras.Model | Likelihood):
             copy_own_state(ensemble, chosen)
+    mixture.compare_rows_as(model)
     return mixture
 
 

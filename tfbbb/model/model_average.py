@@ -15,6 +15,7 @@ posterior of a smaller ensemble, or of a single model, is taken several times.
 """
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.predictive_model import PredictiveModel
 from tfbbb.model.stacking import stacking_weights
 from tfbbb.prediction.draw_weights import average_over_draws
+from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.recalibration import Recalibration
 
 # Models with less weight than rounding in double precision are left out.
@@ -79,7 +81,8 @@ def average(
     Args:
         models: Trained models with inputs of the same names and shapes, and the same
             kind of likelihood with the same shift and scale of the targets. They are
-            copied.
+            copied. The average keeps a `familiarity` of inputs, and an `extrapolation`,
+            that all of them have; it warns where theirs differ, and has none.
         weights: `"uniform"`, `"evidence"`, `"stacking"`, or numbers, one per model.
         x: Inputs of held-out rows, for `"stacking"` only.
         y: Their targets in raw units.
@@ -140,7 +143,9 @@ def average(
         for model, _ in kept
     ]
     _give_names(copies)
-    return ModelAverage(copies, [share for _, share in kept], name=name)
+    mixture = ModelAverage(copies, [share for _, share in kept], name=name)
+    _compare_rows_as_all(mixture)
+    return mixture
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -280,6 +285,33 @@ def _give_names(models: list[BayesianModel]) -> None:
             number += 1
             model.name = f"{name}_{number}"
         taken.add(model.name)
+
+
+def _compare_rows_as_all(mixture: ModelAverage) -> None:
+    """Gives an average the familiarity and extrapolation of all its models, or warns.
+
+    The layers whose outputs a familiarity may compare are not layers of the average.
+    """
+    models = mixture.models
+    rows, widening = models[0].familiarity, models[0].extrapolation
+    if rows and rows.layer is None and _all_equal([m.familiarity for m in models]):
+        mixture.familiarity = rows
+        if _all_equal([model.extrapolation for model in models]):
+            mixture.extrapolation = widening
+    for name in ("familiarity", "extrapolation"):
+        found = [(model.name, getattr(model, name)) for model in models]
+        if getattr(mixture, name) is None and any(value for _, value in found):
+            warnings.warn(
+                f"The average has no {name}: it keeps one of inputs that all models "
+                f"have. Set `{name}` of the average. Received: "
+                + ", ".join(f"{value!r} of {model!r}" for model, value in found),
+                stacklevel=3,
+            )
+
+
+def _all_equal(found: Sequence[Familiarity | Extrapolation | None]) -> bool:
+    configs = [None if one is None else one.get_config() for one in found]
+    return all(config == configs[0] for config in configs)
 
 
 def _input_form(model: BayesianModel) -> Structure:

@@ -89,7 +89,8 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         """The familiarity of rows that predictions have, or None.
 
         It compares rows with training rows, whatever the weights, so `fit` keeps it.
-        Set another one after training on other rows. It removes any extrapolation.
+        Set another one after training on other rows. It removes an extrapolation that
+        was fitted to other rows, with a warning.
         """
         return self._familiarity
 
@@ -100,8 +101,22 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
                 "`familiarity` must be a `tfbbb.Familiarity`, as its `fit` returns it, "
                 f"or None. Received: {given!r:.100}"
             )
-        self._familiarity = None if given is None else given.of_model(self)
-        self._extrapolation = None
+        own = None if given is None else given.of_model(self)
+        fitted = self._extrapolation
+        self._familiarity, self._extrapolation = own, None
+        if fitted is None:
+            return
+        if own is not None and own.is_of_same_rows(fitted.familiarity):
+            self._extrapolation = fitted.of_familiarity(own)
+            return
+        warnings.warn(
+            f"Another familiarity removes {fitted!r}, which was fitted to the rows of "
+            "the one before. Predictions of rows beyond the training rows are not "
+            "widened any more. Fit a `tfbbb.Extrapolation` to the new one. "
+            f"Received: familiarity={own!r}",
+            # Three frames of Keras and TensorFlow set attributes.
+            stacklevel=5,
+        )
 
     @property
     def extrapolation(self) -> Extrapolation | None:
@@ -130,6 +145,11 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
                 f"Received: model={self.name!r} with outputs {self.outputs}"
             )
         self._extrapolation = given.of_familiarity(own)
+
+    def compare_rows_as(self, model: "PredictiveModel") -> None:
+        """Takes the familiarity and extrapolation of a model of the same rows."""
+        self.familiarity = model.familiarity
+        self.extrapolation = model.extrapolation
 
     def predictive(
         self,
@@ -304,6 +324,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             found = fitted["inference"]
             self.recalibration = fitted["recalibration"]
             # Files of older versions lack them.
+            self._extrapolation = None
             self.familiarity = fitted.get("familiarity")
             if (
                 fitted.get("extrapolation") is not None
@@ -367,8 +388,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         if [id(x) for x in new] == [id(x) for x in old]:
             clone.recalibration = self.recalibration
             clone.inference = self.inference
-            clone.familiarity = self.familiarity
-            clone.extrapolation = self.extrapolation
+            clone.compare_rows_as(self)
 
     def _run_through_graph(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         outputs = super()._run_through_graph(inputs, *args, **kwargs)

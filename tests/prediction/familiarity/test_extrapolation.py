@@ -1,5 +1,7 @@
 """Predictions of rows beyond the training rows are widened, and no others."""
 
+import copy
+
 import keras
 import numpy as np
 import pytest
@@ -311,16 +313,93 @@ def test_files_and_their_signatures_widen_as_the_model_does(likelihood, tmp_path
 def test_another_familiarity_removes_the_extrapolation():
     model, _ = widened()
     fitted = model.extrapolation
-    model.familiarity = tfbbb.Familiarity.fit(X[:200])
+    with pytest.warns(UserWarning, match="Another familiarity removes") as found:
+        model.familiarity = tfbbb.Familiarity.fit(X[:200])
+    assert found[0].filename == __file__
     assert model.extrapolation is None
     with pytest.raises(ValueError, match="must be fitted to it"):
         model.extrapolation = fitted
 
 
-def test_targets_of_other_rows_are_refused():
+def test_a_familiarity_of_the_same_rows_keeps_the_extrapolation():
     model, _ = widened()
-    with pytest.raises(ValueError, match="fitted to the rows of the targets"):
-        tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, Y[:100])
+    expected = model.extrapolation.stddev(BEYOND)
+    model.familiarity = tfbbb.Familiarity.fit(X)
+    assert model.extrapolation.familiarity is model.familiarity
+    np.testing.assert_array_equal(model.extrapolation.stddev(BEYOND), expected)
+
+
+def test_loaded_weights_replace_familiarity_and_extrapolation(tmp_path):
+    model, plain = widened()
+    other, _ = widened(amplitude=0.5)
+    for written in (model, plain):
+        written.save_weights(tmp_path / "written.weights.h5")
+        other.load_weights(tmp_path / "written.weights.h5")
+        assert (other.familiarity is None) == (written.familiarity is None)
+        assert repr(other.extrapolation) == repr(written.extrapolation)
+
+
+SHORT = {"epochs": 2, "batch_size": 100}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        tfbbb.inference.MAP(**SHORT),
+        tfbbb.inference.SWAG(rank=2, **SHORT),
+        tfbbb.inference.IVON(**SHORT),
+        tfbbb.inference.DeepEnsemble(members=2, **SHORT),
+        tfbbb.inference.Laplace("kron", "last_layer"),
+        tfbbb.inference.SGLD(num_chains=2, num_cycles=2, steps_per_cycle=20),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_inference_keeps_familiarity_and_extrapolation(method):
+    model, _ = widened("normal")
+    new = method.fit(model, X, Y, verbose=0)
+    np.testing.assert_array_equal(new.familiarity(X), model.familiarity(X))
+    expected = model.extrapolation.stddev(BEYOND)
+    np.testing.assert_array_equal(new.extrapolation.stddev(BEYOND), expected)
+
+
+def test_members_keep_familiarity_and_extrapolation():
+    model, _ = widened(members=3)
+    expected = model.extrapolation.stddev(BEYOND)
+    for new in (model.members[1], model.members.mixture([2, 0])):
+        np.testing.assert_array_equal(new.familiarity(X), model.familiarity(X))
+        np.testing.assert_array_equal(new.extrapolation.stddev(BEYOND), expected)
+
+
+@pytest.mark.parametrize("targets", [Y[:100], np.concatenate([Y, Y]), 4.0])
+def test_another_number_of_targets_is_refused(targets):
+    model, _ = widened()
+    number = np.size(targets)
+    with pytest.raises(ValueError, match=f"{number} targets for 300 rows"):
+        tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, targets)
+
+
+def test_many_rows_are_as_many_as_their_targets():
+    rows = RNG.uniform(-1.0, 1.0, size=(2500, 2))
+    familiarity = tfbbb.Familiarity.fit(rows)
+    likelihood = widened()[0].likelihood
+    with pytest.raises(ValueError, match="2499 targets for 2500 rows"):
+        tfbbb.Extrapolation.fit(familiarity, likelihood, rows[:2499, 0])
+    assert tfbbb.Extrapolation.fit(familiarity, likelihood, rows[:, 0]) is not None
+
+
+def test_a_familiarity_without_its_rows_is_refused():
+    model, _ = widened()
+    copied = copy.deepcopy(model)
+    with pytest.raises(ValueError, match=r"Fit it again to them, `Familiarity\.fit"):
+        tfbbb.Extrapolation.fit(copied.familiarity, model.likelihood, Y)
+
+
+def test_amplitudes_and_largest_slopes_are_shown():
+    familiarity = tfbbb.Familiarity.fit(X)
+    locations, slopes = np.ones((300, 2)), [[0.7, 0.0], [0.2, 0.1]]
+    extrapolation = tfbbb.Extrapolation(familiarity, locations, [0.0, 0.3], slopes)
+    expected = "<Extrapolation amplitudes=[0.0, 0.3], largest_slopes=[0.7, 0.1]>"
+    assert repr(extrapolation) == expected
 
 
 def test_an_extrapolation_is_none_or_a_fitted_one():

@@ -8,6 +8,7 @@ import tensorflow as tf
 from sklearn.metrics import roc_auc_score
 
 import tfbbb
+from tfbbb.model.conversion import with_posterior
 
 RNG = np.random.default_rng(0)
 
@@ -249,6 +250,16 @@ def test_training_keeps_familiarity():
     assert model.familiarity.num_rows == 100
 
 
+def test_models_of_the_same_network_keep_the_features_of_a_layer():
+    x = RNG.normal(size=(100, 4)).astype(np.float32)
+    model = small_model()
+    model.familiarity = tfbbb.Familiarity.fit(x, model=model, layer="features")
+    for new in (model.members[0], with_posterior(model, "point")):
+        np.testing.assert_array_equal(new.familiarity(x), model.familiarity(x))
+    with pytest.warns(UserWarning, match="it keeps one of inputs"):
+        assert tfbbb.average([model]).familiarity is None
+
+
 def test_taken_and_joined_rows_keep_their_familiarity():
     x = RNG.normal(size=(200, 4)).astype(np.float32)
     model = small_model()
@@ -303,6 +314,24 @@ def test_rows_of_other_columns_are_refused(rows, message):
     familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 3)))
     with pytest.raises(ValueError, match=message):
         familiarity(rows)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ("abc", "need an axis. Received: array"),
+        ({"a": np.zeros(30), "b": 2.0}, r"need an axis.*of column 'b'"),
+        (
+            {"a": np.zeros(30), "b": np.zeros(20)},
+            "30 rows of column 'a', 20 of 'b'",
+        ),
+        ([np.zeros((30, 1)), tf.zeros([20, 1])], "30 rows of column 0, 20 of 1"),
+        (tf.constant("abc"), "need an axis"),
+    ],
+)
+def test_columns_without_the_same_rows_are_refused(x, message):
+    with pytest.raises(ValueError, match=message):
+        tfbbb.Familiarity.fit(x)
 
 
 def test_rows_without_a_named_column_are_refused():

@@ -137,16 +137,25 @@ class Extrapolation:
             or the columns explain nothing.
 
         Raises:
-            ValueError: The familiarity was loaded from a file, or is of other rows.
+            ValueError: The familiarity was loaded from a file or copied with its model,
+                or is of another number of rows.
         """
-        if familiarity.places is None or len(y) <= familiarity.places.max():
+        if familiarity.places is None:
             raise ValueError(
-                "`familiarity` must be fitted to the rows of the targets. "
-                f"Received: {familiarity!r} for {len(y)} targets"
+                "A familiarity from a file or of a copied model does not know which "
+                "training rows it has. Fit it again to them, `Familiarity.fit(x)`, and "
+                f"set `model.familiarity`. Received: {familiarity!r}"
+            )
+        y = np.atleast_1d(np.asarray(y))
+        if len(y) != familiarity.num_training_rows:
+            raise ValueError(
+                "`y` must have the targets of the rows that the familiarity was fitted "
+                f"to. Received: {len(y)} targets for {familiarity.num_training_rows} "
+                "rows"
             )
         if familiarity.num_rows < LEAST_BLOCK_ROWS:
             return None
-        locations = likelihood.locations(np.asarray(y)[familiarity.places])
+        locations = likelihood.locations(y[familiarity.places])
         if locations is None:
             return None
         found = fit_blocks(familiarity, locations, seed)
@@ -234,4 +243,9 @@ class Extrapolation:
         return cls(familiarity, locations, *(config[name] for name in names))
 
     def __repr__(self) -> str:
-        return f"<Extrapolation amplitudes={self.amplitudes.round(3).tolist()}>"
+        # Of each target.
+        amplitudes, largest_slopes = (
+            values.astype(np.float64).round(3).tolist()
+            for values in (self.amplitudes, self.slopes.max(axis=0))
+        )
+        return f"<Extrapolation {amplitudes=}, {largest_slopes=}>"

@@ -115,9 +115,12 @@ class Familiarity:
         num_rows: Number n of rows that represent the training rows.
         places: The indices of these rows among those that it was fitted to, [n]; None
             after it was saved.
+        num_training_rows: Number of rows that it was fitted to; None after it was
+            saved.
     """
 
     places: np.ndarray | None = None
+    num_training_rows: int | None = None
 
     def __init__(
         self, encoding: RowEncoding, representatives: np.ndarray, layer: str | None
@@ -153,8 +156,8 @@ class Familiarity:
             seed: Seed of the choice of the rows that represent the others.
 
         Raises:
-            ValueError: There are fewer than 20 rows or more than 1250 columns, or the
-                layer has no features.
+            ValueError: There are fewer than 20 rows or more than 1250 columns, columns
+                have other numbers of rows, or the layer has no features.
         """
         if (model is None) != (layer is None):
             raise ValueError(
@@ -162,7 +165,9 @@ class Familiarity:
                 f"Received: model={model!r}, layer={layer!r}"
             )
         features = None
-        x, places = _some_rows(as_inputs(x), seed)
+        x = as_inputs(x)
+        num_training_rows = len(tf.nest.flatten(x)[0])
+        x, places = _some_rows(x, seed)
         if model is not None and layer is not None:
             features = _features(model, layer)
             x = features.predict(x, verbose=0)
@@ -173,6 +178,7 @@ class Familiarity:
         encoding = RowEncoding.fit(values[chosen], is_text, names)
         familiarity = cls(encoding, encoding.encode(values[chosen]).numpy(), layer)
         familiarity._features, familiarity.places = features, places[chosen]
+        familiarity.num_training_rows = num_training_rows
         return familiarity
 
     @property

@@ -147,7 +147,32 @@ def as_inputs(x: Any) -> Structure:
     """Returns rows as arrays: a data frame as a dictionary of its columns.
 
     Texts without a value become empty, dates seconds since 1970.
+
+    Raises:
+        ValueError: A column has no axis of rows, or not as many rows as the others.
     """
+    inputs = _as_arrays(x)
+    _check_rows(inputs)
+    return inputs
+
+
+def _check_rows(inputs: Any) -> None:
+    named = isinstance(inputs, Mapping)
+    columns = inputs.items() if named else enumerate(tf.nest.flatten(inputs))
+    first: tuple[Any, int] | None = None
+    for name, column in columns:
+        if len(column.shape) == 0:
+            of_column = f" of column {name!r}" if named else ""
+            raise ValueError(f"Rows need an axis. Received: {column!r:.100}{of_column}")
+        first = first or (name, len(column))
+        if len(column) != first[1]:
+            raise ValueError(
+                "All columns must have the same number of rows. Received: "
+                f"{first[1]} rows of column {first[0]!r}, {len(column)} of {name!r}"
+            )
+
+
+def _as_arrays(x: Any) -> Structure:
     if hasattr(x, "columns") and hasattr(x, "__getitem__"):
         x = {str(name): x[name] for name in x.columns}
     if isinstance(x, Mapping):

@@ -327,6 +327,8 @@ def test_rows_of_other_columns_are_refused(rows, message):
         ),
         ([np.zeros((30, 1)), tf.zeros([20, 1])], "30 rows of column 0, 20 of 1"),
         (tf.constant("abc"), "need an axis"),
+        ({}, "at least one column"),
+        ([], "at least one column"),
     ],
 )
 def test_columns_without_the_same_rows_are_refused(x, message):

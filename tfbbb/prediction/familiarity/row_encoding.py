@@ -151,6 +151,8 @@ def as_inputs(x: Any) -> Structure:
     Raises:
         ValueError: A column has no axis of rows, or not as many rows as the others.
     """
+    if not tf.nest.flatten(x):
+        raise ValueError(f"Rows need at least one column. Received: {x!r}")
     inputs = _as_arrays(x)
     _check_rows(inputs)
     return inputs

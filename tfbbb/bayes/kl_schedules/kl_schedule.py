@@ -32,7 +32,7 @@ class KLSchedule(Strategy):
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float
     ) -> float:
-        """Returns the temperature T of one step.
+        """Returns the temperature T of a step, by default that of the final objective.
 
         Args:
             epoch: Index of the epoch, from 0.
@@ -41,7 +41,7 @@ class KLSchedule(Strategy):
                 does not vary within an epoch.
             num_rows: Number N of training rows, or the sum of their weights.
         """
-        raise NotImplementedError
+        return self.target_temperature(num_rows)
 
     def target_temperature(self, num_rows: float) -> float:
         """Returns the temperature of the final objective.

@@ -25,11 +25,6 @@ class Constant(KLSchedule):
     1.0
     """
 
-    def temperature(
-        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
-    ) -> float:
-        return 1.0
-
 
 Temperature = Annotated[PositiveNumber, Field(le=1e6, examples=[0.3])]
 
@@ -61,11 +56,6 @@ class Tempered(KLSchedule):
     @property
     def counts_rows_once(self) -> bool:
         return self._temperature == 1
-
-    def temperature(
-        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
-    ) -> float:
-        return float(self._temperature)
 
     def target_temperature(self, num_rows: float) -> float:
         return float(self._temperature)
@@ -205,11 +195,6 @@ class FromEffectiveSize(KLSchedule):
     def counts_rows_once(self) -> bool:
         return False
 
-    def temperature(
-        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
-    ) -> float:
-        return num_rows / self.n
-
     def target_temperature(self, num_rows: float) -> float:
         return num_rows / self.n
 
@@ -250,10 +235,5 @@ class RowsPerWeight(KLSchedule):
     def counts_rows_once(self) -> bool:
         return False
 
-    def temperature(
-        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
-    ) -> float:
-        return min(1.0, max(_COLDEST, num_rows / self.num_weights))
-
     def target_temperature(self, num_rows: float) -> float:
-        return self.temperature(0, 0, None, num_rows)
+        return min(1.0, max(_COLDEST, num_rows / self.num_weights))

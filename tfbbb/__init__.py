@@ -97,4 +97,5 @@ def __dir__() -> list[str]:
 if sys.modules.get("keras") is not None:
     # A program that has imported Keras may load a saved model next, for which Keras
     # must know our classes.
+    importlib.import_module("tfbbb.model.adapted")
     importlib.import_module("tfbbb.model.model_average")

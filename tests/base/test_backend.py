@@ -61,10 +61,15 @@ table = pyarrow.table({"kind": ["a", "b"] * 6, "y": range(12)})
 inputs, features = preprocessing(Schema.infer(table, "y"))
 outputs = tfbbb.layers.DenseVariational(1)(features)
 tfbbb.BayesianModel(inputs, outputs).save("model.keras")
+network = keras.Sequential(
+    [keras.Input((3,)), keras.layers.Dense(4), keras.layers.Dense(1)]
+)
+tfbbb.adapters.add(network).save("adapted.keras")
 """,
     "load": """
 import keras, tfbbb
 keras.saving.load_model("model.keras")
+keras.saving.load_model("adapted.keras")
 """,
 }
 RUN_EACH = """

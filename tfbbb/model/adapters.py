@@ -37,12 +37,13 @@ def add(model: keras.Model, rank: int = 4, where: Where = "all") -> keras.Model:
     Example:
 
     >>> import keras, tfbbb
-    >>> backbone = keras.Sequential([
-    ...     keras.Input((64,)), keras.layers.Dense(500, "relu", name="hidden")
+    >>> network = keras.Sequential([
+    ...     keras.Input((64,)),
+    ...     keras.layers.Dense(500, "relu", name="hidden"),
+    ...     keras.layers.Dense(3, name="last"),
     ... ])
-    >>> head = keras.layers.Dense(3, name="last")
-    >>> network = tfbbb.adapters.add(keras.Sequential([*backbone.layers, head]))
-    >>> twin = tfbbb.convert(network, where="adapters", likelihood="categorical")
+    >>> adapted = tfbbb.adapters.add(network, rank=4)
+    >>> twin = tfbbb.convert(adapted, where="adapters", likelihood="categorical")
     >>> [layer.name for layer in twin.conversion.layers if layer.posterior]
     ['hidden_down', 'last']
 

@@ -166,12 +166,12 @@ def step_figures(data: Path, size: int | None, rounds: int) -> dict[str, float]:
     import keras
     from timing import interleaved
 
+    import tfbbb
+
     (x, y), _ = new_digits(data, size)
     x, y = x[: 20 * BATCH_SIZE], y[: 20 * BATCH_SIZE]
     models = {method: adapted(data, size, method, 0) for method in METHODS}
-    # A Keras model of the same network: LoRA as its users have it.
-    import tfbbb
-
+    # LoRA is a plain Keras model, whose step draws nothing.
     network = tfbbb.to_deterministic(models[POSTERIOR])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     network.compile(keras.optimizers.Adam(LEARNING_RATE), loss)

@@ -6,18 +6,18 @@ from tfbbb.base.numbers import positive_integer
 from tfbbb.base.private_apis import sublayers
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.adapted import Adapted, adapted, reason_without_adapter
-from tfbbb.model.conversion import (
-    check_model,
-    cloned,
-    copy_weights,
-    plain_config,
-    to_deterministic,
-)
+from tfbbb.model.conversion import to_deterministic
 from tfbbb.model.converted_layers import (
     Where,
     chosen_layers,
     last_layers,
     parts,
+)
+from tfbbb.model.network_copy import (
+    check_model,
+    cloned,
+    copy_weights,
+    plain_config,
 )
 
 __all__ = ["Adapted", "add", "merge"]
@@ -29,10 +29,12 @@ def add(model: keras.Model, rank: int = 4, where: Where = "all") -> keras.Model:
         h = activation(W * x + b + up(down * x)),   down [..., r], up [r, outputs]
 
     Every layer is frozen but the last ones before the outputs, which are trained whole;
-    `Dense`, `Conv1D` to `Conv3D` and `Embedding` get an adapter. The network computes
-    what it did before. `tfbbb.convert(..., where="adapters")` gives the factors `down`
-    and the last layers a posterior; `up` stays a point, because the posterior of `down`
-    is one of the product, too (Wang et al. 2024).
+    `Dense`, `Conv1D` to `Conv3D` and `Embedding` get an adapter. `up` starts at 0, so
+    the outputs of the network do not change.
+
+    `tfbbb.convert(..., where="adapters")` gives `down` and the last layers a posterior.
+    `up` stays a point: a posterior of `down` gives one of the product (Wang et al.
+    2024).
 
     Example:
 

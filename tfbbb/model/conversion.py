@@ -1,6 +1,5 @@
 """From a deterministic Keras model to a Bayesian one, and back."""
 
-import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -10,21 +9,16 @@ import keras
 import numpy as np
 from keras import tree
 
-from tfbbb.base.layer_state import copy_state
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.private_apis import (
     graph_of,
     producer,
     run_through_graph,
     sources,
-    sublayers,
 )
 from tfbbb.base.types import (
-    ArrayLike,
     Identifier,
-    Initializer,
     Options,
-    Shape,
     Tensor,
 )
 from tfbbb.bayes import likelihoods
@@ -37,9 +31,7 @@ from tfbbb.bayes.probability_outputs import (
     gives_positive_numbers,
     without_probabilities,
 )
-from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
-from tfbbb.model.adapted import Adapted
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion_table import Conversion, describe
 from tfbbb.model.converted_layers import (
@@ -47,8 +39,17 @@ from tfbbb.model.converted_layers import (
     TO_VARIATIONAL,
     Where,
     reasons_to_stay,
-    shared_arguments,
-    wrapped,
+)
+from tfbbb.model.network_copy import (
+    check_model,
+    cloned,
+    copy_of_layer,
+    copy_weights,
+    copy_weights_of_layer,
+    has_new_prior,
+    plain_config,
+    variational_layers,
+    variational_weights,
 )
 
 # The likelihood whose negative logarithm is a loss of Keras, up to a constant.
@@ -66,8 +67,6 @@ _OPTIONS = (
     *("posterior", "prior", "bias_posterior", "bias_prior"),
     *("estimator", "kl_weight", "members", "seed"),
 )
-# A prior replaces regularizers; the other options need kernels that are numbers.
-_LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
 
 
 def convert(
@@ -206,7 +205,7 @@ def _convert(
         return TO_VARIATIONAL[type(layer)](**{**plain_config(layer), **options})
 
     twin = cloned(model, counterpart)
-    weights = _variational_weights(twin)
+    weights = variational_weights(twin)
     if not weights:
         kept = {layer.name: reasons.get(id(layer), "") for layer in model.layers}
         raise ValueError(
@@ -243,7 +242,7 @@ def _convert(
             bayesian.conversion = Conversion(rows, kl_schedule, removed)
             return bayesian
         twin = keras.Model(graph.input, outputs, name=model.name)
-    for layer in _variational_layers(twin):
+    for layer in variational_layers(twin):
         if members is not None:
             layer.set_members(members)
     twin.conversion = Conversion(rows, removed=removed)
@@ -328,13 +327,13 @@ def to_deterministic(model: keras.Model) -> keras.Model:
         ValueError: The model is subclassed, not built, or an ensemble.
     """
     check_model(model)
-    for layer in _variational_layers(model):
+    for layer in variational_layers(model):
         if layer.members > 1:
             raise ValueError(
                 "An ensemble has no single posterior mean; take one member, "
                 f"`model.members[0]`. Received: {layer.members} members"
             )
-    if not _variational_layers(model):
+    if not variational_layers(model):
         raise ValueError(
             "The model has no variational layer of `tfbbb.layers`, so there is no "
             f"posterior to take the mean of. Received: model={model.name!r}"
@@ -413,7 +412,7 @@ def with_posterior(
                     layer, clone_function=copied, recursive=True
                 )
             else:
-                copy = _copy_of(layer, counterpart)
+                copy = copy_of_layer(layer, counterpart)
             copies[id(layer)] = layer, copy
         return copies[id(layer)][1]
 
@@ -424,7 +423,7 @@ def with_posterior(
     outputs = run_through_graph(graph, inputs, copied)
     for layer, copy in copies.values():
         if isinstance(layer, keras.Layer):
-            _copy_weights_of_layer(layer, copy)
+            copy_weights_of_layer(layer, copy)
     new = BayesianModel(
         inputs,
         outputs,
@@ -441,9 +440,9 @@ def _copy_trained_state(
 ) -> None:
     """Copies priors, and what is of the rows, to a model of the same network."""
     for old, weight in zip(
-        _variational_weights(model), _variational_weights(new), strict=True
+        variational_weights(model), variational_weights(new), strict=True
     ):
-        if not _has_new_prior(weight, old):
+        if not has_new_prior(weight, old):
             for name, variable in weight.prior_variables.items():
                 value = old.prior_variables[name].numpy()
                 variable.assign(np.broadcast_to(value, variable.shape))
@@ -452,7 +451,7 @@ def _copy_trained_state(
                 values = variable.numpy()
                 variable.assign(np.broadcast_to(values[:1], values.shape))
     for layer, twin in zip(
-        _variational_layers(model), _variational_layers(new), strict=True
+        variational_layers(model), variational_layers(new), strict=True
     ):
         twin.kl_weight.assign(layer.kl_weight)
     if model.num_rows is not None:
@@ -475,7 +474,7 @@ def _moped(
             f"centred at the weights; leave these options out. Received: {taken}"
         )
     centred = convert(model, where=where)
-    for weight in _variational_weights(centred):
+    for weight in variational_weights(centred):
         log_scale = weight.variables["log_scale"]
         log_scale.assign(np.full(log_scale.shape, math.log(prior_scale)))
     prior = FromPosterior(centred)
@@ -486,8 +485,8 @@ def _moped(
         "bias_prior": prior,
     }
     twin = _convert(model, where, likelihood, {**families, **options}, Constant())
-    weights = _variational_weights(twin)
-    for weight, source in zip(weights, _variational_weights(centred), strict=True):
+    weights = variational_weights(twin)
+    for weight, source in zip(weights, variational_weights(centred), strict=True):
         for name, variable in weight.prior_variables.items():
             # Layers that wrap another were created from configs, without values.
             value = source.variables[name.rpartition(":")[2]]
@@ -538,16 +537,6 @@ def _check_is_no_loss(given: Identifier | Likelihood) -> None:
     )
 
 
-def check_model(model: keras.Model) -> None:
-    """Checks that a model has a graph of layers, which can be copied."""
-    if not isinstance(model, keras.Model) or graph_of(model) is None:
-        raise ValueError(
-            "Only functional and sequential models that are built can be converted: "
-            "the layers of others are called from code. "
-            f"Received: model of type {type(model).__name__}"
-        )
-
-
 def _check_options(options: Options) -> None:
     for name in options:
         if name not in _OPTIONS:
@@ -563,205 +552,3 @@ def _checked_scale(name: str, value: float) -> float:
             f"`{name}` must be positive and finite. Received: {name}={value!r}"
         )
     return value
-
-
-def cloned(
-    model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
-) -> keras.Model:
-    """Returns a copy of the model with counterparts in place of its layers.
-
-    It is not compiled: Keras would read losses from their configs, which functions of
-    the user do not have.
-    """
-    compiled = [x for x in sublayers(model) if getattr(x, "compiled", False)]
-    for each in compiled:
-        each.compiled = False
-    try:
-        return keras.models.clone_model(
-            model,
-            clone_function=lambda layer: _copy_of(layer, counterpart),
-            recursive=True,
-        )
-    finally:
-        for each in compiled:
-            each.compiled = True
-
-
-def _copy_of(
-    layer: keras.Layer, counterpart: Callable[[keras.Layer], keras.Layer | None]
-) -> keras.Layer:
-    """Returns the counterpart of a layer, or a copy with counterparts in it."""
-    found = counterpart(layer)
-    if found is not None:
-        return found
-    if isinstance(layer, keras.layers.Lambda):
-        return _copy_of_lambda(layer)
-    try:
-        config = layer.get_config()
-        for attribute, key in wrapped(layer).items():
-            if key in config:
-                inner = _copy_of(getattr(layer, attribute), counterpart)
-                config[key] = keras.saving.serialize_keras_object(inner)
-        return type(layer).from_config(config)
-    except (NotImplementedError, TypeError) as error:
-        raise ValueError(
-            f"The layer '{layer.name}' cannot be copied from its config. Give its "
-            "class a `get_config` that returns all arguments of the constructor, or "
-            "build the network from layers of Keras. "
-            f"Received: a layer of type {type(layer).__name__}, whose copy failed: "
-            f"{error}"
-        ) from error
-
-
-def _copy_of_lambda(layer: keras.layers.Lambda) -> keras.Layer:
-    """Returns a `Lambda` of the same function, whose code Keras would not read.
-
-    Raises:
-        ValueError: The function uses layers or variables, which the twin would share.
-    """
-    known = inspect.getclosurevars(layer.function)
-    for name, value in {**known.globals, **known.nonlocals}.items():
-        if isinstance(value, keras.Layer | keras.Variable):
-            raise ValueError(
-                f"The function of the Lambda '{layer.name}' uses weights, which the "
-                "twin would share with the network. Write a layer that holds them. "
-                f"Received: a function that uses {name}={value!r}"
-            )
-    config = keras.Layer.get_config(layer)
-    return keras.layers.Lambda(
-        layer.function,
-        mask=layer.mask,
-        arguments=layer.arguments,
-        **{key: config[key] for key in ("name", "trainable", "dtype")},
-    )
-
-
-def plain_config(layer: keras.Layer) -> Options:
-    """Returns what a layer's config has in common with its counterpart's."""
-    shared = shared_arguments(layer)
-    return {
-        key: value
-        for key, value in layer.get_config().items()
-        if key in shared and not key.endswith(_LEFT_ASIDE)
-    }
-
-
-def copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
-    """Copies weights or means from a model to its twin, layer by layer."""
-    for layer, new in zip(model.layers, twin.layers, strict=True):
-        _copy_weights_of_layer(layer, new)
-
-
-def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
-    if isinstance(layer, Adapted) and not isinstance(new, Adapted):
-        _assign(new, layer.merged_weights())
-    elif isinstance(new, Adapted) and not isinstance(layer, Adapted):
-        _assign(new.layer, _merged(layer))
-    elif type(layer) is not type(new) or _posteriors(layer) != _posteriors(new):
-        _copy_means(layer, new)
-    elif isinstance(layer, VariationalLayer) and any(
-        _has_new_prior(target, weight)
-        for weight, target in zip(
-            layer.variational_weights, new.variational_weights, strict=True
-        )
-    ):
-        for weight, target in zip(
-            layer.variational_weights, new.variational_weights, strict=True
-        ):
-            for name, variable in target.variables.items():
-                variable.assign(weight.variables[name])
-    elif isinstance(layer, keras.Model):
-        copy_weights(layer, new)
-    elif within := wrapped(layer):
-        for key in within:
-            _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
-    else:
-        copy_state(layer, new)
-
-
-def _assign(layer: keras.Layer, values: Sequence[ArrayLike]) -> None:
-    for variable, value in zip(layer.weights, values, strict=True):
-        variable.assign(value)
-
-
-def _copy_means(layer: keras.Layer, new: keras.Layer) -> None:
-    """Starts posteriors at the weights of a layer, or sets weights to their means."""
-    sources, targets = (_variational_weights(x) or _merged(x) for x in (layer, new))
-    shapes = [[tuple(w.shape) for w in weights] for weights in (sources, targets)]
-    if shapes[0] != shapes[1]:
-        raise ValueError(
-            f"The weights of '{layer.name}' do not fit its counterpart. Merge the LoRA "
-            "weights of the layers within it into their kernels first. "
-            f"Received: shapes {shapes[0]} and {shapes[1]}"
-        )
-    for source, target in zip(sources, targets, strict=True):
-        if isinstance(target, VariationalWeight):
-            trained = isinstance(source, VariationalWeight)
-            _start_at(target, np.asarray(source.mean if trained else source))
-        else:
-            target.assign(source.mean)
-
-
-def _merged(layer: keras.Layer) -> list[Tensor]:
-    """Returns the weights of a layer, with LoRA weights merged into the first."""
-    weights = layer.weights
-    if not getattr(layer, "lora_enabled", False):
-        return weights
-    first = layer.embeddings if hasattr(layer, "embeddings") else layer.kernel
-    return [first, *(w for w in weights[1:] if not w.name.startswith("lora_"))]
-
-
-def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
-    """Gives q the variables that it has when its mean is initialised so.
-
-    Not every family has the mean for a variable.
-    """
-    own = weight.variables.get("mean")
-    if own is not None and tuple(own.shape) == np.shape(mean):
-        # Without a second set of variables, which takes as long as the first.
-        own.assign(mean)
-        if np.allclose(weight.mean, mean, rtol=1e-4, atol=1e-6):
-            return
-
-    def add_variable(
-        name: str, shape: Shape, initializer: Initializer, trainable: bool = True
-    ) -> keras.Variable:
-        initializer = keras.initializers.get(initializer)
-        return keras.Variable(initializer, shape=shape, dtype="float32")
-
-    started = weight.posterior.add_variables(
-        add_variable, weight.shape, weight.fan_in, keras.initializers.Constant(mean)
-    )
-    for name, variable in weight.variables.items():
-        variable.assign(started[name])
-    if not np.allclose(weight.mean, mean, rtol=1e-4, atol=1e-6):
-        raise ValueError(
-            "A posterior that does not start at the mean which the layer gives it "
-            f"cannot start at weights. Received: posterior={weight.posterior!r}"
-        )
-
-
-def _posteriors(layer: keras.Layer) -> tuple[Posterior, Posterior] | None:
-    if isinstance(layer, VariationalLayer):
-        return layer.posterior, layer.bias_posterior
-    return None
-
-
-def _has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
-    """Whether the prior of a weight is another than that of `old`, with own values."""
-    if weight.prior_variables.keys() != old.prior_variables.keys():
-        return True
-    # A prior that is made from a config is not equal and has no values yet, only NaN.
-    values = [variable.numpy() for variable in weight.prior_variables.values()]
-    has_values = bool(values) and not any(np.isnan(value).any() for value in values)
-    return has_values and weight.prior != old.prior
-
-
-def _variational_layers(model: keras.Layer) -> list[VariationalLayer]:
-    return [layer for layer in sublayers(model) if isinstance(layer, VariationalLayer)]
-
-
-def _variational_weights(model: keras.Layer) -> list[VariationalWeight]:
-    return [
-        w for layer in _variational_layers(model) for w in layer.variational_weights
-    ]

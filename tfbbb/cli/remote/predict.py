@@ -88,8 +88,8 @@ def predict(
     """Predict the rows of a table with the service.
 
     The output has the columns of `tfbbb predict`, and `abstained`, the reason, if some
-    rows get no answer. Rows are read, sent and written in
-    blocks, so the table may be larger than the memory.
+    rows get no answer. Rows are read, sent and written in blocks, so the table may be
+    larger than the memory.
 
     Example: tfbbb remote predict houses new.csv --output answer.csv
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Tensor
@@ -42,7 +41,6 @@ class LogLink(StandardizedTargets):
     """
 
     _widest_range = (-_LARGEST_LOG, _LARGEST_LOG)
-    _appended: ClassVar[str | None] = "further_location"
     location_name = "logarithm of the mean"
 
     def _range(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,6 +55,10 @@ class LogLink(StandardizedTargets):
         # A count of 0 has no logarithm.
         least = np.exp(self.target_low.numpy().astype(np.float64))
         return self._unlocated(np.log(np.maximum(values, least)))
+
+    @property
+    def _appended(self) -> str | None:
+        return "further_location"
 
     def with_further_location(self, outputs: Tensor, further: Tensor) -> tf.Tensor:
         """Appends `further`, which acts beyond the bounds: see `_moved`."""

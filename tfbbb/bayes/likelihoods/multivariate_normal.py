@@ -51,7 +51,6 @@ class MultivariateNormal(NormalNoise):
     """
 
     integrates_location = True
-    _appended = "location_variance"
 
     def __init__(
         self,

@@ -97,7 +97,6 @@ class Normal(NormalNoise):
     """
 
     integrates_location = True
-    _appended = "location_variance"
     # An output of 0 gives the noise log 2; saved networks depend on this.
     _noise_offset = 0.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -44,8 +44,6 @@ class Regression(StandardizedTargets):
 
     # Added to a raw noise, so that outputs of 0 give noise with the targets' spread.
     _noise_offset = RAW_UNIT
-    # The name of a number for each location that may stand behind the parameters.
-    _appended: ClassVar[str | None] = None
 
     def __init__(self, *, heteroscedastic: Heteroscedastic = False, **kwargs: Any):
         super().__init__(**kwargs)
@@ -141,6 +139,11 @@ class Regression(StandardizedTargets):
         if not self.integrates_location:
             return super().with_location_variance(outputs, variance)
         return self._with_appended(outputs, variance)
+
+    @property
+    def _appended(self) -> str | None:
+        """The name of a number for each location that may follow the parameters."""
+        return "location_variance" if self.integrates_location else None
 
     def _with_appended(self, outputs: Tensor, values: Tensor) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)

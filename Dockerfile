@@ -1,58 +1,67 @@
+# Two images, of which the last stage is the default:
+# - the full one trains and predicts: `docker build -t tfbbb .`
+# - the small one only predicts, without TensorFlow:
+#   `docker build --target predict -t tfbbb-predict .`
+
 # Any Debian-based image with Python 3.11, 3.12 or 3.13.
 ARG BASE_IMAGE=python:3.12-slim
 
-FROM ${BASE_IMAGE} AS dependencies
+# The tools of the stages that install packages.
+FROM ${BASE_IMAGE} AS installer
 USER root
 # Debian's own Python comes without venv and pip.
-RUN python3 -c 'import ensurepip, venv' 2>/dev/null \
-    || { apt-get update && apt-get install --yes --no-install-recommends python3-venv; }
-# pip has a separate environment, which the image does not contain.
+RUN { python3 -c 'import ensurepip, venv' && command -v strip; } >/dev/null 2>&1 \
+    || { apt-get update \
+        && apt-get install --yes --no-install-recommends binutils python3-venv; }
+# pip has a separate environment, which the images do not contain.
 RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/tfbbb
-ENV PATH=/opt/pip/bin:$PATH PIP_PYTHON=/opt/tfbbb/bin/python
+ENV PATH=/opt/pip/bin:$PATH PIP_PYTHON=/opt/tfbbb/bin/python \
+    PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
-RUN command -v strip >/dev/null \
-    || { apt-get update && apt-get install --yes --no-install-recommends binutils; }
-COPY requirements-image.lock ./
-RUN pip install --no-cache-dir --no-deps --no-compile --require-hashes \
-        --requirement requirements-image.lock
-# Neither serving nor training reads these files, half of the packages:
-# - the packages' own tests, and the part of pyarrow for Flight;
-# - C++ headers, and `clang` to parse them, which only compile custom operations;
-# - symbols for debuggers. The libraries in `*.libs` were patched and break without theirs.
-# `tensorflow-cpu` gets the name that other packages require.
-RUN cd /opt/tfbbb/lib/python3.*/site-packages \
-    && find . -type d -name tests -prune -exec rm -r {} + \
-    && rm -r clang tensorflow/include pyarrow/include pyarrow/*flight* \
-    && find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' \
-        -exec strip --strip-unneeded {} + \
-    && for metadata in tensorflow_cpu-*.dist-info; do [ ! -d "$metadata" ] \
-        || { sed -i 's/^Name: .*/Name: tensorflow/' "$metadata/METADATA" \
-            && mv "$metadata" "tensorflow-${metadata#*-}"; }; done
-# The bytecode ignores the times of files: builders may round these, and Python would then
-# recompile thousands of modules at every start.
-RUN /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
-        --invalidation-mode unchecked-hash /opt/tfbbb/lib
+COPY deploy/shrink.sh ./
 
-# A separate stage, so that a new version of the source is a small layer.
+FROM installer AS dependencies
+COPY requirements-image.lock ./
+RUN pip install --no-deps --no-compile --require-hashes \
+        --requirement requirements-image.lock \
+    && sh shrink.sh /opt/tfbbb
+
+FROM installer AS predict-dependencies
+COPY requirements-predict.lock ./
+RUN pip install --no-deps --no-compile --require-hashes \
+        --requirement requirements-predict.lock \
+    && sh shrink.sh /opt/tfbbb
+
+# Separate stages, so that a new version of the source is a small layer. The imports fail
+# if a library is broken or a file is missing.
 FROM dependencies AS package
 COPY . ./
-# The imports fail if a library is broken or a file is missing.
-RUN pip install --no-cache-dir --no-compile --no-deps --prefix /opt/package . \
+RUN pip install --no-compile --no-deps --prefix /opt/package . \
     && export PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) \
     && pip check \
     && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
         --invalidation-mode unchecked-hash /opt/package/lib \
     && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.judging.explain, tfbbb.export, tfbbb.inference, \
-        tfbbb.plots, tfbbb.sklearn, tfbbb.training, service.app, service.trainer, \
+        tfbbb.scores.plots, tfbbb.sklearn, tfbbb.training, service.app, service.trainer, \
         service.job_process.dispatcher, service.model_process.worker'
 
-FROM ${BASE_IMAGE}
+FROM predict-dependencies AS predict-package
+COPY . ./
+RUN pip install --no-compile --no-deps --prefix /opt/package ./deploy/predict \
+    && export PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) \
+    && pip check \
+    && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
+        --invalidation-mode unchecked-hash /opt/package/lib \
+    && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.cli, tfbbb.client, \
+        tfbbb.export.reader, tfbbb.judging.evaluation, tfbbb.judging.explain, \
+        service.app, service.inspection_process.inspect, service.model_process.worker, s3fs'
+
+# What both images have.
+FROM ${BASE_IMAGE} AS runtime
 USER root
 RUN useradd --uid 10001 --create-home tfbbb \
     && install --directory --owner tfbbb --group tfbbb \
         /app /app/saved_models /app/.tfbbb
-COPY --from=dependencies /opt/tfbbb /opt/tfbbb
-COPY --from=package /opt/package /opt/tfbbb
 ENV PATH=/opt/tfbbb/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /app
 # Volumes: the models; datasets, jobs and the database.
@@ -70,3 +79,18 @@ raise SystemExit(connection.getresponse().status != 200)"]
 # Removes an entry point of the base image.
 ENTRYPOINT []
 CMD ["tfbbb", "serve", "--host", "0.0.0.0"]
+
+# Answers requests; jobs wait for a trainer elsewhere.
+FROM runtime AS predict
+LABEL org.opencontainers.image.title="tfbbb-predict" \
+    org.opencontainers.image.description="Answers with models that tfbbb trained; trains none."
+COPY --from=predict-dependencies /opt/tfbbb /opt/tfbbb
+COPY --from=predict-package /opt/package /opt/tfbbb
+ENV TFBBB_START_DISPATCHER=0
+
+# Trains models, and answers with those too that NumPy cannot compute.
+FROM runtime AS full
+LABEL org.opencontainers.image.title="tfbbb" \
+    org.opencontainers.image.description="Trains Bayesian neural networks, and answers with them."
+COPY --from=dependencies /opt/tfbbb /opt/tfbbb
+COPY --from=package /opt/package /opt/tfbbb

@@ -71,13 +71,15 @@ format: install ## Format the code and apply the fixes of the linter
 lock: ## Update the lock files from pyproject.toml (UPGRADE=1: newest versions)
 	$(PYTHON) -m venv $(VENV)/uv
 	$(VENV)/uv/bin/pip install --quiet uv
-	$(COMPILE) --output-file requirements.lock --extra service --extra excel
-	$(COMPILE) --output-file requirements-test.lock --all-extras --constraint requirements.lock
-	$(COMPILE) --output-file requirements-image.lock --extra service --extra excel --extra s3 --constraint requirements.lock \
-		--override requirements-image.in requirements-image.in
+	$(COMPILE) pyproject.toml --output-file requirements.lock --extra service --extra excel
+	$(COMPILE) pyproject.toml --output-file requirements-test.lock --all-extras --constraint requirements.lock
+	$(COMPILE) pyproject.toml --output-file requirements-image.lock --extra service --extra excel --extra s3 \
+		--constraint requirements.lock --override requirements-image.in requirements-image.in
+	$(COMPILE) deploy/predict/pyproject.toml --output-file requirements-predict.lock \
+		--extra service --extra excel --extra s3 --constraint requirements-image.lock
 
 # One version of each package for every Python and system.
-COMPILE = $(VENV)/uv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+COMPILE = $(VENV)/uv/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --custom-compile-command "make lock" \
 	$(if $(UPGRADE),--upgrade)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from comparisons import Comparison, compare_pairs
-from images import SIDE, read_digits
+from image_sets import SIDE, read_digits
 from program import argument_parser, mean_and_error, positive_integer, run
 from records import Measurement, RecordFile
-from timing import markdown_table, ratio
+from timing import interleaved_steps, markdown_table, ratio
 
 ROWS = (10, 20, 50, 200, 500)
 LORA, POSTERIOR = "LoRA", "adapters with a posterior"
@@ -164,7 +164,6 @@ def as_images(pixels: np.ndarray) -> np.ndarray:
 def step_figures(data: Path, size: int | None, rounds: int) -> dict[str, float]:
     """Returns the time of a step over that of LoRA, and the share of weights."""
     import keras
-    from timing import interleaved
 
     import tfbbb
 
@@ -177,21 +176,7 @@ def step_figures(data: Path, size: int | None, rounds: int) -> dict[str, float]:
     network.compile(keras.optimizers.Adam(LEARNING_RATE), loss)
     models[LORA] = network
 
-    def milliseconds(model: Any) -> float:
-        begin = time.perf_counter()
-        model.fit(x, y, batch_size=BATCH_SIZE, verbose=0)
-        return 1e3 * (time.perf_counter() - begin) * BATCH_SIZE / len(x)
-
-    for model in models.values():
-        milliseconds(model)
-    found = interleaved(
-        {
-            name: functools.partial(milliseconds, model)
-            for name, model in models.items()
-        },
-        rounds,
-        "steps",
-    )
+    found = interleaved_steps(models, x, y, BATCH_SIZE, rounds)
     trained = sum(int(np.prod(w.shape)) for w in network.trainable_weights)
     return {
         "lora_ms": statistics.median(found[LORA]),

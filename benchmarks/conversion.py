@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 from comparisons import Comparison
-from program import argument_parser, mean_and_error, names_among, positive_integer, run
+from program import (
+    add_names_option,
+    argument_parser,
+    mean_and_error,
+    positive_integer,
+    run,
+)
 from records import Measurement, RecordFile
 from timing import markdown_table
 
@@ -25,13 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from converted_networks import NETWORKS
 
     parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--networks",
-        type=names_among(NETWORKS),
-        default=list(NETWORKS),
-        metavar="A,B",
-        help="networks (default: all)",
-    )
+    add_names_option(parser, "networks", NETWORKS)
     parser.add_argument(
         "--seeds", type=positive_integer, default=2, help="splits and starts of each"
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from comparisons import Comparison
-from program import argument_parser, names_among, run, with_error
+from program import add_names_option, argument_parser, run, with_error
 from records import RecordFile
 from timing import markdown_table
 
@@ -56,13 +56,7 @@ DRIFTS: Mapping[str, Drift] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures the streams, and prints the table of coverages."""
     parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--methods",
-        type=names_among(list(METHODS)),
-        default=list(METHODS),
-        metavar="A,B",
-        help=f"methods (default: all of {', '.join(METHODS)})",
-    )
+    add_names_option(parser, "methods", METHODS)
     options = parser.parse_args(arguments)
     run(__file__, options, lambda found: measure(found, options), report)
 

@@ -66,7 +66,7 @@ class Peer:
         if self.needs_tensorflow:
             key += f" tensorflow {importlib.metadata.version('tensorflow')}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:8]
-        folder = _cache() / f"{self.program}-{digest}"
+        folder = cache_folder() / f"{self.program}-{digest}"
         python = folder / "bin" / "python"
         complete = folder / "complete"
         with _lock(folder.parent):
@@ -107,7 +107,8 @@ def _add_tensorflow(python: Path) -> None:
         _run(pip, f"cannot install {requirement}")
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Returns the folder of what the benchmarks install and download."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root) / "tfbbb" / "benchmarks"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from images import PIXELS
+from image_sets import PIXELS
 
 from tfbbb import BayesianModel
 from tfbbb.bayes.kl_schedules import Tempered

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from comparisons import Comparison
-from images import Digits, read_digits
+from image_sets import Digits, read_digits
 from program import argument_parser, panels, published, run
 from records import RecordFile
 from timing import markdown_table

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from comparisons import Comparison
-from images import SIDE, Digits, read_digits, read_other_images
+from image_sets import SIDE, Digits, read_digits, read_other_images
 from mnist import (
     BAYES,
     DROPOUT,

@@ -29,7 +29,9 @@ NETS = {
     "13-50-1": (1,),
     "28x28x1, 5x5 convolutions of 8 and 16, 10": (1, 32),
     "LSTM of 32 over 20 steps of 8, 1": (1, 32),
+    "GRU of 32 over 20 steps of 8, 1": (1, 32),
 }
+RECURRENT = ("LSTM", "GRU")
 # A measurement repeats fast calls until it has taken this long.
 SECONDS = 0.05
 # The pass over S × rows is cut into batches that fit into memory.
@@ -83,9 +85,9 @@ class Net:
         draws_weights = {"estimator": "weight", "kl_weight": 1.0}
         network = stack(keras, forms(tfbbb.layers), name, {})
         self.model = trained(network, name)
-        self.exported = exported(self.model)
+        self.by_tensorflow, self.by_numpy = exported(self.model)
         self.loops = {"weight": loop(twin(self.model, name, draws_weights))}
-        if "LSTM" not in name and "convolutions" not in name:
+        if not is_recurrent(name) and "convolutions" not in name:
             draws_outputs = {"estimator": "local", "kl_weight": 1.0}
             self.loops["local"] = loop(twin(self.model, name, draws_outputs))
         self.keras = tf.function(stack(keras, forms(keras.layers), name, {}))
@@ -107,7 +109,7 @@ class Net:
                 self.keras(repeated)
 
         methods = ["auto", "local", "weight"]
-        if "LSTM" not in self.name:
+        if not is_recurrent(self.name):
             methods.append("moments")
         timers = {
             **{
@@ -116,12 +118,15 @@ class Net:
             },
             **{f"predictive, {m}": timer(predictive(m)) for m in methods},
             "loaded SavedModel, local": timer(
-                lambda: self.exported.predictive(x, NUM_SAMPLES)
+                lambda: self.by_tensorflow.predictive(x, NUM_SAMPLES)
+            ),
+            "loaded, by NumPy, local": timer(
+                lambda: self.by_numpy.predictive(x, NUM_SAMPLES)
             ),
             PASS: timer(every_row),
             ROWS: timer(lambda: self.keras(rows)),
         }
-        if "LSTM" not in self.name:
+        if not is_recurrent(self.name):
             task = functools.partial(
                 self._legacy.submit, legacy_milliseconds, self.name, number
             )
@@ -147,7 +152,7 @@ def forms(layers: Any) -> Mapping[str, Any]:
     """Returns the layers of a module by their plain names."""
     suffix = "Variational" if hasattr(layers, "DenseVariational") else ""
     return {
-        name: getattr(layers, name + suffix) for name in ("Dense", "Conv2D", "LSTM")
+        name: getattr(layers, name + suffix) for name in ("Dense", "Conv2D", *RECURRENT)
     }
 
 
@@ -157,11 +162,11 @@ def stack(
     """Returns a net of the given layers with linear outputs."""
     made = {kind: functools.partial(part, **options) for kind, part in parts.items()}
     dense = made["Dense"]
-    if name.startswith("LSTM"):
+    if is_recurrent(name):
         layers = [
             keras.Input((160,)),
             keras.layers.Reshape((20, 8)),
-            made["LSTM"](32),
+            made[name.split()[0]](32),
             dense(1),
         ]
     elif "convolutions" in name:
@@ -199,9 +204,14 @@ def examples(name: str, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _width(name: str) -> int:
-    if name.startswith("LSTM"):
+    if is_recurrent(name):
         return 160
     return 784 if "convolutions" in name else int(name.split("-")[0])
+
+
+def is_recurrent(name: str) -> bool:
+    """Returns whether a net begins with a recurrent layer."""
+    return name.startswith(RECURRENT)
 
 
 def is_classification(name: str) -> bool:
@@ -237,14 +247,15 @@ def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
     return plain
 
 
-def exported(model: Any) -> Any:
-    """Returns the model, exported and loaded."""
+def exported(model: Any) -> list[Any]:
+    """Returns the model, exported, and loaded for TensorFlow and for NumPy."""
     import tfbbb
 
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model"
         model.export_predictive(path)
-        return tfbbb.load(path)
+        engines = ("tensorflow", "numpy")
+        return [tfbbb.load(path, engine=engine) for engine in engines]
 
 
 def loop(model: Any) -> Callable[[Any], Any]:

@@ -74,13 +74,7 @@ def add_table_options(
         sets: The names that `--sets` takes; None for any.
         splits: The default of `--splits`; None for all.
     """
-    parser.add_argument(
-        "--methods",
-        type=names_among(methods),
-        default=list(methods),
-        metavar="A,B",
-        help=f"methods (default: all of {', '.join(methods)})",
-    )
+    add_names_option(parser, "methods", methods)
     known = "sets by file name" if sets is None else f"some of {', '.join(sets)}"
     parser.add_argument(
         "--sets",
@@ -137,6 +131,20 @@ def run_tasks(
         except (ImportError, ConnectionError) as error:
             sys.exit(f"Error: {error}")
         run(program, options, lambda measured: measure(measured, options), report)
+
+
+def add_names_option(
+    parser: argparse.ArgumentParser, what: str, known: Iterable[str]
+) -> None:
+    """Adds `--WHAT A,B`, some of the known names; the default is all of them."""
+    names = list(known)
+    parser.add_argument(
+        f"--{what}",
+        type=names_among(names),
+        default=names,
+        metavar="A,B",
+        help=f"{what} (default: all of {', '.join(names)})",
+    )
 
 
 def names_among(allowed: Sequence[str]) -> Callable[[str], list[str]]:

@@ -6,7 +6,8 @@ The same SavedModel answers one row, S = 100, in JSON, behind each server on the
 cores: the service, a plain FastAPI loop, BentoML, Ray Serve, MLServer and LitServe.
 The last four have their batching on, and environments of their own. The load comes from
 another process: closed loops, and an open loop at three times the capacity, whose
-clients hang up after a second.
+clients hang up after a second. The service also answers one connection while it trains
+a model, and while others send 30 MB.
 """
 
 import json
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from busy_service import WIDTH, large_requests, send_binary, training
 from comparisons import Comparison
 from environments import PROGRAMS, Peer, environment_variables
 from load_generator import send_load
@@ -178,12 +180,16 @@ def measure(
     means: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as directory:
         model = Path(directory, "models", "small", "1")
-        export_network(model)
+        export_network(model, len(_ROW))
+        # The service loads it too.
+        export_network(model.parents[1] / "wide" / "1", WIDTH)
         for name in servers:
             try:
                 with _running(name, model, means) as server:
                     _send(name, server, 8, min(3.0, seconds / 2))  # Warms.
                     _measure_loads(measured, name, server, connections, settings)
+                    if name == "tfbbb":
+                        _measure_busy(measured, name, server, settings)
             except SkippedError as reason:
                 measured.skip({"service": name}, str(reason))
 
@@ -209,15 +215,37 @@ def _measure_loads(
     )
 
 
+def _measure_busy(
+    measured: RecordFile, name: str, server: psutil.Process, settings: Mapping[str, Any]
+) -> None:
+    """Adds the figures of one connection beside other work, and of large requests."""
+    busy = {
+        "training": training(_PORT, _KEY),
+        "30 MB": large_requests(_PORT, _KEY, SERVERS[name].path),
+    }
+    for work, beside in busy.items():
+        with beside:
+            measured.measure(
+                {"service": name, "load": f"1 connection beside {work}"},
+                partial(_send, name, server, 1, settings["seconds"]),
+                settings=settings,
+            )
+    measured.measure(
+        {"service": name, "load": "1 000 rows × 784 in binary"},
+        partial(send_binary, _PORT, _KEY, "wide"),
+        settings=settings,
+    )
+
+
 def report(measured: RecordFile) -> str:
     """Returns the tables in Markdown."""
     closed, overload = [], []
     for record in measured.records:
-        cpu = [f"{record['client_cpu']:.2f}", f"{record['server_cpu']:.2f}"]
         if record["load"] != "overload":
+            cpu = [_text(record.get(f"{end}_cpu"), 2) for end in ("client", "server")]
             closed.append(
                 [
-                    *(record["service"], record["load"].partition(" ")[0]),
+                    *(record["service"], record["load"].removesuffix(" connections")),
                     f"{record['answered_per_second']:.0f}",
                     *(_text(record["p50_ms"]), _text(record["p99_ms"])),
                     *cpu,
@@ -235,7 +263,7 @@ def report(measured: RecordFile) -> str:
                 f"{record['recovery_seconds']:.1f}",
             ]
         )
-    titles = ["connections", "answers/s", "p50, ms", "p99, ms"]
+    titles = ["load, connections", "answers/s", "p50, ms", "p99, ms"]
     first = markdown_table(
         ["service", *titles, "client, cores", "server, cores"], closed
     )
@@ -262,6 +290,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
         Comparison(figure, ours["load"], own, theirs, other["service"], larger)
         for figure, (read, larger) in figures.items()
         for ours in measured.select(service="tfbbb")
+        if "in_time" in ours
         for other in measured.select(load=ours["load"])
         if other["service"] != "tfbbb"
         and (own := read(ours)) is not None
@@ -269,11 +298,11 @@ def compare(measured: RecordFile) -> list[Comparison]:
     ]
 
 
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+def _text(value: float | None, places: int = 1) -> str:
+    return "" if value is None else f"{value:.{places}f}"
 
 
-def export_network(path: Path) -> None:
+def export_network(path: Path, num_features: int) -> None:
     """Exports an untrained network: training does not change the speed."""
     import_tensorflow()
     import keras
@@ -281,7 +310,7 @@ def export_network(path: Path) -> None:
     from tfbbb import BayesianModel
     from tfbbb.layers import DenseVariational
 
-    inputs = keras.Input((13,))
+    inputs = keras.Input((num_features,))
     hidden = DenseVariational(50, activation="relu")(inputs)
     model = BayesianModel(inputs, DenseVariational(1)(hidden), likelihood="normal")
     path.parent.mkdir(parents=True)
@@ -310,7 +339,6 @@ def _running(
         "TFBBB_MODELS": str(model.parents[1]),
         "TFBBB_DATA_DIR": str(model.parents[2] / "data"),
         "TFBBB_ADMIN_KEY": _KEY,
-        "TFBBB_START_DISPATCHER": "false",
         "TFBBB_ACCESS_LOG": "off",
         "TF_CPP_MIN_LOG_LEVEL": "2",
     }

@@ -1,11 +1,13 @@
 """Measures alternatives in turns, so that the drift of a shared machine cancels."""
 
+import functools
 import json
 import os
 import platform
 import random
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -38,6 +40,35 @@ def interleaved(
         for name in order.sample(list(contenders), len(contenders)):
             measured[name].append(contenders[name]())
     return measured
+
+
+def interleaved_steps(
+    models: Mapping[str, Any], x: Any, y: Any, batch_size: int, rounds: int
+) -> dict[str, list[float]]:
+    """Measures a step of each compiled Keras model, after an epoch to warm up.
+
+    Args:
+        models: The models, by name.
+        x: Rows of an epoch.
+        y: Their targets.
+        batch_size: Rows of a step.
+        rounds: Number of epochs.
+
+    Returns:
+        Milliseconds per step, as `interleaved` returns them.
+    """
+
+    def milliseconds(model: Any) -> float:
+        begin = time.perf_counter()
+        model.fit(x, y, batch_size=batch_size, verbose=0)
+        return 1e3 * (time.perf_counter() - begin) * batch_size / len(x)
+
+    for model in models.values():
+        milliseconds(model)
+    timers = {
+        name: functools.partial(milliseconds, model) for name, model in models.items()
+    }
+    return interleaved(timers, rounds, "steps")
 
 
 def ratio(measured: Mapping[str, list[float]], name: str, other: str) -> float:

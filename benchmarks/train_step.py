@@ -18,12 +18,18 @@ from typing import Any
 
 from timing import interleaved, machine, print_table, ratio, spread, write_json
 
-# Units of the hidden layers, or None for two convolutions of 32 and 64 filters of 5x5.
-NETS: dict[str, tuple[int, ...] | None] = {
+# Units of the hidden layers, or the kind of those that are not dense: two convolutions
+# of 32 and 64 filters of 5x5, or one recurrent layer of 32 units over 20 steps of 8.
+Hidden = tuple[int, ...] | str
+NETS: dict[str, Hidden] = {
     "784-400-400-10": (400, 400),
     "784-1200-1200-10": (1200, 1200),
-    "28x28x1, 5x5 convolutions of 32 and 64, 10": None,
+    "28x28x1, 5x5 convolutions of 32 and 64, 10": "Conv2D",
+    "LSTM of 32 over 20 steps of 8, 10": "LSTM",
+    "GRU of 32 over 20 steps of 8, 10": "GRU",
 }
+RECURRENT = ("LSTM", "GRU")
+KINDS = ("Dense", "Conv2D", *RECURRENT)
 NUM_CLASSES, BATCH_SIZE = 10, 128
 # As for MNIST; time does not depend on it.
 KL_WEIGHT = 1 / 60_000
@@ -45,6 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=30, help="steps of one epoch")
     parser.add_argument("--rounds", type=int, default=7, help="epochs of each model")
+    parser.add_argument("--nets", nargs="*", default=list(NETS), help="some of them")
     options = parser.parse_args()
     results: dict[str, Any] = {
         "machine": machine(),
@@ -54,10 +61,11 @@ def main() -> None:
         "nets": {},
     }
     with process(legacy=False) as modern, process(legacy=True) as legacy:
-        for net, hidden in NETS.items():
-            timers = make_timers(hidden, options.steps, modern, legacy)
+        for net in options.nets:
+            timers = make_timers(NETS[net], options.steps, modern, legacy)
             results["nets"][net] = compare(net, timers, options.rounds)
-    write_json(__file__, results)
+    if options.nets == list(NETS):
+        write_json(__file__, results)
 
 
 def process(legacy: bool) -> ProcessPoolExecutor:
@@ -78,7 +86,7 @@ def choose_keras(legacy: bool) -> None:
 
 
 def make_timers(
-    hidden: tuple[int, ...] | None,
+    hidden: Hidden,
     steps: int,
     modern: ProcessPoolExecutor,
     legacy: ProcessPoolExecutor,
@@ -89,11 +97,15 @@ def make_timers(
         task = (milliseconds, make_model, name, hidden, steps)
         return lambda: pool.submit(*task).result()
 
-    estimators = [name for name in ESTIMATORS if hidden or name != "local"]
+    is_dense = not isinstance(hidden, str)
+    estimators = [name for name in ESTIMATORS if is_dense or name != "local"]
     ours = [f"tfbbb {name}{how}" for name in estimators for how in ("", PLAIN)]
     theirs = [f"tfp.layers {TFP[name]}" for name in estimators]
-    if hidden:
+    if is_dense:
         theirs.append("tfp.layers Variational")
+    elif hidden in RECURRENT:
+        # `tfp.layers` has none.
+        theirs = []
     return {
         **{name: timer(modern, keras_model, name) for name in (KERAS, *ours)},
         **{name: timer(legacy, legacy_model, name) for name in (LEGACY, *theirs)},
@@ -113,7 +125,8 @@ def compare(net: str, timers: Mapping[str, Callable[[], float]], rounds: int) ->
         }
         if name.startswith("tfbbb"):
             twin = f"tfp.layers {TFP[name.split()[1].rstrip(',')]}"
-            summary[name]["faster_than_tfp"] = ratio(measured, twin, name)
+            if twin in measured:
+                summary[name]["faster_than_tfp"] = ratio(measured, twin, name)
     rows = [
         [
             name,
@@ -128,26 +141,29 @@ def compare(net: str, timers: Mapping[str, Callable[[], float]], rounds: int) ->
     return summary
 
 
-def milliseconds(
-    make_model: Any, name: str, hidden: tuple[int, ...] | None, steps: int
-) -> float:
+def milliseconds(make_model: Any, name: str, hidden: Hidden, steps: int) -> float:
     """Returns the duration of a step, averaged over an epoch of `fit`."""
     model = make_model(name, hidden)
-    x, y = images(steps * BATCH_SIZE, flat=hidden is not None)
+    x, y = examples(steps * BATCH_SIZE, input_shape(hidden))
     clock = epoch_clock()
     model.fit(x, y, batch_size=BATCH_SIZE, verbose=0, callbacks=[clock])
     return 1e3 * clock.seconds / steps
 
 
+def input_shape(hidden: Hidden) -> tuple[int, ...]:
+    """Returns the shape of one row of a net's inputs."""
+    if hidden in RECURRENT:
+        return (20, 8)
+    return (28, 28, 1) if hidden == "Conv2D" else (784,)
+
+
 @functools.cache
-def images(number: int, flat: bool) -> tuple[Any, Any]:
-    """Returns a number of random images and labels."""
+def examples(number: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Returns a number of random rows and labels."""
     import numpy as np
 
     generator = np.random.default_rng(0)
-    x = generator.random((number, 28, 28, 1), dtype=np.float32)
-    if flat:
-        x = x.reshape(number, -1)
+    x = generator.random((number, *shape), dtype=np.float32)
     return x, generator.integers(NUM_CLASSES, size=number, dtype=np.int32)
 
 
@@ -166,20 +182,22 @@ def epoch_clock() -> Any:
 
 
 @functools.cache
-def keras_model(name: str, hidden: tuple[int, ...] | None) -> Any:
+def keras_model(name: str, hidden: Hidden) -> Any:
     """Returns a compiled model of Keras 3."""
     import keras
 
     import tfbbb
 
     if name == KERAS:
-        parts = {"Dense": keras.layers.Dense, "Conv2D": keras.layers.Conv2D}
+        parts = {kind: getattr(keras.layers, kind) for kind in KINDS}
     else:
         estimator = name.removeprefix("tfbbb ").removesuffix(PLAIN)
         options = {"estimator": estimator, "kl_weight": KL_WEIGHT}
         parts = {
-            "Dense": functools.partial(tfbbb.layers.DenseVariational, **options),
-            "Conv2D": functools.partial(tfbbb.layers.Conv2DVariational, **options),
+            kind: functools.partial(
+                getattr(tfbbb.layers, f"{kind}Variational"), **options
+            )
+            for kind in KINDS
         }
     network = stack(keras, parts, hidden)
     if name == KERAS or name.endswith(PLAIN):
@@ -194,14 +212,14 @@ def keras_model(name: str, hidden: tuple[int, ...] | None) -> Any:
 
 
 @functools.cache
-def legacy_model(name: str, hidden: tuple[int, ...] | None) -> Any:
+def legacy_model(name: str, hidden: Hidden) -> Any:
     """Returns a compiled model of legacy Keras."""
     import tensorflow_probability as tfp
     import tf_keras
 
     kind = name.removeprefix("tfp.layers ")
     if name == LEGACY:
-        parts = {"Dense": tf_keras.layers.Dense, "Conv2D": tf_keras.layers.Conv2D}
+        parts = {kind: getattr(tf_keras.layers, kind) for kind in KINDS}
     elif kind == "Variational":
         options = {
             "make_posterior_fn": mean_field_posterior,
@@ -223,21 +241,21 @@ def legacy_model(name: str, hidden: tuple[int, ...] | None) -> Any:
     return model
 
 
-def stack(keras: Any, parts: Mapping[str, Any], hidden: tuple[int, ...] | None) -> Any:
+def stack(keras: Any, parts: Mapping[str, Any], hidden: Hidden) -> Any:
     """Returns a net of the given layers that ends in logits."""
     dense = parts["Dense"]
-    if hidden:
-        layers = [dense(units, activation="relu") for units in hidden]
-        layers = [keras.Input((784,)), *layers]
-    else:
-        convolution = parts["Conv2D"]
-        layers = [keras.Input((28, 28, 1))]
+    layers = [keras.Input(input_shape(hidden))]
+    if hidden in RECURRENT:
+        layers.append(parts[hidden](32))
+    elif hidden == "Conv2D":
         for filters in (32, 64):
             layers += [
-                convolution(filters, 5, padding="same", activation="relu"),
+                parts["Conv2D"](filters, 5, padding="same", activation="relu"),
                 keras.layers.MaxPooling2D(),
             ]
         layers.append(keras.layers.Flatten())
+    else:
+        layers += [dense(units, activation="relu") for units in hidden]
     return keras.Sequential([*layers, dense(NUM_CLASSES)])
 
 

@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -93,3 +94,11 @@ def fixed_seed() -> None:
     # `tests/lab/compat` alone has such ops.
     with mock.patch.object(context.pywrap_tfe, "TFE_ContextClearCaches"):
         sys.modules["keras"].utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def no_open_figures() -> Iterator[None]:
+    """Closes the figures that a test opened, which the programs of pages leave open."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -35,8 +35,10 @@ SERVICE = {"base", "tables", "prediction", "export", "judging", "training"}
 WITHOUT_TENSORFLOW = {
     # Modules that need Keras for the base of a class.
     "tfbbb.bayes": {"kl_schedules.schedule_callback", "signal_to_noise"},
-    "tfbbb.cli": {"adapted_levels", "prediction_table"},
+    "tfbbb.cli": set(),
     "tfbbb.client": set(),
+    "tfbbb.export.numpy_engine": {"writer"},
+    "tfbbb.export.reader": set(),
     "tfbbb.sklearn": set(),
     "tfbbb.tables": {
         # Layers and tensors of columns.

@@ -1,11 +1,13 @@
-"""The wheel and the source distribution: their files, and a wheel that works alone."""
+"""The wheels and the source distribution: their files, and a wheel that works alone."""
 
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import venv
+from email.parser import HeaderParser
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -46,8 +48,22 @@ def packages(tmp_path_factory):
         archive.extractall(unpacked, filter="data")
     (source,) = unpacked.iterdir()
     run(*build, "--target", "wheel", cwd=source)
-    (wheel,) = output.glob("*.whl")
-    return sdist, wheel
+    run(*build, "--target", "wheel", cwd=source / "deploy" / "predict")
+    (wheel,) = output.glob("tfbbb-*.whl")
+    (predict,) = output.glob("tfbbb_predict-*.whl")
+    return sdist, wheel, predict
+
+
+def metadata(wheel):
+    with ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        return HeaderParser().parsestr(archive.read(name).decode())
+
+
+def pinned(lock):
+    """Returns the pinned versions of a lock file, by name and marker."""
+    text = (ROOT / lock).read_text()
+    return set(re.findall(r"^\S+==.+?(?= \\$)", text, re.MULTILINE))
 
 
 def make_environment(folder):
@@ -66,7 +82,7 @@ def installed(packages, tmp_path_factory):
     """The commands of an environment with the wheel beside the present packages."""
     folder = tmp_path_factory.mktemp("installed")
     python = make_environment(folder)
-    _, wheel = packages
+    _, wheel, _ = packages
     install(python, "--no-deps", "--no-index", wheel, cwd=folder)
     site = run(
         python,
@@ -85,10 +101,11 @@ def test_twine_finds_no_fault(packages, tmp_path):
     said = run(
         sys.executable, "-m", "twine", "check", "--strict", *packages, cwd=tmp_path
     )
-    assert said.count("PASSED") == 2, said
+    assert said.count("PASSED") == 3, said
 
 
-def test_the_wheel_has_every_file_of_the_packages_and_no_other(packages):
+@pytest.mark.parametrize("place", [1, 2], ids=["tfbbb", "tfbbb-predict"])
+def test_a_wheel_has_every_file_of_the_packages_and_no_other(packages, place):
     expected = {
         path.relative_to(ROOT).as_posix()
         for package in (tfbbb, service)
@@ -96,9 +113,44 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(packages):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {"tfbbb/py.typed", "service/web/index.html"} < expected
-    with ZipFile(packages[1]) as archive:
+    with ZipFile(packages[place]) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == expected
+
+
+def test_both_wheels_have_the_same_metadata_but_for_dependencies(packages):
+    own, other = map(metadata, packages[1:])
+    for field in (
+        *("Version", "License-Expression", "Keywords", "Requires-Python"),
+        "Classifier",
+    ):
+        assert own.get_all(field)
+        assert own.get_all(field) == other.get_all(field), field
+    entries = []
+    for wheel in packages[1:]:
+        with ZipFile(wheel) as archive:
+            (name,) = (n for n in archive.namelist() if n.endswith("entry_points.txt"))
+            entries.append(archive.read(name))
+    assert entries[0] == entries[1]
+
+
+def test_the_small_wheel_lacks_what_training_needs_alone(packages):
+    own, other = (
+        set(metadata(wheel).get_all("Requires-Dist")) for wheel in packages[1:]
+    )
+    assert other < own
+    config = tomllib.loads((ROOT / "deploy" / "predict" / "pyproject.toml").read_text())
+    hook = config["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    missing = {line for line in own - other if "extra ==" not in line}
+    assert {re.split(r"[^\w-]", line)[0] for line in missing} == set(hook["without"])
+    assert set(metadata(packages[2]).get_all("Provides-Extra")) == set(hook["extras"])
+
+
+def test_the_images_have_the_same_version_of_each_package():
+    small, full = pinned("requirements-predict.lock"), pinned("requirements-image.lock")
+    assert small < full
+    assert any(line.startswith("numpy==") for line in small)
+    assert not any(line.startswith(("tensorflow", "keras")) for line in small)
 
 
 def test_the_source_distribution_has_the_files_to_build_and_test(packages):
@@ -148,7 +200,7 @@ def test_the_wheel_creates_a_database(installed, tmp_path):
 @pytest.mark.slow
 def test_the_demo_runs_in_a_bare_environment(packages, tmp_path):
     """Installs TensorFlow anew, of 2 GB, which are deleted at the end."""
-    _, wheel = packages
+    _, wheel, _ = packages
     with tempfile.TemporaryDirectory() as folder:
         python = make_environment(Path(folder))
         install(python, f"{wheel}[service]", cwd=tmp_path)

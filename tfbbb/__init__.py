@@ -8,6 +8,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tfbbb.base.tensorflow_startup import require_tensorflow
 from tfbbb.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -82,11 +83,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        return importlib.import_module(MODULES[name])
-    if name in _HOMES:
+    if name not in {*MODULES, *_HOMES}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        if name in MODULES:
+            return importlib.import_module(MODULES[name])
         return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    except ModuleNotFoundError:
+        require_tensorflow(f"tfbbb.{name}")
+        raise
 
 
 def __dir__() -> list[str]:

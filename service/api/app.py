@@ -48,6 +48,7 @@ from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
 from service.api.open_inference import health as open_inference_health
+from service.api.openapi import describe_portably
 from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
 from service.api.processes import first_process, further_process
@@ -160,7 +161,10 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
         # Behind a TLS proxy, a redirect would lead to plain HTTP and expose keys.
         redirect_slashes=False,
+        # Generated clients would have two classes for one spec.
+        separate_input_output_schemas=False,
     )
+    describe_portably(app)
     refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
     for resource in (
         predictions,

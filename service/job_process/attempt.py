@@ -16,6 +16,7 @@ from service.shared.database import LOST
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import StoreOutageError
+from service.shared.versions import latest_version
 from tfbbb.training.progress import Interrupted, Progress
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Trainer(Protocol):
     def train(
         self,
         job: Job,
+        serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
     ) -> Exportable:
@@ -50,9 +52,6 @@ class Trainer(Protocol):
             StaleAttemptError: If `should_stop` raises it.
             Exception: If the job fails.
         """
-
-    def check(self, directory: Path) -> None:
-        """Raises an error if an exported model cannot predict."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +113,13 @@ class Attempt:
         with suppress(FileNotFoundError):
             shutil.rmtree(staged)
         trained.export(staged)
-        self.trainer.check(staged)
         version = self._retry(lambda: publish(self.queue, self.lease, staged))
         logger.info("published %s, version %d", job.name, version)
 
     def _train(self, job: Job, heartbeat: Heartbeat) -> Exportable:
         """Trains from the stored checkpoints, and stores new ones."""
         store, saved_step = self.queue.store, 0
+        serving = self._retry(lambda: self._latest(job.name))
         self._retry(lambda: store.restore_checkpoints(job.id))
 
         def report(progress: Progress) -> None:
@@ -132,7 +131,7 @@ class Attempt:
 
         try:
             return self._retry(
-                lambda: self.trainer.train(job, report, heartbeat.should_stop)
+                lambda: self.trainer.train(job, serving, report, heartbeat.should_stop)
             )
         except Interrupted:
             self._save_checkpoints()
@@ -148,6 +147,10 @@ class Attempt:
         except OSError as error:
             # Training continues; the next checkpoint may be stored.
             logger.warning("could not store the checkpoint: %s", error.strerror)
+
+    def _latest(self, name: str) -> int | None:
+        with self.queue.database.reading() as session:
+            return latest_version(session, self.queue.store, name)
 
     def _job(self) -> Job:
         with self.queue.database.reading() as session:

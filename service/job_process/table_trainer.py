@@ -20,6 +20,7 @@ from tfbbb.training.spec import JobSpec
 
 if TYPE_CHECKING:
     from tfbbb.training import TrainedTable
+    from tfbbb.training.serving_version import ServingVersion
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class TableTrainer:
     def train(
         self,
         job: Job,
+        serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
     ) -> TrainedJob:
@@ -82,6 +84,7 @@ class TableTrainer:
                 # A trainer on Ray is a job of the cluster where its partitions live.
                 ray_address="auto" if settings.launcher == "ray" else None,
                 start_from=_directory(store, spec),
+                serving=_serving(store, job.name, serving),
             )
 
         try:
@@ -97,25 +100,24 @@ class TableTrainer:
             table = trained()
         return TrainedJob(table, _lineage(job, spec, table))
 
-    def check(self, directory: Path) -> None:
-        """Loads an exported model, verifies its files, and predicts one row.
-
-        Raises:
-            Exception: If the model cannot predict.
-        """
-        from tfbbb.export.inputs import any_row
-        from tfbbb.export.reader import load
-
-        model = load(directory)
-        model.manifest.verify(directory)
-        model.predict(any_row(model.manifest))
-
 
 def _directory(store: Store, spec: JobSpec) -> Path | None:
     """Returns the directory of the parent version, or None."""
     if spec.start_from is None:
         return None
     return store.version(spec.start_from.model, spec.start_from.version)
+
+
+def _serving(store: Store, name: str, number: int | None) -> "ServingVersion | None":
+    """Returns the version that serves; None if there is none, or it was deleted."""
+    from tfbbb.training.serving_version import ServingVersion
+
+    if number is None:
+        return None
+    try:
+        return ServingVersion(store.version(name, number))
+    except FileNotFoundError:
+        return None
 
 
 def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> JsonObject:

@@ -12,7 +12,7 @@ from service.shared.errors import Unavailable
 from service.shared.job_state import UNFINISHED
 from service.shared.store import Store, StoreError
 from service.shared.version_deletion import finish_deletions
-from service.shared.versions import manifest_digest
+from service.shared.versions import MadeLatest, made_latest, manifest_digest
 from tfbbb.export.manifest import Manifest
 
 
@@ -72,6 +72,15 @@ class Ledger:
                 for number in found
                 if number is not None
             }
+
+    def made_latest(self) -> dict[str, MadeLatest]:
+        """Returns the versions that somebody has made `latest`, by model.
+
+        Raises:
+            Unavailable: If the database does not answer.
+        """
+        with report_outage(), self._database.reading() as session:
+            return made_latest(session)
 
     def versions(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
         """Returns name and number of the recorded versions: the kept, the deleted.

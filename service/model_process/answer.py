@@ -1,7 +1,9 @@
 """Checks a prediction request against a model, and computes its answer."""
 
+import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,21 +17,19 @@ from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList, JsonObject
 from service.shared.settings import Settings
-from tfbbb.base.types import ArrayLike
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
 from tfbbb.tables.known_targets import KnownTargets
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
-    from tfbbb.prediction.result import Predictive
 
 FAMILIARITY = "familiarity"
 # In the order of the response.
 _MOMENTS = (
-    *("mean", "variance", "epistemic", "aleatoric"),
+    *("mean", "variance", "standard_deviation", "epistemic", "aleatoric"),
     *("probabilities", "entropy", "mutual_information"),
     *("between_members", "mean_standard_error", FAMILIARITY),
 )
@@ -114,7 +114,7 @@ class Request:
         seed = self.query.parameters.seed
         return self.manifest.default_seed if seed is None else seed
 
-    @property
+    @cached_property
     def work(self) -> int:
         """How much computing the request costs."""
         return work(self.num_rows, self.num_samples, self.query, self.manifest)
@@ -122,12 +122,22 @@ class Request:
     @property
     def asks_moments(self) -> bool:
         """Whether the answer has the moments, beside what else is asked."""
-        return _asks_moments(self.query)
+        return self.query.signature in ("serving_default", "predict")
+
+    @property
+    def asked(self) -> list[Question]:
+        """The questions that the request asks."""
+        return [
+            question
+            for question in questions.served_questions()
+            if self.query.signature == question.name
+            or (self.asks_moments and self.query.asks(question))
+        ]
 
     @property
     def signatures(self) -> tuple[str, ...]:
         """The signatures that answer the request."""
-        asked = [question.name for question in _asked(self.query)]
+        asked = [question.name for question in self.asked]
         return ("predict", *asked) if self.asks_moments else tuple(asked)
 
     @property
@@ -143,7 +153,7 @@ class Request:
             and parameters.num_samples is None
             and self.asks_moments
             and (parameters.method or self.manifest.method) != "moments"
-            and not any(question.draws_first for question in _asked(self.query))
+            and not any(question.draws_first for question in self.asked)
         )
 
     @property
@@ -162,7 +172,7 @@ class Request:
         which depends on the place of the row, and the number of draws for a standard
         error depends on all rows.
         """
-        parameters, asked = self.query.parameters, _asked(self.query)
+        parameters, asked = self.query.parameters, self.asked
         if (
             self.needs_passes
             or parameters.max_standard_error is not None
@@ -308,11 +318,10 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
         # `finish` empties the densities of rows without a target to use.
         targets = fill_targets(targets, request.manifest)
     found = _predict(model, request, tensors, targets)
-    ends = np.cumsum([block.rows.stop - block.rows.start for block in blocks])
-    parts = {name: np.split(values, ends[:-1]) for name, values in found.items()}
+    ends = itertools.accumulate(block.rows.stop - block.rows.start for block in blocks)
     return [
-        {name: values[place] for name, values in parts.items()}
-        for place in range(len(blocks))
+        {name: values[begin:end] for name, values in found.items()}
+        for begin, end in itertools.pairwise((0, *ends))
     ]
 
 
@@ -328,9 +337,7 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     Raises:
         InvalidRequest: If the prediction is not finite; names the row.
     """
-    arrays = {
-        name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
-    }
+    arrays = {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
     # The number of draws that a standard error took.
     if (taken := draws_taken(blocks)) is not None:
         del arrays[_NUM_SAMPLES]
@@ -341,11 +348,13 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         parameters = adaptation.asked(request.query.parameters)
         request = replace(request, query=replace(request.query, parameters=parameters))
     classes = request.manifest.classes
+    if "variance" in arrays:
+        arrays["standard_deviation"] = np.sqrt(arrays["variance"])
     outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
     if classes is not None and "probabilities" in arrays:
         best = np.argmax(arrays["probabilities"], axis=1)
         outputs["class"] = [classes[index] for index in best]
-    for question in _asked(request.query):
+    for question in request.asked:
         for name in question.outputs:
             values = arrays[name]
             outputs[name] = (
@@ -363,20 +372,6 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         pairs = zip(warnings, arrays[_UNLIKE], strict=True)
         warnings = [[*sentences, *unlike] for sentences, unlike in pairs]
     return Answer(request, outputs, warnings)
-
-
-def _asks_moments(query: Query) -> bool:
-    return query.signature in ("serving_default", "predict")
-
-
-def _asked(query: Query) -> list[Question]:
-    """Returns the questions that a request asks."""
-    return [
-        question
-        for question in questions.served_questions()
-        if query.signature == question.name
-        or (_asks_moments(query) and query.asks(question))
-    ]
 
 
 def _check_signature(query: Query, manifest: Manifest) -> None:
@@ -427,14 +422,10 @@ def _read_table(query: Query, manifest: Manifest) -> Inputs:
 
 def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
     """Returns the tensors and the targets of all blocks."""
-
-    def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
     first = blocks[0].request
     tensors = Tensors(
         {
-            name: joined([block.request.inputs[name][block.rows] for block in blocks])
+            name: _joined([block.request.inputs[name][block.rows] for block in blocks])
             for name in first.inputs
         }
     )
@@ -442,9 +433,13 @@ def _join(blocks: Sequence[Block]) -> tuple[Tensors, np.ndarray | None]:
         return tensors, None
     targets = [block.request.targets for block in blocks]
     rows = [block.rows for block in blocks]
-    return tensors, joined(
+    return tensors, _joined(
         [t.values[some] for t, some in zip(targets, rows, strict=True) if t is not None]
     )
+
+
+def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _predict(
@@ -468,67 +463,37 @@ def _predict(
         num_rows = len(next(iter(tensors.values())))
         arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
         arrays[_TRUNCATED] = np.full(num_rows, truncated)
-    if request.needs_passes:
-        return arrays | _predict_by_method(
-            model, request, tensors, targets, num_samples
-        )
-    draws = (num_samples, request.seed)
-    if request.asks_moments:
-        arrays |= model.predict(tensors, *draws)
-        if FAMILIARITY in arrays:
-            arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
-    for question in _asked(request.query):
-        levels = parameters.levels(question)
-        try:
-            found = model.ask(question.name, tensors, levels, *draws, targets)
-        except ValueError as error:
-            # Such as a level that conformal intervals had too few rows for.
-            raise InvalidRequest(str(error)) from None
-        if question.parts:
-            for place, part in enumerate(question.parts):
-                arrays[part] = np.ascontiguousarray(found[:, place])
-        else:
-            arrays[question.output] = swap_draws(found, question)
-    return arrays
-
-
-def _predict_by_method(
-    model: "ExportedModel",
-    request: Request,
-    tensors: Tensors,
-    targets: np.ndarray | None,
-    num_samples: int,
-) -> Arrays:
-    """Predicts by another method than that of the signatures."""
-    query = request.query
-    if not request.asks_moments:
+    if request.needs_passes and not request.asks_moments:
         raise InvalidRequest(
             "`parameters.method` belongs to the signatures serving_default and "
-            f"predict. Received: {query.signature}"
+            f"predict. Received: {request.query.signature}"
         )
+    draws, method = (num_samples, request.seed), parameters.method
     try:
-        prediction = model.predictive(
-            tensors, num_samples, query.parameters.method, request.seed
-        )
-        summary = prediction.to_numpy()
-        hidden: tuple[str, ...] = ()
-        if request.manifest.classes is not None:
-            hidden = ("mean", "variance", "epistemic", "aleatoric")
-        arrays = {
-            name: np.asarray(summary[name], np.float32)
-            for name in _MOMENTS
-            if name in summary and name not in hidden
-        }
-        if FAMILIARITY in arrays:
-            arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
-        for question in _asked(query):
-            levels = query.parameters.levels(question)
-            arrays |= _ask_prediction(
-                prediction, question, levels or targets, num_samples
-            )
+        if request.asks_moments:
+            arrays |= model.predict(tensors, *draws, method)
+        for question in request.asked:
+            levels = parameters.levels(question)
+            found = model.ask(question.name, tensors, levels, *draws, targets, method)
+            for name, part in zip(
+                question.outputs, _parts(found, question), strict=True
+            ):
+                arrays[name] = swap_draws(part, question)
+    except InputError:
+        raise
     except ValueError as error:
+        # Such as a level that conformal intervals had too few rows for.
         raise InvalidRequest(str(error)) from None
+    if FAMILIARITY in arrays:
+        arrays[_UNLIKE] = _describe_unlike(model, tensors, arrays[FAMILIARITY])
     return arrays
+
+
+def _parts(found: np.ndarray, question: Question) -> Sequence[np.ndarray]:
+    """Returns the outputs of the signature that answers a question."""
+    if not question.parts:
+        return [found]
+    return list(map(np.ascontiguousarray, np.moveaxis(found, 1, 0)))
 
 
 def _describe_unlike(
@@ -538,24 +503,6 @@ def _describe_unlike(
     sentences = np.empty(len(familiarity), object)
     sentences[:] = model.describe_unlike(tensors, familiarity)
     return sentences
-
-
-def _ask_prediction(
-    prediction: "Predictive", question: Question, argument: ArrayLike, num_samples: int
-) -> Arrays:
-    """Returns the outputs of a question, rows first."""
-    if question.draws_first:
-        drawn = prediction.sample(num_samples)
-        return {question.output: swap_draws(drawn, question)}
-    found = prediction.ask(question.name, argument)
-    if question.needs_classes:
-        return {question.output: found}
-    if question.parts:
-        return {
-            part: np.ascontiguousarray(found[:, place], np.float32)
-            for place, part in enumerate(question.parts)
-        }
-    return {question.output: np.asarray(found, np.float32)}
 
 
 def _name_classes(sets: np.ndarray, manifest: Manifest) -> list[list[list[str]]]:

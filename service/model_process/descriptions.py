@@ -14,7 +14,6 @@ from service.shared.model_messages import (
     VersionStatus,
 )
 from tfbbb.export.manifest import Manifest
-from tfbbb.judging.verdict import verdict
 
 
 def model_status(
@@ -25,7 +24,7 @@ def model_status(
         name=name,
         labels=_latest(latest, versions),
         model_version_status=[_version_status(version) for version in versions],
-        description=_describe(versions),
+        description=_describe([*(x for x in versions if x is latest), *versions]),
     )
 
 
@@ -44,17 +43,10 @@ def model_summary(
             version=description.version,
             created=description.created,
             metrics=description.metrics,
-            verdict=_verdict(versions, description.version),
+            verdict=description.verdict,
         ),
         versions=[_version_status(version) for version in versions],
     )
-
-
-def _verdict(versions: Sequence[ServedVersion], number: str) -> str | None:
-    """Returns the verdict on one of the versions."""
-    found = next(v for v in versions if str(v.number) == number)
-    lineage = (found.manifest.lineage if found.manifest else None) or {}
-    return verdict(lineage.get("judgement"))
 
 
 def _version_status(version: ServedVersion) -> VersionStatus:
@@ -118,9 +110,11 @@ def _describe(versions: Sequence[ServedVersion]) -> Description | None:
                 ],
                 default_num_samples=manifest.default_num_samples,
                 libraries=dict(manifest.libraries),
+                engine=manifest.engine,
                 recalibration=_recalibration(manifest),
                 recalibration_choice=manifest.recalibration_choice
                 and dict(manifest.recalibration_choice),
                 metrics=dict(manifest.metrics),
+                verdict=version.verdict,
             )
     return None

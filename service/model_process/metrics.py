@@ -116,11 +116,22 @@ class LoadedMetrics(Collector):
         self._registry = registry
 
     def collect(self) -> Iterable[Metric]:
-        """Counts versions by model and state."""
+        """Counts versions by model and state, and tells which models are judged bad."""
         family = GaugeMetricFamily(
             "tfbbb_model_versions",
             "Versions of each model by state; AVAILABLE ones are loaded.",
             labels=["model", "state"],
+        )
+        judged = GaugeMetricFamily(
+            "tfbbb_model_verdict",
+            "1 for each model whose version `latest` has a verdict, such as `learned "
+            "nothing`.",
+            labels=["model", "verdict"],
+        )
+        waiting = GaugeMetricFamily(
+            "tfbbb_model_versions_waiting",
+            "Newer versions that wait for somebody to make them `latest`.",
+            labels=["model"],
         )
         homed = set(self._registry.homed())
         for name, versions in self._registry.catalog().items():
@@ -128,4 +139,11 @@ class LoadedMetrics(Collector):
                 continue
             for state, count in Counter(v.state for v in versions).items():
                 family.add_metric([name, state], count)
-        yield family
+            latest = self._registry.latest(name)
+            if latest is None:
+                continue
+            newer = [x for x in versions if x.number > latest.number]
+            waiting.add_metric([name], sum(not x.becomes_latest for x in newer))
+            if (found := latest.verdict) is not None:
+                judged.add_metric([name, found], 1)
+        yield from (family, judged, waiting)

@@ -18,11 +18,16 @@ from service.model_process.predictions import Predictions
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.shadow_metrics import ShadowMetrics
-from service.model_process.version import ServedVersion
+from service.model_process.version import ServedVersion, importing
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
 from service.shared.json_types import JsonObject
-from service.shared.model_messages import HostReport, Metadata, ModelList, ModelSpec
+from service.shared.model_messages import (
+    DescribedVersion,
+    HostReport,
+    Metadata,
+    ModelList,
+)
 from service.shared.route import Route
 from service.shared.settings import Settings
 from service.shared.work_rates import WorkRates
@@ -90,7 +95,7 @@ class Operations:
         return operation(request.body, **arguments)
 
     def _heartbeat(self, body: bytes | bytearray) -> Frame:
-        return Frame({"is_importing": self._registry.is_importing})
+        return Frame({"is_importing": importing.is_set()})
 
     def _keep(self, body: bytes | bytearray, names: Sequence[str] | None) -> Frame:
         """Reports the state of the process, and makes it the home of some models.
@@ -167,7 +172,7 @@ class Operations:
         chosen = self._registry.version(name, version)
         return _json(
             Metadata(
-                model_spec=ModelSpec(
+                model_spec=DescribedVersion(
                     name=chosen.name, signature_name="", version=str(chosen.number)
                 ),
                 metadata={

@@ -1,7 +1,6 @@
 """The models under a directory; follows its changes."""
 
 import contextlib
-import gc
 import logging
 import math
 import threading
@@ -11,9 +10,10 @@ from pathlib import Path
 
 from service.model_process.adoption import Ledger
 from service.model_process.copies import VersionCopies
-from service.model_process.version import ServedVersion, fingerprint, import_tensorflow
+from service.model_process.version import ServedVersion, fingerprint
 from service.shared.errors import Unavailable, UnknownModel
-from service.shared.store import STAGING, Store
+from service.shared.store import Store
+from service.shared.versions import MadeLatest, may_be_latest
 from tfbbb.base.texts import MOST_VERSIONS, is_model_name
 from tfbbb.export.versions import version_number
 
@@ -27,8 +27,9 @@ class ModelRegistry:
     Other files, such as a version that is still being written, are ignored. Names from
     clients are looked up among the names found, and never become paths.
 
-    `latest` is the newest version of a model that can be loaded, of those that learned
-    something if there are any. It changes only after another version has been loaded,
+    `latest` is the newest version of a model that can be loaded, of those that are to
+    be published if there are any. If somebody has made a version `latest`, only
+    later ones take its place. It changes only after another version has been loaded,
     so that a new version, even a broken one, never interrupts predictions. Versions
     with labels are loaded too, others on demand.
 
@@ -41,8 +42,6 @@ class ModelRegistry:
             on demand.
 
     Attributes:
-        is_importing: Whether TensorFlow is being imported, which may hold the
-            interpreter for many seconds.
         has_refreshed: Whether the directory was read once.
         settled: Names of the models whose versions are loaded or known to be broken.
     """
@@ -63,44 +62,23 @@ class ModelRegistry:
         self._must_refresh = threading.Event()
         self._models: Mapping[str, Mapping[int, ServedVersion]] = {}
         self._latest: dict[str, ServedVersion] = {}
+        self._made_latest: dict[str, MadeLatest] = {}
         self._kept: set[ServedVersion] = set()
         self._scanning = threading.Lock()
         # Held for each change of `_homed`, `settled`, `_latest` and `_kept`.
         self._changing = threading.Lock()
         self.has_refreshed = False
-        self.is_importing = False
-        self._has_imported = False
         self._misplaced: set[Path] = set()
 
     def watch(self, stop: threading.Event, poll_seconds: float) -> None:
-        """Refreshes until `stop` is set.
-
-        TensorFlow is imported once there is a model, or one that is being written.
-        """
+        """Refreshes until `stop` is set."""
         while not stop.is_set():
             self._must_refresh.clear()
-            if not self._has_imported and self._has_models():
-                self._import_tensorflow()
             try:
                 self.refresh(stop)
             except Exception:
                 logger.exception("could not read the models in %s", self.root)
             self._must_refresh.wait(poll_seconds)
-
-    def _has_models(self) -> bool:
-        with contextlib.suppress(Unavailable, OSError):
-            self._copies.fetch_newest()
-            staged = (self.root / STAGING).glob("*")
-            return bool(self._directories()) or any(staged)
-        return False
-
-    def _import_tensorflow(self) -> None:
-        self.is_importing = True
-        import_tensorflow()
-        # The half million objects of TensorFlow live until the process ends. A garbage
-        # collection that visited them would hold up every prediction for 0.3 s.
-        gc.freeze()
-        self._has_imported, self.is_importing = True, False
 
     def keep(self, names: Collection[str]) -> None:
         """Makes this process the home of some models, which the next refresh loads.
@@ -125,6 +103,7 @@ class ModelRegistry:
             self._ledger.finish_deletions()
         self._copies.fetch_newest()
         self.scan()
+        self._find_made_latest()
         homed = self.homed()
         for name in homed:
             if stop is not None and stop.is_set():
@@ -180,7 +159,7 @@ class ModelRegistry:
         if not self.root.is_dir():
             raise Unavailable("There is no models directory.")
         if not self.has_refreshed:
-            raise Unavailable("TensorFlow and the models are being loaded.")
+            raise Unavailable("The models are being loaded.")
 
     def names(self) -> list[str]:
         """Returns the names of the models."""
@@ -247,6 +226,7 @@ class ModelRegistry:
         """
         self._copies.fetch_newest()
         self.scan()
+        self._find_made_latest()
         self._load_latest(name)
 
     def latest(self, name: str) -> ServedVersion | None:
@@ -311,7 +291,7 @@ class ModelRegistry:
     def _load_latest(self, name: str) -> ServedVersion:
         versions = self.versions(name)
         problems = []
-        for version in sorted(versions, key=_preference, reverse=True):
+        for version in sorted(versions, key=self._preference, reverse=True):
             try:
                 version.load()
             except Unavailable as error:
@@ -325,6 +305,15 @@ class ModelRegistry:
             f"{versions[0].number}: {problems[0]}"
         )
 
+    def _find_made_latest(self) -> None:
+        with contextlib.suppress(Unavailable):
+            self._made_latest = self._ledger.made_latest()
+
+    def _preference(self, version: ServedVersion) -> tuple[bool, int]:
+        """Returns a key that is greater for the version that rather is `latest`."""
+        number, made = version.number, self._made_latest.get(version.name)
+        return may_be_latest(number, version.becomes_latest, made), number
+
     def _set_latest(self, name: str, version: ServedVersion) -> ServedVersion:
         with self._changing:
             previous = self._latest.get(name)
@@ -332,7 +321,8 @@ class ModelRegistry:
                 return version
             if previous is not None:
                 there = self._models.get(name, {}).get(previous.number) is previous
-                if there and _preference(previous) > _preference(version):
+                better = self._preference(previous) > self._preference(version)
+                if there and better:
                     return previous  # Another thread has loaded a newer version.
                 self._kept.add(
                     previous
@@ -342,11 +332,6 @@ class ModelRegistry:
                 # Asked here because its home does not run: the table follows.
                 self._homed |= {name}
             return version
-
-
-def _preference(version: ServedVersion) -> tuple[bool, int]:
-    """Returns a key that is greater for the version that rather is `latest`."""
-    return version.becomes_latest, version.number
 
 
 def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:

@@ -253,6 +253,8 @@ class Scheduler(Generic[T, Result]):
                 "seconds of `Retry-After`.",
                 everything - self._max_seconds,
             )
+        if now + everything + task.seconds_left <= task.deadline:
+            return  # Whichever of them come before.
         before = [other for order, _, other in self._waiting if order <= task.deadline]
         turn = self._backlog(before, now, whole)
         wait = turn + task.seconds_left

@@ -1,7 +1,20 @@
 """How long a batch takes, learned from the batches before it."""
 
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfbbb.export.inputs import any_row, to_tensors
+
+if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
+
 # The share of the newest batch in the estimate.
 _GAIN = 0.1
+# The rows by whose predictions a model is measured. The first prediction, which may
+# compile, does not count.
+_ROWS = (1, 1, 16)
 # No estimate changes by more than this factor at a time, such as after a pause.
 _MOST_CHANGE = 4.0
 
@@ -21,6 +34,24 @@ class Speed:
         self.fixed = max(1e-6, fixed)
         self.per_unit = max(1e-9, per_unit)
         self._load = 1.0
+
+    @classmethod
+    def of(cls, model: "ExportedModel") -> "Speed":
+        """Returns the speed of a model, by a few predictions.
+
+        Raises:
+            Exception: If the model cannot predict.
+        """
+        manifest = model.manifest
+        row = to_tensors(any_row(manifest), manifest)
+        measured = []
+        for size in _ROWS:
+            rows = {name: np.repeat(value, size, axis=0) for name, value in row.items()}
+            begin = time.perf_counter()
+            model.predict(type(row)(rows))
+            seconds = time.perf_counter() - begin
+            measured.append((size * manifest.default_num_samples, seconds))
+        return cls.measured(*measured[1:])
 
     @classmethod
     def measured(cls, small: tuple[int, float], large: tuple[int, float]) -> "Speed":

@@ -1,23 +1,24 @@
 """One version of a model, on disk and in memory."""
 
+import gc
 import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from service.model_process.adoption import Ledger
 from service.model_process.passing_faults import is_passing
 from service.model_process.speed import Speed
-from service.model_process.warm_up import warm_up
 from service.shared.errors import Unavailable
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import VersionState
 from tfbbb.base import tensorflow_startup
 from tfbbb.export.manifest import Manifest
+from tfbbb.judging.verdict import verdict
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 # One load at a time: loads share the cores, and two threads cannot import TensorFlow at
 # the same time.
 _loading = threading.Lock()
+# Set while TensorFlow is imported, which may hold the interpreter for many seconds.
+importing = threading.Event()
 
 # The pause after a fault that may pass; each further one doubles it.
 _FIRST_PAUSE = 1.0
@@ -106,6 +109,12 @@ class ServedVersion:
         return f"{reason}; it is tried again in {seconds} s"
 
     @property
+    def verdict(self) -> str | None:
+        """The judgement in a few words, if the version was judged bad."""
+        lineage = (self.manifest and self.manifest.lineage) or {}
+        return verdict(lineage.get("judgement"))
+
+    @property
     def becomes_latest(self) -> bool:
         """Whether the version may be `latest` beside others."""
         return self.manifest is None or self.manifest.becomes_latest
@@ -128,7 +137,6 @@ class ServedVersion:
             return model
         with _loading:
             if self._model is None and self._may_try:
-                tensorflow_startup.import_tensorflow()
                 self._load()
             if self._model is None:
                 raise Unavailable(
@@ -183,9 +191,12 @@ class ServedVersion:
 
         self.state = VersionState.LOADING
         try:
+            if reason := Manifest.read(self.path).needs_tensorflow:
+                tensorflow_startup.require_tensorflow(f"{reason} The model")
+                _import_tensorflow()
             model = load(self.path)
             self._record()
-            self._speed = warm_up(model)
+            self._speed = Speed.of(model)
         except Unavailable:
             self.state = VersionState.START
             raise
@@ -196,6 +207,12 @@ class ServedVersion:
             self.manifest = model.manifest
             self._model = model
             self.state = VersionState.AVAILABLE
+            logger.info(
+                "loaded version %d of the model %r, which is computed by %s",
+                self.number,
+                self.name,
+                model.manifest.engine,
+            )
 
     def _record(self) -> None:
         if not self._in_ledger:
@@ -227,13 +244,6 @@ class ServedVersion:
         )
 
 
-def import_tensorflow() -> None:
-    """Imports TensorFlow, which takes seconds, before the first request needs it."""
-    with _loading:
-        tensorflow_startup.import_tensorflow()
-        import_module("tfbbb.export.reader")
-
-
 def fingerprint(directory: Path) -> Fingerprint:
     """Returns a fingerprint that changes when a file under the directory does."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
@@ -241,3 +251,17 @@ def fingerprint(directory: Path) -> Fingerprint:
     return tuple(
         (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats
     )
+
+
+def _import_tensorflow() -> None:
+    """Imports TensorFlow, which some models need, unless it was imported before."""
+    if "tensorflow" in sys.modules:
+        return
+    importing.set()
+    try:
+        tensorflow_startup.import_tensorflow()
+        # The half million objects of TensorFlow live until the process ends. A garbage
+        # collection that visited them would hold up every prediction for 0.3 s.
+        gc.freeze()
+    finally:
+        importing.clear()

@@ -1,11 +1,13 @@
 """A model process: `python -m service.model_process.worker SOCKET`.
 
 The API sends requests over the socket and keeps the standard input of this process
-open; the process ends when its input ends. TensorFlow runs here and not in the API
-process, so that the API answers whatever TensorFlow does. There may be several of these
-processes, each the home of some models.
+open; the process ends when its input ends. Models are computed here and not in the API
+process, so that the API answers whatever they take. There may be several of these
+processes, each the home of some models. TensorFlow is imported only for a model that
+NumPy cannot compute.
 """
 
+import gc
 import logging
 import os
 import signal
@@ -28,6 +30,8 @@ from service.shared.work_rates import RATES, WorkRates
 logger = logging.getLogger(__name__)
 
 
+# Allocations before a collection, and younger collections before each older one.
+_GC_THRESHOLDS = (10_000, 20, 100)
 # Operations other than predictions, such as loading a version, that run together.
 _OPERATIONS = 8
 
@@ -63,7 +67,7 @@ def _watch(registry: ModelRegistry, settings: Settings) -> None:
     try:
         registry.watch(threading.Event(), settings.poll_seconds)
     except Exception:
-        # TensorFlow could not be imported; the parent restarts the process.
+        # The parent restarts the process.
         logger.exception("could not serve the models")
         os._exit(1)
 
@@ -86,13 +90,20 @@ def main() -> None:
         registry, settings, recorder, WorkRates(path.parent / RATES)
     )
     threading.Thread(target=_exit_with_parent, args=(operations,), daemon=True).start()
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s models %(levelname)s %(message)s"
+    )
     # The messages of libraries about graphs do not help an operator.
     logging.getLogger("absl").setLevel(logging.ERROR)
     # In a separate thread, so that the process can answer that it is not ready while
-    # TensorFlow is imported.
+    # models are loaded.
     threading.Thread(
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()
+    # The objects made so far live until the process ends. A thousand lists of warnings
+    # would have a garbage collection visit them.
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
     serve(listen(path), operations)
 
 

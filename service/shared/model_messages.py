@@ -35,6 +35,15 @@ Labels = Annotated[
     ),
 ]
 
+Verdict = Annotated[
+    str | None,
+    Field(
+        description="`learned nothing`, or what the version is worse than: baselines "
+        "than which it has more error by two standard errors; `null` otherwise.",
+        examples=["worse than linear model"],
+    ),
+]
+
 
 class VersionStatus(BaseModel):
     """One version, as TensorFlow Serving reports it."""
@@ -90,6 +99,10 @@ class Description(BaseModel):
         description="Versions of the libraries at training.",
         examples=[{"keras": "3.15.1"}],
     )
+    engine: str = Field(
+        description="What computes the predictions: `NumPy`, or `TensorFlow` and why.",
+        examples=["NumPy"],
+    )
     recalibration: JsonObject | None = Field(
         description="The recalibration of predictions, if any.", examples=[None]
     )
@@ -102,16 +115,11 @@ class Description(BaseModel):
     metrics: dict[str, float] = Field(
         description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]
     )
-    verdict: str | None = Field(
-        None,
-        description="`learned nothing`, or the baselines than which the version has "
-        "more error by two standard errors; `null` otherwise.",
-        examples=["worse than linear model"],
-    )
+    verdict: Verdict
 
 
 class ModelStatus(BaseModel):
-    """The states of versions, newest first; describes the newest usable version."""
+    """The states of versions, newest first; describes `latest` if it is one of them."""
 
     name: str = Field(examples=["diabetes"])
     model_version_status: list[VersionStatus]
@@ -127,6 +135,7 @@ class NewestVersion(BaseModel):
     metrics: dict[str, float] = Field(
         description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]
     )
+    verdict: Verdict
 
 
 class CanaryShare(BaseModel):
@@ -161,7 +170,7 @@ class ModelList(BaseModel):
     models: list[ModelSummary]
 
 
-class ModelSpec(BaseModel):
+class DescribedVersion(BaseModel):
     """The version that the metadata describe."""
 
     name: str = Field(examples=["diabetes"])
@@ -172,7 +181,7 @@ class ModelSpec(BaseModel):
 class Metadata(BaseModel):
     """`signature_def` as in TensorFlow Serving, and the `manifest`."""
 
-    model_spec: ModelSpec
+    model_spec: DescribedVersion
     metadata: JsonObject
 
 

@@ -6,6 +6,9 @@ from typing import Self
 
 from service.shared.json_types import JsonObject
 
+# The label that moves by itself.
+LATEST = "latest"
+
 
 @dataclass(frozen=True)
 class Route:

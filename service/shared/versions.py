@@ -1,13 +1,65 @@
 """The records of published versions in the database."""
 
+import contextlib
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.shared.database.tables import Job, ModelVersion
+from service.shared.database.tables import Job, Label, ModelVersion
+from service.shared.route import LATEST
 from service.shared.store import Store, StoreError
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
+
+
+class MadeLatest(NamedTuple):
+    """A version that somebody has made `latest`.
+
+    Attributes:
+        number: The version.
+        newest: The newest version that there was then; later ones take its place.
+    """
+
+    number: int
+    newest: int
+
+
+def made_latest(session: Session) -> dict[str, MadeLatest]:
+    """Returns the versions that somebody has made `latest`, by model."""
+    columns = (Label.name, Label.number, func.max(ModelVersion.number))
+    made = (
+        select(*columns)
+        .join(ModelVersion, ModelVersion.name == Label.name)
+        .where(Label.label == LATEST, ModelVersion.created_at <= Label.moved_at)
+        .group_by(Label.name, Label.number)
+    )
+    return {name: MadeLatest(*found) for name, *found in session.execute(made)}
+
+
+def may_be_latest(number: int, becomes_latest: bool, made: MadeLatest | None) -> bool:
+    """Returns whether a version may be `latest`, of which the newest is.
+
+    Args:
+        number: The version.
+        becomes_latest: What its manifest says.
+        made: The version of its model that somebody has made `latest`, if any.
+    """
+    if made is None:
+        return becomes_latest
+    return number == made.number or (becomes_latest and number > made.newest)
+
+
+def latest_version(session: Session, store: Store, name: str) -> int | None:
+    """Returns the number of the version that is `latest`; None if there is none."""
+    made = made_latest(session).get(name)
+    for number in reversed(store.numbers(name)):
+        with contextlib.suppress(ManifestError, FileNotFoundError):
+            manifest = Manifest.from_json(store.manifest(name, number))
+            if may_be_latest(number, manifest.becomes_latest, made):
+                return number
+    return None
 
 
 def published_version(

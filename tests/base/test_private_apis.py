@@ -16,17 +16,16 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 import tfbbb
-from tfbbb.base import private_apis, private_tensorflow
+from tfbbb.base import private_apis
 
 ROOT = Path(tfbbb.__file__).parent
 ATTRIBUTE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr")
-PRIVATE = ("private_apis.py", "private_tensorflow.py")
 PRIVATE_MODULES = ("keras.src", "tensorflow.python", "tensorflow_probability.python")
 
 
 @functools.cache
 def modules():
-    paths = [path for path in ROOT.rglob("*.py") if path.name not in PRIVATE]
+    paths = [path for path in ROOT.rglob("*.py") if path.name != "private_apis.py"]
     return {path: ast.parse(path.read_text()) for path in sorted(paths)}
 
 
@@ -681,31 +680,6 @@ def test_a_custom_gradient_is_eager_too():
     assert value_and_gradient(square, 2.0) == (4.0, 14.0)
 
 
-def test_functions_of_the_runtime():
-    @tf.function(input_signature=[tf.TensorSpec([None])])
-    def twice(x):
-        place = tf.argmax(x, output_type=tf.int64)
-        return 2.0 * x + tf.cast(place, tf.float32)
-
-    definition = twice.get_concrete_function().function_def
-    definition.signature.name = "twice_by_name"
-    for node in definition.node_def:
-        # Its default, which a SavedModel omits.
-        node.attr.pop("output_type", None)
-
-    def call(x):
-        return tf.raw_ops.StatefulPartitionedCall(
-            args=[tf.constant([x])], Tout=[tf.float32], f="twice_by_name"
-        )[0].numpy()
-
-    private_tensorflow.add_function(definition)
-    assert call(3.0) == 6.0
-    private_tensorflow.remove_function("twice_by_name")
-    # Its kernel is still there for this number of arguments.
-    with pytest.raises(tf.errors.InternalError, match="Can't find a function"):
-        tf.raw_ops.StatefulPartitionedCall(args=[], Tout=[], f="twice_by_name")
-
-
 def test_dispatch_by_type():
     @private_apis.dispatch_by_type
     class Number:
@@ -716,6 +690,12 @@ def test_dispatch_by_type():
         return "cast"
 
     assert tf.cast(Number(), tf.float32) == "cast"
+
+
+def test_operation_definition():
+    found = private_apis.operation_definition("Split")
+    (result,) = found.output_arg
+    assert (result.number_attr, result.type_attr) == ("num_split", "T")
 
 
 def test_searched_attributes():

@@ -91,7 +91,7 @@ def test_tensorflow_is_installed_where_this_one_does_not_run(
 @pytest.mark.parametrize(
     "program",
     [
-        *("fit_table", "fit_laplace_torch"),
+        *("fit_table", "fit_laplace_torch", "fit_series", "read_series"),
         *("serve_bentoml", "serve_ray", "serve_mlserver", "serve_litserve"),
     ],
 )

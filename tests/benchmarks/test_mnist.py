@@ -58,7 +58,7 @@ def test_checkpoints_are_deleted_after_their_records_are_written(measured):
 
 
 def test_the_validation_part_is_the_last_sixth(data):
-    digits = load("images").read_digits(data)
+    digits = load("image_sets").read_digits(data)
     assert [len(part[0]) for part in (digits.train, digits.validation)] == [1200, 240]
     with np.load(data / "mnist.npz") as archive:
         np.testing.assert_array_equal(digits.validation[1], archive["y_train"][1200:])
@@ -68,7 +68,7 @@ def test_the_validation_part_is_the_last_sixth(data):
 
 def test_a_killed_training_goes_on_after_its_last_epoch(data, tmp_path):
     networks, mnist = load("image_networks"), load("mnist")
-    digits = load("images").read_digits(data, rows=256)
+    digits = load("image_sets").read_digits(data, rows=256)
     settings = mnist.SETTINGS[mnist.POINT] | {"epochs": 4}
     scored = []
 

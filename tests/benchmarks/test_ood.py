@@ -38,7 +38,7 @@ def test_answering_the_surest_rows_has_less_risk(measured):
 
 def test_a_digit_turns_upside_down(data, measured):
     ood = load("ood")
-    one = ood._first_one(load("images").read_digits(data))
+    one = ood._first_one(load("image_sets").read_digits(data))
     np.testing.assert_allclose(ood.rotated(one, 0), one, atol=1e-5)
     np.testing.assert_allclose(ood.rotated(one, 180), one[:, ::-1], atol=1e-5)
     for record in measured.select(part="images"):

@@ -95,7 +95,7 @@ def test_a_feature_of_two_values_has_no_gap():
 
 
 def test_other_images_are_arrays_of_bytes(tmp_path):
-    images = load("images")
+    images = load("image_sets")
     found = np.zeros((1, 28, 28), np.uint8)
     found[0, 0, 0] = 126
     np.savez(tmp_path / "clothes.npz", y=np.zeros(1), x=found)

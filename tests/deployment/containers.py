@@ -8,11 +8,12 @@ from service.app import create_app
 from service.shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-_DOCKERFILE = (ROOT / "Dockerfile").read_text()
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
-PORT = int(re.findall(r"^EXPOSE (\d+)$", _DOCKERFILE, re.MULTILINE)[-1])
-USER = re.findall(r"^USER (\S+)$", _DOCKERFILE, re.MULTILINE)[-1]
-VOLUMES = set(re.findall(r'"(/[^"]+)"', _DOCKERFILE.partition("\nVOLUME ")[2]))
+STAGES = re.findall(r"^FROM \S+ AS (\S+)$", DOCKERFILE, re.MULTILINE)
+PORT = int(re.findall(r"^EXPOSE (\d+)$", DOCKERFILE, re.MULTILINE)[-1])
+USER = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)[-1]
+VOLUMES = set(re.findall(r'"(/[^"]+)"', DOCKERFILE.partition("\nVOLUME ")[2]))
 
 
 def settings(environment: Mapping[str, str]) -> Settings:

@@ -165,7 +165,9 @@ def test_given_variables_replace_those_of_the_chart(
 def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) -> None:
     spec = pod(objects["required"], workload)
     (container,) = spec["containers"]
-    assert container["image"] == f"tfbbb:{__version__}"
+    # The API predicts, without TensorFlow.
+    image = {"api": "tfbbb-predict", "trainer": "tfbbb"}[workload]
+    assert container["image"] == f"{image}:{__version__}"
     assert [port["containerPort"] for port in container["ports"]] == [PORT]
     assert str(spec["securityContext"]["runAsUser"]) == USER
     assert spec["securityContext"]["runAsNonRoot"] is True
@@ -175,6 +177,16 @@ def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) 
     assert mounts == VOLUMES - {"/app/saved_models"} | {"/tmp"}
     # The addresses of services would be variables TFBBB_PORT, ..., unknown settings.
     assert spec["enableServiceLinks"] is False
+
+
+def test_a_given_image_replaces_the_one_that_predicts(helm: Helm) -> None:
+    given = {"repository": "r/full", "predictRepository": "r/full", "tag": "2"}
+    objects = helm.render({"image": given})
+    images = [pod(objects, w)["containers"][0]["image"] for w in WORKLOADS]
+    assert images == ["r/full:2", "r/full:2"]
+    del given["predictRepository"]
+    (container,) = pod(helm.render({"image": given}), "api")["containers"]
+    assert container["image"] == "r/full-predict:2"
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)

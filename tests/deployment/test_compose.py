@@ -10,6 +10,7 @@ from compose_spec import PyCompose
 from tests.deployment.containers import (
     PORT,
     ROOT,
+    STAGES,
     USER,
     VOLUMES,
     answers_without_key,
@@ -86,6 +87,14 @@ def test_settings_of_each_service_exist(services: Any, name: str) -> None:
         else found.job_slots * found.job_memory_bytes
     )
     assert processes < int(memory.removesuffix("G")) * 2**30
+
+
+@pytest.mark.parametrize("name", API + TRAINERS)
+def test_replicas_have_the_small_image(services: Any, name: str) -> None:
+    stage = "predict" if name in API else "full"
+    assert services[name]["build"]["target"] == stage
+    assert stage in STAGES
+    assert services[name]["image"] == ("tfbbb-predict" if name in API else "tfbbb")
 
 
 @pytest.mark.parametrize("name", API + TRAINERS)

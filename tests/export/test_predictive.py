@@ -1,5 +1,6 @@
 """What `tfbbb.load` gives predicts as the model that was exported."""
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,7 @@ CASES = {
     "OrderedLogistic": (likelihoods.OrderedLogistic(3), 1, LABELS, "weight"),
 }
 
+ENGINES = ("numpy", "tensorflow")
 # One of each kind of targets answers in short: numbers and classes those of the files
 # below, vectors and counts these.
 SHORT = {"MultivariateNormal", "Poisson"}
@@ -83,10 +85,10 @@ def test_every_likelihood_answers_from_a_file_as_live(
     live = network(likelihood, units)
     live.likelihood.adapt(targets)
     live.export_predictive(tmp_path / "1", method=method)
-    loaded = tfbbb.load(tmp_path / "1")
-    assert set(loaded.manifest.passes) == {method, "weight", "moments"}
     # The ensemble below answers by all methods.
-    for by in (method, "moments"):
+    for by, engine in itertools.product((method, "moments"), ENGINES):
+        loaded = tfbbb.load(tmp_path / "1", engine=engine)
+        assert set(loaded.manifest.passes) == {method, "weight", "moments"}
         found = loaded.predictive(X, 20, by, seed=5)
         expected = live.predictive(X, 20, by, seed=5)
         # Quantiles are found by iteration, which takes its time.
@@ -195,22 +197,28 @@ def assert_same_signatures(path: Path, live: Any, targets: Any) -> None:
     assert samples.shape == [20, 12, *places]
 
 
-@pytest.fixture(scope="module")
-def ensemble(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+@pytest.fixture(scope="module", params=ENGINES)
+def ensemble(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> SimpleNamespace:
     live = network(likelihoods.Normal(heteroscedastic=True), 4, members=3)
     live.likelihood.adapt(NUMBERS)
     path = tmp_path_factory.mktemp("ensemble")
     live.export_predictive(path / "1", num_samples=60, seed=4)
     shutil.copytree(path / "1", path / "2")
-    return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
+    loaded = tfbbb.load(path, engine=request.param)
+    return SimpleNamespace(live=live, path=path, loaded=loaded)
 
 
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+@pytest.fixture(scope="module", params=ENGINES)
+def classes(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> SimpleNamespace:
     live = network("categorical", 3)
     path = tmp_path_factory.mktemp("classes") / "1"
     live.export_predictive(path, classes=["no", "some", "all"])
-    return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
+    loaded = tfbbb.load(path, engine=request.param)
+    return SimpleNamespace(live=live, path=path, loaded=loaded)
 
 
 def test_an_ensemble_answers_from_a_file_as_live(ensemble: SimpleNamespace) -> None:
@@ -230,8 +238,8 @@ def test_a_linearised_network_answers_from_a_file_as_live(
     given = network(likelihoods.Normal(heteroscedastic=True), 4)
     live = method.fit(given, X, NUMBERS, verbose=0)
     live.export_predictive(tmp_path / "1", method="linearised")
-    loaded = tfbbb.load(tmp_path / "1")
-    for by in ("linearised", "weight"):
+    for by, engine in itertools.product(("linearised", "weight"), ENGINES):
+        loaded = tfbbb.load(tmp_path / "1", engine=engine)
         found = loaded.predictive(X, 20, by, seed=5)
         expected = live.predictive(X, 20, by, seed=5)
         assert_same(found, expected, NUMBERS, ordered=True)
@@ -312,7 +320,7 @@ def test_draws_for_an_error_are_those_of_the_live_model(
 def test_draws_serve_the_next_prediction(
     ensemble: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = tfbbb.load(ensemble.path)
+    loaded = ensemble.loaded
     first = loaded.predictive(X)
 
     def refuse(*arguments: Any) -> Any:
@@ -422,7 +430,7 @@ def cubes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     live = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
     path = tmp_path_factory.mktemp("cubes") / "1"
     live.export_predictive(path)
-    return SimpleNamespace(live=live, loaded=tfbbb.load(path))
+    return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
 
 
 def test_model_without_moments_says_which_operation_has_none(
@@ -445,18 +453,31 @@ def test_lookup_tables_are_saved_with_the_functions_that_read_them(
     assert len(np.unique(found.mean)) == 3
 
 
-def test_everything_is_answered_where_there_is_tensorflow_only(
-    ensemble: SimpleNamespace, classes: SimpleNamespace
+def test_model_of_lookup_tables_says_that_it_needs_tensorflow(
+    cubes: SimpleNamespace,
+) -> None:
+    assert cubes.loaded.manifest.numpy.missing == (
+        "The model reads objects such as lookup tables."
+    )
+    with pytest.raises(ValueError, match=r'tables. Load .* `engine="tensorflow"`'):
+        tfbbb.load(cubes.path, engine="numpy")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_everything_is_answered_where_there_is_one_library(
+    ensemble: SimpleNamespace, classes: SimpleNamespace, engine: str
 ) -> None:
     program = """
 import sys
-for name in ("keras", "tf_keras", "tensorflow_probability", "sklearn", "matplotlib"):
+engine, *paths = sys.argv[1:]
+names = ["keras", "tf_keras", "tensorflow_probability", "sklearn", "matplotlib"]
+for name in names + ["tensorflow"] * (engine == "numpy"):
     sys.modules[name] = None  # Importing it raises.
 import numpy as np
 import tfbbb
 x = np.ones((4, 3))
-for path in sys.argv[1:]:
-    loaded = tfbbb.load(path)
+for path in paths:
+    loaded = tfbbb.load(path, engine=engine)
     for method in loaded.manifest.passes:
         prediction = loaded.predictive(x, 30, method)
         assert isinstance(prediction, tfbbb.Predictive)
@@ -470,4 +491,4 @@ for path in sys.argv[1:]:
     assert len(loaded.predictive(x, max_standard_error=1.0)) == 4
 """
     paths = [str(ensemble.path), str(classes.path)]
-    subprocess.run([sys.executable, "-c", program, *paths], check=True)
+    subprocess.run([sys.executable, "-c", program, engine, *paths], check=True)

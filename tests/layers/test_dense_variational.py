@@ -259,7 +259,7 @@ def test_refuses_a_negative_or_infinite_kl_weight(kl_weight):
         ("bias_posterior", "'mean_field_normal'"),
         ("prior", "'normal', 'scale_mixture_normal'"),
         ("bias_prior", "'normal', 'scale_mixture_normal'"),
-        ("estimator", "'auto', 'flipout', 'local', 'score_function', 'weight'"),
+        ("estimator", "'auto', 'closed_form', 'flipout', 'local', 'score_function'"),
     ],
 )
 def test_unknown_names_are_refused_with_the_list_of_valid_ones(argument, valid):

@@ -323,6 +323,8 @@ def test_engines_draw_what_ordinary_calls_draw(kind):
         ("lstm", {"use_bias": False}, 4, True),
         ("lstm", {"return_sequences": True, "go_backwards": True}, 4, False),
         ("lstm", {}, None, False),
+        ("gru", {"return_sequences": True}, 4, False),
+        ("gru", {"use_bias": False}, 4, True),
     ],
 )
 def test_joined_kernels_answer_as_separate_ones(

@@ -10,6 +10,7 @@ import tensorflow_probability as tfp
 import tfbbb
 from tests.keras_twins import weights_of
 from tfbbb.base.private_apis import sublayers
+from tfbbb.bayes.estimators import ClosedForm
 from tfbbb.bayes.posteriors import MeanFieldNormal, TFPDistribution
 from tfbbb.layers import VariationalLayer
 
@@ -465,7 +466,44 @@ def test_last_layer_alone_predicts_in_closed_form_in_one_pass():
         )
 
 
-@pytest.mark.parametrize(("rows", "temperature"), [(10, 10 / 21), (2100, 1.0)])
+def test_last_layer_has_its_loss_in_closed_form_where_exact():
+    def estimator(network, **options):
+        twin = tfbbb.convert(network, **{"where": "last", **options})
+        stated = "loss in closed form" in str(twin.conversion)
+        assert stated == isinstance(last(twin).estimator, ClosedForm)
+        return type(last(twin).estimator).__name__
+
+    def last(twin):
+        return twin.get_layer("last")
+
+    def network(units=1, activation=None):
+        layers = keras.layers
+        return keras.Sequential(
+            [
+                keras.Input((4,)),
+                layers.Dense(3, "tanh"),
+                layers.Dense(units, activation, name="last"),
+            ]
+        )
+
+    assert estimator(network(), likelihood="normal") == "ClosedForm"
+    full = {"posterior": "full_covariance_normal"}
+    assert estimator(network(), likelihood="normal", **full) == "ClosedForm"
+    heteroscedastic = tfbbb.likelihoods.Normal(heteroscedastic=True)
+    for options in (
+        {"likelihood": "normal", "posterior": "rank_1"},
+        {"likelihood": "normal", "estimator": "auto"},
+        {"likelihood": "normal", "where": "all"},
+        {"likelihood": "laplace"},
+        {},
+    ):
+        assert estimator(network(), **options) == "Auto"
+    assert estimator(network(2), likelihood=heteroscedastic) == "Auto"
+    assert estimator(network(3, "softmax"), likelihood="categorical") == "Auto"
+    assert estimator(network(1, "relu"), likelihood="normal") == "Auto"
+
+
+@pytest.mark.parametrize(("rows", "temperature"), [(10, 3 / 21), (2100, 1.0)])
 def test_temperature_is_rows_per_weight_unless_compile_says_another(rows, temperature):
     converted = tfbbb.convert(dense(), likelihood="normal")
     x = np.resize(X, (rows, 3))
@@ -556,6 +594,10 @@ def test_table_says_what_became_of_each_layer_and_why():
         ("middle", 35, "not in `where`"),
         ("end", 18, "Normal(scale=0.5, trainable=False)"),
     ]
+    # Draws of the pre-activations take the products of means and of variances.
+    assert [row.num_products for row in conversion.layers] == [1, 1, 1, 2]
+    one = tfbbb.convert(network, where=["end"], estimator="weight").conversion
+    assert one.layers[-1].num_products == 1
     text = str(conversion)
     assert "18 of 107 weights have a posterior" in text
     assert "RowsPerWeight(num_weights=18)" in text
@@ -647,3 +689,38 @@ def test_several_outputs_need_one_likelihood_each():
         tfbbb.convert(network, likelihood="normal")
     twin = tfbbb.convert(network, likelihood=["categorical", "normal"], kl_weight=0.1)
     assert twin.conversion.removed == ("softmax",)
+
+
+def test_subclassed_models_are_converted_as_functional_ones():
+    class Subclassed(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.hidden, self.last = keras.layers.Dense(4), keras.layers.Dense(1)
+
+        def call(self, inputs):
+            return self.last(keras.ops.tanh(self.hidden(inputs)))
+
+    network = Subclassed()
+    expected = network(X[:, :3])
+    with pytest.raises(ValueError, match=r"keras.Model\(inputs, model.call\(inputs\)"):
+        tfbbb.convert(network)
+    inputs = keras.Input((3,))
+    functional = keras.Model(inputs, network.call(inputs))
+    twin = tfbbb.convert(functional, **ALMOST_A_POINT)
+    assert [row.posterior for row in twin.conversion.layers] == [True, True]
+    np.testing.assert_allclose(twin(X[:, :3]), expected, atol=1e-5)
+
+
+def test_members_of_a_trained_network_draw_a_warning():
+    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    network.compile("adam", "mse")
+    assert (
+        tfbbb.convert(network, likelihood="normal", members=2).conversion.members == 2
+    )
+    network.fit(X, X[:, :1], verbose=0)
+    with pytest.warns(UserWarning, match="first member .* Received: members=3"):
+        twin = tfbbb.convert(network, likelihood="normal", members=3)
+    assert "Of 3 members the first starts there" in str(twin.conversion)
+    np.testing.assert_array_equal(
+        twin.members[0].layers[-1].kernel.mean, network.layers[-1].kernel
+    )

@@ -104,8 +104,14 @@ class StandInModel:
         self._behaviour = behaviour
 
     def predict(
-        self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
+        self,
+        inputs: Inputs,
+        num_samples: int | None = None,
+        seed: int | None = None,
+        method: str | None = None,
     ) -> Outputs:
+        if method not in (None, "auto", self.manifest.method):
+            self.predictive(inputs)
         if num_samples is not None:  # It is loaded, and no longer warmed up.
             self._misbehave()
         drawn = self._drawn(inputs, num_samples, seed)
@@ -137,6 +143,7 @@ class StandInModel:
         num_samples: int | None = None,
         seed: int | None = None,
         targets: Any = None,
+        method: str | None = None,
     ) -> Array:
         if question == "prediction_sets":
             found = self.predict(inputs, num_samples, seed)["probabilities"]
@@ -231,7 +238,7 @@ def _more_probable(probabilities: Array) -> Array:
     return np.take_along_axis(before, np.argsort(order, axis=1), axis=1)
 
 
-def load(path: Path) -> StandInModel:
+def load(path: Path, engine: str = "tensorflow") -> StandInModel:
     """Loads what a function of this module has written."""
     manifest = Manifest.read(path)
     manifest.verify(path)

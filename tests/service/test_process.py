@@ -91,3 +91,11 @@ def test_importing_the_service_imports_nothing_that_keeps_it_from_answering() ->
     program = f"import sys, service.app; print({slow} & {{*sys.modules}} or '')"
     imported = subprocess.check_output([sys.executable, "-c", program], text=True)
     assert imported == "\n"
+
+
+def test_a_model_process_imports_nothing_large_that_it_does_not_need() -> None:
+    large = {"tensorflow", "keras", "pandas", "scipy", "matplotlib"}
+    worker = "service.model_process.worker"
+    program = f"import sys, {worker}; print({large} & {{*sys.modules}} or '')"
+    imported = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert imported == "\n"

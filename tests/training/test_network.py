@@ -13,14 +13,20 @@ from tfbbb.training.preparation import prepare
 
 ROWS = 40
 X = np.linspace(0, 1, ROWS)
-TARGETS = {
-    "number": np.sin(6 * X),
-    "share": 0.1 + 0.8 * X,
-    "count": np.round(5 * X),
-    "side": np.where(X > 0.5, "right", "left"),
-    "grade": np.floor(2.9 * X).astype(int),
-}
-TABLE = pa.table({"x": X, **TARGETS})
+
+
+def targets_of(x):
+    """A target of each kind, which numbers from 0 to 1 decide."""
+    return {
+        "number": np.sin(6 * x),
+        "share": 0.1 + 0.8 * x,
+        "count": np.round(5 * x),
+        "side": np.where(x > 0.5, "right", "left"),
+        "grade": np.floor(2.9 * x).astype(int),
+    }
+
+
+TABLE = pa.table({"x": X, **targets_of(X)})
 OF_TARGET = {
     "normal": "number",
     "laplace": "number",

@@ -34,7 +34,7 @@ def test_the_level_of_a_conformal_interval_is_the_rank_of_its_score():
     found = smallest_levels(ConformalIntervals([[1.0]]), known, y)
     np.testing.assert_array_equal(found, np.array([4, 2, 3, 1]) / 5)
     fitted = ConformalIntervals().fitted(tfbbb.likelihoods.Normal(), known, y)
-    reach = fitted.reach(found.astype(np.float32)).numpy()[:, 0]
+    reach = fitted.reach(found.astype(np.float32))[:, 0]
     np.testing.assert_array_equal(reach, np.abs(y[:, 0]))
     by_group = smallest_levels(fitted, known, y, np.array([1, 1, 0, 0]))
     np.testing.assert_allclose(by_group, [2 / 3, 1 / 3, 3 / 5, 1 / 5])

@@ -25,7 +25,8 @@ class LayerDraws(Protocol):
     def drawn_weights(self, layer: Any) -> dict[str, Tensor]:
         """Returns draws of all weights of a layer by name, [samples, *shape].
 
-        They are in the dtype that the layer computes in.
+        The layer may have arranged them already. They are in the dtype that the layer
+        computes in.
 
         The inputs of a layer that asks for them have the samples folded into the batch:
         [samples * rows, ...].

@@ -479,6 +479,13 @@ def dispatch_by_type(cls: type) -> type:
     return register_dispatchable_type(cls)
 
 
+def operation_definition(name: str) -> Any:
+    """Returns the `OpDef` of an operation: its inputs, outputs and attributes."""
+    from tensorflow.python.framework import op_def_registry
+
+    return op_def_registry.get(name)
+
+
 def searched_attributes(module: tf.Module) -> Options:
     """Returns the attributes in which `tf.Module` looks for variables, by name."""
     ignored = module._TF_MODULE_IGNORED_PROPERTIES

@@ -111,7 +111,8 @@ class Registry(Generic[T]):
 
     Attributes:
         classes: The classes by name.
-        descriptions: What the class of a name is, in a sentence for users of jobs.
+        descriptions: What the class of a name is, in a sentence for users of jobs;
+            without an entry for classes that jobs cannot name.
     """
 
     def __init__(
@@ -126,17 +127,21 @@ class Registry(Generic[T]):
         self.classes: dict[str, type[T]] = classes or {}
         self.descriptions: dict[str, str] = {}
 
-    def register(self, name: str, description: str) -> Callable[[type[T]], type[T]]:
+    def register(
+        self, name: str, description: str | None = None
+    ) -> Callable[[type[T]], type[T]]:
         """Gives a class a string name in programs and jobs, and tells Keras of it.
 
         Args:
             name: The name, such as `"mean_field_normal"`.
-            description: What the class is, in a sentence for users of jobs.
+            description: What the class is, in a sentence for users of jobs; None if
+                jobs cannot name it.
         """
 
         def add(cls: type[T]) -> type[T]:
             self.classes[name] = cls
-            self.descriptions[name] = description
+            if description is not None:
+                self.descriptions[name] = description
             return saved_as(self._package)(cls)
 
         return add

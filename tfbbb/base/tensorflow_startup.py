@@ -1,10 +1,13 @@
 """Imports TensorFlow, and drops the messages that it writes at every start.
 
+The distribution `tfbbb-predict` comes without TensorFlow: what needs it says so.
+
 TensorFlow writes them to file descriptor 2 before it reads any setting of its log.
 While it is imported, another process (this file, run as a program) filters the
 descriptor, so that all other output arrives at once, even if the import crashes.
 """
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -26,6 +29,31 @@ _STARTUP_MESSAGE = re.compile(
 _CHUNK = 65536
 
 
+class MissingTensorFlowError(ImportError):
+    """What was asked for needs TensorFlow; the message says how to get it."""
+
+
+def has_tensorflow() -> bool:
+    """Returns whether TensorFlow is installed, without importing it."""
+    return importlib.util.find_spec("tensorflow") is not None
+
+
+def require_tensorflow(what: str) -> None:
+    """Raises an error unless TensorFlow is installed.
+
+    Args:
+        what: What needs TensorFlow, the beginning of a sentence.
+
+    Raises:
+        MissingTensorFlowError: It is not installed.
+    """
+    if not has_tensorflow():
+        raise MissingTensorFlowError(
+            f"{what} needs TensorFlow: `pip install tfbbb`, or take the full image in "
+            "place of the one that only predicts."
+        )
+
+
 def import_tensorflow() -> None:
     """Imports TensorFlow and lists the devices, without the start-up messages.
 
@@ -33,9 +61,13 @@ def import_tensorflow() -> None:
 
     If the environment variable `TF_CPP_MIN_LOG_LEVEL` is not set, it becomes 3:
     TensorFlow logs fatal errors only. The value 0 shows the start-up messages too.
+
+    Raises:
+        MissingTensorFlowError: TensorFlow is not installed.
     """
-    if "tensorflow" in sys.modules:
+    if sys.modules.get("tensorflow") is not None:
         return
+    require_tensorflow("This")
     with without_startup_messages():
         import tensorflow as tf
 

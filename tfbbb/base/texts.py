@@ -107,6 +107,8 @@ def fold_sentences(sentences: Iterable[str]) -> list[str]:
     ["Column 'a' has no value. 5 others are alike: 'b', 'c', 'd' and 2 more."]
     """
     given = list(sentences)
+    if len(given) <= _MOST_ALIKE:
+        return given
     kinds: dict[str, list[str]] = {}
     for sentence in given:
         kinds.setdefault(_VARYING.sub("", sentence), []).append(sentence)

@@ -131,6 +131,15 @@ class VariationalWeight:
             "variance", lambda: self.posterior.variance(self.parameters, self.shape)
         )
 
+    def output_variance(self, inputs: Tensor) -> Tensor:
+        """Returns Var[x @ w] under q, [members, rows, units], float32.
+
+        Args:
+            inputs: Rows x, [members, rows, inputs], float32; a single member has no
+                axis.
+        """
+        return self.posterior.output_variance(self.parameters, inputs, self.shape)
+
     @property
     def stddev(self) -> Tensor:
         """Standard deviation of w under q, of the weight's shape."""

@@ -7,6 +7,11 @@ from contextlib import contextmanager
 
 import typer
 
+from tfbbb.base.tensorflow_startup import (
+    MissingTensorFlowError,
+    has_tensorflow,
+)
+
 # The packages of the extra `service`; see pyproject.toml.
 _SERVICE_PACKAGES = frozenset(
     {
@@ -45,12 +50,14 @@ def errors_in_one_sentence() -> Iterator[None]:
     except Exception as error:
         if not _can_user_fix(error):
             raise
-        typer.echo(f"Error: {_format_sentence(error)}", err=True)
+        typer.echo(f"Error: {_format_sentence(_as_missing(error))}", err=True)
         raise typer.Exit(1) from None
 
 
 def _can_user_fix(error: Exception) -> bool:
     if _lacks_service(error) or _refuses_system(error):
+        return True
+    if isinstance(_as_missing(error), MissingTensorFlowError):
         return True
     from tfbbb.client.errors import ClientError
     from tfbbb.export.manifest import InputError, ManifestError
@@ -71,6 +78,21 @@ def _lacks_service(error: Exception) -> bool:
     return name is not None and name.partition(".")[0] in _SERVICE_PACKAGES
 
 
+def _as_missing(error: Exception) -> Exception:
+    """Returns the error; of a module that `tfbbb-predict` leaves out, says so."""
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and not _lacks_service(error)
+        and not has_tensorflow()
+    ):
+        return MissingTensorFlowError(
+            f"This command needs {error.name}, which `tfbbb-predict` leaves out: `pip "
+            "install tfbbb`, or take the full image in place of the one that only "
+            "predicts."
+        )
+    return error
+
+
 def _refuses_system(error: Exception) -> bool:
     """Whether the service does not run on this operating system."""
     return isinstance(error, ImportError) and error.name == "service"
@@ -78,9 +100,10 @@ def _refuses_system(error: Exception) -> bool:
 
 def _format_sentence(error: Exception) -> str:
     if _lacks_service(error):
+        distribution = "tfbbb" if has_tensorflow() else "tfbbb-predict"
         return (
             "This command needs the packages of the service; install them with "
-            f"`pip install 'tfbbb[service]'`. Received: {error}."
+            f"`pip install '{distribution}[service]'`. Received: {error}."
         )
     if isinstance(error, OSError) and error.strerror is not None:
         where = f"{os.fspath(error.filename)}: " if error.filename else ""

@@ -34,17 +34,14 @@ def evaluate(
         given, targets = ModelTable.read(model, data, sheet).with_targets()
         baselines = Baselines.read(given.path)
 
-        from tfbbb.cli.imports import import_tensorflow
-
-        import_tensorflow()
+        from tfbbb.cli.imports import load_model
         from tfbbb.cli.judgement_table import echo_judgement
         from tfbbb.cli.prediction_table import track_blocks
-        from tfbbb.export import load
         from tfbbb.judging.evaluation.evaluate import evaluate as judged
 
         try:
             judgement = judged(
-                load(given.path),
+                load_model(given.path),
                 given.inputs,
                 targets,
                 baselines,

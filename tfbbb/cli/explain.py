@@ -62,15 +62,12 @@ def explain(
         if given.has_targets():
             given, targets = given.with_targets()
 
-        from tfbbb.cli.imports import import_tensorflow
-
-        import_tensorflow()
-        from tfbbb.export import load
+        from tfbbb.cli.imports import load_model
 
         try:
             found = explain_rows(
                 given,
-                load(given.path),
+                load_model(given.path),
                 targets,
                 Baselines.read(given.path),
                 max_rows=rows,

@@ -36,13 +36,10 @@ def report(
         _check_output(output)
         given, targets = ModelTable.read(model, data, sheet).with_targets()
 
-        from tfbbb.cli.imports import import_tensorflow
-
-        import_tensorflow()
-        from tfbbb.export import load
+        from tfbbb.cli.imports import load_model
 
         try:
-            page = _page(given, targets, load(given.path), data.name, num_samples)
+            page = _page(given, targets, load_model(given.path), data.name, num_samples)
         except ValueError as error:
             # Such as a file of an older version, which answers no densities.
             raise CommandError(str(error)) from None

@@ -1,9 +1,15 @@
-"""Import of TensorFlow by a command."""
+"""Import of TensorFlow by a command, if the command needs it."""
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfbbb.base.tensorflow_startup import import_tensorflow as import_quietly
+from tfbbb.base.tensorflow_startup import require_tensorflow
 from tfbbb.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from tfbbb.export import ExportedModel
 
 
 def import_tensorflow() -> None:
@@ -19,3 +25,20 @@ def import_tensorflow() -> None:
             f"variable KERAS_BACKEND. Received: KERAS_BACKEND={backend!r}"
         )
     import_quietly()
+
+
+def load_model(path: Path) -> "ExportedModel":
+    """Loads an exported model; imports TensorFlow only if the model needs it.
+
+    Raises:
+        CommandError: It does, and `KERAS_BACKEND` names another backend.
+        MissingTensorFlowError: It does, and TensorFlow is not installed.
+        ManifestError: The files are not those that were exported.
+    """
+    from tfbbb.export.manifest import Manifest
+    from tfbbb.export.reader import load
+
+    if missing := Manifest.read(path).needs_tensorflow:
+        require_tensorflow(f"{missing} The model")
+        import_tensorflow()
+    return load(path)

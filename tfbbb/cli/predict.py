@@ -71,15 +71,12 @@ def predict(
         given = ModelTable.read(path, data, sheet)
         targets = given.targets() if log_prob else None
 
-        from tfbbb.cli.imports import import_tensorflow
-
-        import_tensorflow()
+        from tfbbb.cli.imports import load_model
         from tfbbb.cli.kept_columns import with_kept_columns
         from tfbbb.cli.prediction_table import predict_table
         from tfbbb.cli.shown_table import output_table
-        from tfbbb.export import load
 
-        loaded, levels = load(path), interval_levels(intervals) or {"": level}
+        loaded, levels = load_model(path), interval_levels(intervals) or {"": level}
         try:
             if adapt:
                 from tfbbb.cli.adapted_levels import adapt_levels

@@ -47,7 +47,8 @@ def predict_table(
         column `warnings` says so.
     """
     num_rows = len(next(iter(inputs.values())))
-    warnings = find_warnings(to_tensors(inputs, model.manifest), model.manifest)
+    tensors = to_tensors(inputs, model.manifest)
+    warnings = find_warnings(tensors, model.manifest)
     filled = None
     if targets is not None:
         for row, target in targets.unusable.items():
@@ -55,10 +56,7 @@ def predict_table(
         filled = targets.filled if targets.known.any() else None
     blocks = []
     for start in track_blocks(range(0, num_rows, _ROWS_AT_ONCE)):
-        block = {
-            name: values[start : start + _ROWS_AT_ONCE]
-            for name, values in inputs.items()
-        }
+        block = tensors.take(slice(start, start + _ROWS_AT_ONCE))
         moments = model.predict(block, num_samples, seed)
         if (familiarity := moments.get("familiarity")) is not None:
             unlike = model.describe_unlike(block, familiarity)

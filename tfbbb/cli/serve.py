@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tfbbb.base.tensorflow_startup import MissingTensorFlowError, require_tensorflow
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.service_options import (
     DatabaseUrl,
@@ -138,6 +139,7 @@ def serve(
             ray_address=ray_address,
             insecure=insecure or None,
         )
+        _check_trainers(settings)
         if settings.launcher == "ray":
             _check_cluster(settings)
         if settings.store is not None:
@@ -218,6 +220,17 @@ def _print_url(
             f"This URL contains an admin key, shown only once; open or save it:\n\n"
             f"    {url}?key={key.text}\n"
         )
+
+
+def _check_trainers(settings: "Settings") -> None:
+    if settings.start_dispatcher and settings.launcher == "local":
+        try:
+            require_tensorflow("Training")
+        except MissingTensorFlowError as error:
+            raise CommandError(
+                f"{error} Or set TFBBB_START_DISPATCHER=0 to serve predictions without "
+                "training."
+            ) from None
 
 
 def _check_cluster(settings: "Settings") -> None:

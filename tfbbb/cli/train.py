@@ -71,6 +71,7 @@ def train(
         from tfbbb.base.diverged_training import TrainingDivergedError
         from tfbbb.cli.epoch_bar import EpochBar
         from tfbbb.training import train_table
+        from tfbbb.training.serving_version import ServingVersion
 
         try:
             with EpochBar(Console(stderr=True)) as bar:
@@ -78,6 +79,7 @@ def train(
                     table,
                     job,
                     start_from=parent,
+                    serving=ServingVersion.under(output),
                     report=lambda at: bar.show(
                         at.epoch, at.epochs, at.figures, at.stage
                     ),

@@ -27,6 +27,7 @@ class Prediction:
         num_samples: Number of draws of the weights.
         mean: E[y] [n, k].
         variance: `epistemic + aleatoric` [n, k].
+        standard_deviation: Its square root, in units of the targets [n, k].
         epistemic: Variance that more data would remove [n, k].
         aleatoric: Variance that more data would not remove [n, k].
         probabilities: p(y = class) [n, c].
@@ -61,6 +62,7 @@ class Prediction:
     num_samples: int
     mean: np.ndarray | None = None
     variance: np.ndarray | None = None
+    standard_deviation: np.ndarray | None = None
     epistemic: np.ndarray | None = None
     aleatoric: np.ndarray | None = None
     probabilities: np.ndarray | None = None

@@ -1,22 +1,25 @@
 """The functions that a SavedModel holds to answer questions about predictions."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.manifest import Targets
 from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.compiled import traced
 
-ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
+if TYPE_CHECKING:
+    ConcreteFunction: TypeAlias = tf.types.experimental.ConcreteFunction
 # Returns how a function is called, and converts an argument to a type.
-Call = Callable[[ConcreteFunction], Callable[..., Tensor]]
-Convert = Callable[[ArrayLike, tf.DType], tf.Tensor]
+Call = Callable[["ConcreteFunction"], Callable[..., Tensor]]
+Convert = Callable[[ArrayLike, "tf.DType"], Tensor]
 
 
 def trace_answers(
@@ -86,7 +89,7 @@ def use_functions(
     answers: Answers,
     functions: tf.Module,
     call: Call = lambda function: function,
-    convert: Convert = tf.cast,
+    convert: Convert = lambda value, dtype: tf.cast(value, dtype),
 ) -> Answers:
     """Returns the same answers, computed by the functions of a SavedModel.
 
@@ -115,7 +118,7 @@ def _convert_arguments(
     """Returns a function that converts its arguments to the types of a traced one."""
     called = call(function)
     # The first input is the outputs of the network.
-    dtypes = [tensor.dtype for tensor in function.inputs[1:]]
+    dtypes = [given.dtype for given in function.inputs[1:]]
 
     def converted(outputs: Tensor, *arguments: ArrayLike) -> Tensor:
         return called(outputs, *map(convert, arguments, dtypes))
@@ -127,18 +130,14 @@ def _summary(
     functions: tf.Module, call: Call
 ) -> Callable[[Summary, Quantiles], Summary]:
     change = call(functions.summary)
-    levels = functions.levels().numpy()
+    levels = np.asarray(functions.levels())
 
     def summary(mixture_summary: Summary, quantiles: Quantiles) -> Summary:
-        mixture_summary = {
-            name: tf.convert_to_tensor(x) for name, x in mixture_summary.items()
-        }
         if len(levels):
-            found = tf.convert_to_tensor(quantiles(levels))
+            found = quantiles(levels)
         else:
             # Quantiles at no level, in the shape that the mean gives them.
-            mean = mixture_summary["mean"]
-            found = tf.zeros([tf.shape(mean)[0], 0, *mean.shape[1:]], tf.float64)
+            found = mixture_summary["mean"][:, np.newaxis][:, :0]
         return change(mixture_summary, found)
 
     return summary

@@ -87,6 +87,7 @@ def trace_functions(
     common = specs, groups, rows.comparing(unnamed)
     main = Signatures(samplers[method], exported[method], *common)
     signatures = main.all(num_samples, seed)
+    sampling = traced(lambda *x: main.sampling(*x), *[tf.TensorSpec([], tf.int32)] * 4)
     operations: tuple[Operation, ...] = ()
     if "moments" in programs:
         operations = programs["moments"].operations
@@ -99,6 +100,7 @@ def trace_functions(
     root = tf.Module()
     root.methods = {name: sampler.functions for name, sampler in samplers.items()}
     root.answers = functions
+    root.sampling = sampling
     if getattr(recalibration, "by", None) is not None:
         root.groups = traced(groups, given)
     if rows.familiarity is not None:

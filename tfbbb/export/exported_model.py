@@ -1,70 +1,65 @@
 """A posterior predictive distribution that was loaded from a SavedModel."""
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.export.answer_functions import use_functions
+from tfbbb.export.engine import Engine
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.blocks import MAX_FLOATS
-from tfbbb.prediction.compiled import fast_call, in_parts
+from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
-from tfbbb.prediction.result import NotFiniteError, Predictive
-
-# As much as a signature needs.
-_MEMORY_MB = MAX_FLOATS / 2**18
+from tfbbb.prediction.result import Predictive
 
 # The summaries or sums of each output, and the outputs.
-Pair = tuple[list[dict[str, tf.Tensor]], list[tf.Tensor]]
+Pair = tuple[list[dict[str, Tensor]], list[Tensor]]
 
 
 class ExportedModel:
-    """A posterior predictive distribution that needs only TensorFlow.
+    """A posterior predictive distribution that was exported.
+
+    It computes with NumPy, or with TensorFlow: see `tfbbb.load`.
 
     Every method is a pure function of its arguments, the seed among them, so that
     threads may share one model. Inputs and answers are in the units of the training
     table.
 
     Args:
-        saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
+        saved_model: The root of the SavedModel, or of its functions for NumPy.
         manifest: What the file says of its answers.
+        engine: What computes them.
     """
 
-    def __init__(self, saved_model: tf.Module, manifest: Manifest) -> None:
+    def __init__(self, saved_model: Any, manifest: Manifest, engine: Engine) -> None:
         self.manifest = manifest
         # The variables live as long as this object.
         self._saved_model = saved_model
-        self._signatures = {
-            name: _call_by_name(function)
-            for name, function in saved_model.signatures.items()
-        }
-        self._summary_names = sorted(
-            saved_model.signatures["predict"].structured_outputs
-        )
+        self._engine = engine
         self._passes: dict[str, Passes] = {}
         for method in manifest.passes or ():
-            self._passes[method] = _load_passes(saved_model, manifest, method)
+            self._passes[method] = _load_passes(saved_model, manifest, method, engine)
         self._familiarity = self._differences = None
         self._widens = False
         if hasattr(saved_model, "familiarity"):
             functions = saved_model.familiarity
-            self._familiarity = fast_call(functions.of_rows)
-            self._differences = fast_call(functions.differences)
+            self._familiarity = engine.call(functions.of_rows)
+            self._differences = engine.call(functions.differences)
             # Files of older versions have no deviations beside it.
             outputs = functions.of_rows.structured_outputs
             self._widens = isinstance(outputs, list | tuple)
@@ -112,7 +107,7 @@ class ExportedModel:
                 deviation.
             deadline_ms: Time after which the answer should be there, in milliseconds.
             max_memory_mb: Memory for what is drawn and for what flows through the
-                network at a time, in MB (2^20 bytes).
+                network at a time, in MB (2^20 bytes); NumPy takes it in each thread.
 
         Returns:
             A `tfbbb.Predictive`, in raw units.
@@ -127,11 +122,7 @@ class ExportedModel:
         num_samples, seed = self._checked_draws(num_samples, seed)
         check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
         tensors = self._arrange(x)
-        inputs = [tf.constant(tensors[name]) for name in self._tensors]
-        features, compared = inputs, None
-        if self._widens:
-            compared = self._compare(features)
-            inputs = [*features, compared[1]]
+        inputs, compare = self._compared([tensors[name] for name in self._tensors])
         max_floats = max(1, int(max_memory_mb * 2**18))
         (prediction,) = predict_adaptively(
             lambda rows, samples: passes,
@@ -143,11 +134,21 @@ class ExportedModel:
             relative_error=relative_error,
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )
-        if compared is not None:
-            prediction.compare_rows(lambda: compared[0].numpy())
-        elif self._familiarity is not None:
-            prediction.compare_rows(lambda: self._familiarity_of(features))
+        if compare is not None:
+            prediction.compare_rows(compare)
         return prediction
+
+    def _compared(
+        self, tensors: Sequence[np.ndarray]
+    ) -> tuple[list[Tensor], Callable[[], np.ndarray] | None]:
+        """Returns the inputs of the passes, and how the familiarity is found."""
+        inputs = [self._engine.tensor(tensor) for tensor in tensors]
+        if self._widens:
+            familiarity, deviations = self._compare(inputs)
+            return [*inputs, deviations], lambda: np.asarray(familiarity)
+        if self._familiarity is not None:
+            return inputs, lambda: self._familiarity_of(inputs)
+        return inputs, None
 
     def familiarity(self, x: Inputs) -> np.ndarray | None:
         """Returns the familiarity of each row, [n]; None if the file has none.
@@ -160,7 +161,8 @@ class ExportedModel:
         if self._familiarity is None:
             return None
         tensors = self._arrange(x)
-        return self._familiarity_of([tf.constant(tensors[x]) for x in self._tensors])
+        tensor = self._engine.tensor
+        return self._familiarity_of([tensor(tensors[x]) for x in self._tensors])
 
     def describe_unlike(self, x: Inputs, familiarity: np.ndarray) -> list[list[str]]:
         """Returns sentences about how rows differ from the training rows, if they do.
@@ -177,17 +179,19 @@ class ExportedModel:
         if not unlike.any():
             return [[] for _ in unlike]
         tensors = self._arrange(x)
-        inputs = [tensors[name] for name in self._tensors]
+        inputs = [self._engine.tensor(tensors[name]) for name in self._tensors]
         return describe_unlike_rows(inputs, unlike, self.manifest, self._differences)
 
-    def _familiarity_of(self, inputs: Sequence[tf.Tensor]) -> np.ndarray:
+    def _familiarity_of(self, inputs: Sequence[Tensor]) -> np.ndarray:
         found = self._compare(inputs)
-        return (found[0] if self._widens else found).numpy()
+        return np.asarray(found[0] if self._widens else found)
 
-    def _compare(self, inputs: Sequence[tf.Tensor]) -> Any:
+    def _compare(self, inputs: Sequence[Tensor]) -> Any:
         """Returns the familiarity, [n], or this and the deviations, [n, k]."""
         assert self._familiarity is not None
-        return in_parts(self._familiarity, inputs)
+        engine = self._engine
+        most = min(engine.rows_at_a_time, ROWS_AT_A_TIME)
+        return in_parts(self._familiarity, inputs, most, engine.map)
 
     def _arrange(self, inputs: Inputs) -> Tensors:
         """Returns inputs as the tensors of the signatures, in their shapes."""
@@ -204,7 +208,7 @@ class ExportedModel:
                 f"Received: schema_version={self.manifest.schema_version}"
             )
         found = self._passes.get(
-            self.manifest.method if method in (None, "auto") else str(method)
+            self.manifest.method if self._is_own(method) else str(method)
         )
         if found is None:
             names = ", ".join(f"'{name}'" for name in ("auto", *self._passes))
@@ -219,7 +223,11 @@ class ExportedModel:
         return found
 
     def predict(
-        self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
+        self,
+        inputs: Inputs,
+        num_samples: int | None = None,
+        seed: int | None = None,
+        method: str | None = None,
     ) -> dict[str, np.ndarray]:
         """Computes the moments of p(y | x) from S draws of the weights.
 
@@ -231,6 +239,7 @@ class ExportedModel:
                 of shape `[n]`, or data frame; see `tfbbb.export.inputs.to_tensors`.
             num_samples: S, at least 2; the manifest's by default.
             seed: Seed of the draws; the manifest's by default.
+            method: As for `predictive`.
 
         Returns:
             `mean`, `variance`, `epistemic`, `aleatoric` and `mean_standard_error`,
@@ -241,20 +250,48 @@ class ExportedModel:
 
         Raises:
             InputError: If the inputs do not fit the model.
-            ValueError: If `num_samples` or `seed` is not such a number.
+            ValueError: If `num_samples` or `seed` is not such a number, or the file
+                lacks the method.
         """
-        if not self._passes:
+        if not self._passes and self._is_own(method):
             return self._call("predict", inputs, num_samples, seed)
-        try:
-            found = self.predictive(
-                inputs, num_samples, seed=seed, max_memory_mb=_MEMORY_MB
-            ).to_numpy()
-        except NotFiniteError:
-            # The signature returns what the other rows have.
-            return self._call("predict", inputs, num_samples, seed)
+        prediction = self._distribution(inputs, num_samples, seed, method)
+        found = prediction.to_numpy()
+        names = {*summary_outputs(prediction.answers, found), "mean_standard_error"}
         return {
-            name: np.asarray(found[name], np.float32) for name in self._summary_names
+            name: np.asarray(found[name], np.float32)
+            for name in sorted(names | ({"familiarity"} & found.keys()))
         }
+
+    def _is_own(self, method: str | None) -> bool:
+        """Whether the signatures draw by a method."""
+        return method in (None, "auto", self.manifest.method)
+
+    def _distribution(
+        self, x: Inputs, num_samples: int | None, seed: int | None, method: str | None
+    ) -> Predictive:
+        """Returns p(y | x), also for rows that have no finite answer.
+
+        `Tensors` keep it, so that several questions about them take one pass through
+        the network.
+        """
+        passes = self._choose_passes(method)
+        num_samples, seed = self._checked_draws(num_samples, seed)
+        draws = passes, num_samples, seed
+        kept = x.distribution if isinstance(x, Tensors) else None
+        if kept is not None and kept[0] == draws:
+            found: Predictive = kept[1]
+            return found
+        tensors = self._arrange(x)
+        inputs, compare = self._compared([tensors[name] for name in self._tensors])
+        (prediction,) = passes.predict(
+            inputs, num_samples, seed, MAX_FLOATS, must_be_finite=False
+        )
+        if compare is not None:
+            prediction.compare_rows(compare)
+        if isinstance(x, Tensors):
+            x.distribution = draws, prediction
+        return prediction
 
     def quantiles(
         self,
@@ -309,6 +346,7 @@ class ExportedModel:
         num_samples: int | None = None,
         seed: int | None = None,
         targets: ArrayLike = None,
+        method: str | None = None,
     ) -> np.ndarray:
         """Returns the answer to a question of `tfbbb.prediction.questions`, by name.
 
@@ -321,6 +359,7 @@ class ExportedModel:
             seed: As for `predict`.
             targets: Targets in raw units, [n, k] (or [n] for one target), if the
                 question takes targets; for classes their indices [n].
+            method: As for `predictive`.
 
         Returns:
             The answer in the shape that the question states; draws before rows.
@@ -342,6 +381,10 @@ class ExportedModel:
             given["targets"] = checked_targets(
                 targets, self.manifest.targets, self.manifest.classes
             )
+        by_passes = self._passes and (question != "sample" or self._draws_samples)
+        if by_passes or not self._is_own(method):
+            prediction = self._distribution(inputs, num_samples, seed, method)
+            return self._answer(asked, prediction, num_samples, seed, given)
         if question not in self._signatures:
             compute = getattr(_answers_of_older_file(self.manifest), question)
             summary = self.predict(inputs, num_samples, seed)
@@ -350,13 +393,58 @@ class ExportedModel:
                 levels = np.asarray(levels).tolist()
                 return self.quantiles(inputs, levels, num_samples, seed)
 
-            return compute(summary, quantiles, given["levels"]).numpy()
+            found = compute(summary, quantiles, given["levels"])
+            return np.asarray(found)
         found = self._call(question, inputs, num_samples, seed, given)
         if not asked.parts:
             return found[asked.output]
         if not np.isfinite(found[asked.parts[0]]).all():
             raise ValueError(explain_infinite(levels or ()))
         return np.stack([found[part] for part in asked.parts], axis=1)
+
+    def _answer(
+        self,
+        question: Question,
+        prediction: Predictive,
+        num_samples: int | None,
+        seed: int | None,
+        given: Mapping[str, ArrayLike],
+    ) -> np.ndarray:
+        """Returns the answer by the passes, in single precision."""
+        arguments = dict(given)
+        if question.name == "sample":
+            if not self._draws_samples:
+                return prediction.sample(self._checked_draws(num_samples, seed)[0])
+            arguments |= self._sampling(prediction, num_samples, seed)
+        found = prediction.ask(
+            question.name, *(arguments[name] for name in question.arguments)
+        )
+        if question.draws_first:
+            found = np.swapaxes(found, 0, 1)
+        return found if found.dtype.kind in "bi" else found.astype(np.float32)
+
+    @property
+    def _draws_samples(self) -> bool:
+        """Whether the file says which draw and noise a sample has."""
+        return hasattr(self._saved_model, "sampling")
+
+    def _sampling(
+        self, prediction: Predictive, num_samples: int | None, seed: int | None
+    ) -> dict[str, ArrayLike]:
+        """Returns the draw of each sample, [n, S], and the noise, [n, S, ...]."""
+        numbers = *self._checked_draws(num_samples, seed), len(prediction)
+        drawn = prediction.num_samples
+        sampling = self._engine.call(self._saved_model.sampling)
+        found = sampling(*(np.array(x, np.int32) for x in (*numbers, drawn)))
+        return {name: np.asarray(values) for name, values in found.items()}
+
+    @functools.cached_property
+    def _signatures(self) -> dict[str, Callable[..., dict[str, np.ndarray]]]:
+        """The signatures, which files of older versions answer by."""
+        return {
+            name: _call_by_name(function, self._engine)
+            for name, function in self._saved_model.signatures.items()
+        }
 
     def explain_missing(self, question: Question) -> str:
         """Returns why the model does not answer a question."""
@@ -392,18 +480,20 @@ class ExportedModel:
         return int32("num_samples", num_samples, least=2), int32("seed", seed)
 
 
-def _load_passes(saved_model: tf.Module, manifest: Manifest, method: str) -> Passes:
+def _load_passes(
+    saved_model: Any, manifest: Manifest, method: str, engine: Engine
+) -> Passes:
     """Returns passes by one method, with the functions of a SavedModel."""
     assert manifest.passes is not None
-    functions = saved_model.methods[method]
-    answer, add_up = fast_call(functions.answer), fast_call(functions.add_up)
+    functions, call = saved_model.methods[method], engine.call
+    answer, add_up = call(functions.answer), call(functions.add_up)
 
     def summaries(inputs: Tensor, draws: Structure) -> Pair:
-        found = answer(inputs, draws)
+        found = _some_rows_at_a_time(lambda rows: answer(rows, draws), engine)(inputs)
         return [found["summary"]], [found["outputs"]]
 
     def sums(inputs: Tensor, draws: Structure) -> Pair:
-        found = add_up(inputs, draws)
+        found = _some_rows_at_a_time(lambda rows: add_up(rows, draws), engine)(inputs)
         return [found["sums"]], [found["outputs"]]
 
     by_groups = hasattr(saved_model, "groups")
@@ -411,21 +501,22 @@ def _load_passes(saved_model: tf.Module, manifest: Manifest, method: str) -> Pas
     # A linearised network draws weights already.
     coherent = "linearised" if method == "linearised" else "weight"
     return Passes(
-        draw=fast_call(functions.draw),
+        draw=call(functions.draw),
         summaries=summaries,
         sums=sums,
         outputs=lambda inputs, draws: sums(inputs, draws)[1],
-        merge=fast_call(functions.merge),
-        summarize=fast_call(functions.summarize),
-        coherent=lambda: _load_passes(saved_model, manifest, coherent),
+        merge=call(functions.merge),
+        summarize=call(functions.summarize),
+        coherent=lambda: _load_passes(saved_model, manifest, coherent, engine),
         sizes=manifest.passes[method],
-        answers=[_load_answers(saved_model.answers[method], manifest)],
+        answers=[_load_answers(saved_model.answers[method], manifest, engine)],
         operations=(manifest.operations or ()) if propagated else (),
-        groups=fast_call(saved_model.groups) if by_groups else lambda inputs: None,
+        rows_at_a_time=engine.rows_at_a_time,
+        groups=call(saved_model.groups) if by_groups else lambda inputs: None,
     )
 
 
-def _load_answers(functions: tf.Module, manifest: Manifest) -> Answers:
+def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers:
     """Returns the answers by the functions of a loaded model."""
     assert manifest.targets is not None
     targets = manifest.targets
@@ -449,8 +540,35 @@ def _load_answers(functions: tf.Module, manifest: Manifest) -> Answers:
             conformal_reach, scores, group_scores=config.get("group_scores", ())
         ),
     )
-    # Of arrays, `tf.constant` makes tensors in less time than `tf.cast`.
-    return use_functions(answers, functions, fast_call, tf.constant)
+    answers = use_functions(answers, functions, engine.call, engine.tensor)
+    in_parts = {
+        name: _answer_some_rows_at_a_time(question_named(name), function, engine)
+        for name, function in answers.functions.items()
+    }
+    return dataclasses.replace(answers, functions=in_parts)
+
+
+def _some_rows_at_a_time(
+    function: Callable[[Structure], Structure], engine: Engine
+) -> Callable[[Structure], Any]:
+    """Returns a function of rows that takes as many at a time as the engine does."""
+    return lambda rows: in_parts(function, rows, engine.rows_at_a_time, engine.map)
+
+
+def _answer_some_rows_at_a_time(
+    question: Question, function: Callable[..., Tensor], engine: Engine
+) -> Callable[..., Tensor]:
+    """Returns the function of a question, computed for some rows at a time."""
+
+    def answer(outputs: Tensor, *arguments: ArrayLike) -> Tensor:
+        # All rows share the levels, and each has other arguments of its own.
+        if question.takes_levels:
+            at_levels = _some_rows_at_a_time(lambda x: function(x, *arguments), engine)
+            return at_levels(outputs)
+        of_rows = _some_rows_at_a_time(lambda given: function(*given), engine)
+        return of_rows([outputs, *arguments])
+
+    return answer
 
 
 def _answers_of_older_file(manifest: Manifest) -> Answers:
@@ -477,21 +595,22 @@ def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
             f"`levels` must be a list of probabilities between 0 and 1: {error}. "
             f"Received: levels={levels!r}"
         ) from None
-    return probabilities.astype(np.float32)
+    return probabilities
 
 
 def _call_by_name(
-    function: tf.types.experimental.ConcreteFunction,
+    function: Any, engine: Engine
 ) -> Callable[[Mapping[str, ArrayLike]], dict[str, np.ndarray]]:
     """Returns a loaded signature that takes and returns arrays by name."""
     # The arguments of the function are in the order of their names. The names in
     # its specs differ: TensorFlow writes them in lower case.
     _, inputs = function.structured_input_signature
     dtypes = [(name, inputs[name].dtype) for name in sorted(inputs)]
-    call = fast_call(function)
+    call = engine.call(function)
 
     def answer(tensors: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
-        arguments = [tf.constant(tensors[name], dtype) for name, dtype in dtypes]
-        return {name: result.numpy() for name, result in call(*arguments).items()}
+        arguments = [engine.tensor(tensors[name], dtype) for name, dtype in dtypes]
+        found = call(*arguments)
+        return {name: np.asarray(result) for name, result in found.items()}
 
     return answer

@@ -39,9 +39,16 @@ class Tensors(dict[str, np.ndarray]):
 
     Attributes:
         columns: The columns of a table that they were read from; None for others.
+        distribution: The passes, the draws and the predictive distribution of the last
+            question about them.
     """
 
     columns: ReadColumns | None = None
+    distribution: tuple[tuple[Any, int, int], Any] | None = None
+
+    def take(self, rows: slice) -> "Tensors":
+        """Returns some of the rows."""
+        return Tensors({name: tensor[rows] for name, tensor in self.items()})
 
 
 def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
@@ -242,6 +249,19 @@ def text(value: object, row: int, feature: Feature) -> str:
     return value
 
 
+def _texts(values: Iterable[Any], feature: Feature) -> list[str]:
+    """Returns the values of a categorical column: see `text`."""
+    given = list(values)
+    try:
+        # Texts that UTF-8 can hold, of which none is missing.
+        "".join(given).encode()
+        if all(given):
+            return given
+    except (TypeError, UnicodeEncodeError):
+        pass
+    return [text(value, row, feature) for row, value in enumerate(given, 1)]
+
+
 def _may_miss(feature: Feature) -> bool:
     return feature.missing or feature.imputed
 
@@ -298,7 +318,7 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
         notation = feature.column.notation if feature.notation is not None else None
         if isinstance(notation, TextNotation) and notation.numbers:
             values = _with_digits(values)
-        texts = [text(value, row, feature) for row, value in enumerate(values, 1)]
+        texts = _texts(values, feature)
         if notation is not None:
             return _read(feature.column, texts, list(range(len(texts))), feature)
         return np.array(texts, dtype=object)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"
+# Beside the manifest, if NumPy can compute the answers: the functions.
+NUMPY_PATH = "assets.extra/numpy_functions.json"
 # Beside the manifest, if a table trained the model: what its training measured.
 REPORT_FILE = "report.json"
 # The prediction methods by which signatures may draw.
@@ -44,7 +46,7 @@ _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 # Fields that are not written where they are None.
 _RARE = (
     *("target_notation", "member_weights", "epistemic_reference"),
-    *("familiarity", "row_shape"),
+    *("familiarity", "row_shape", "numpy"),
 )
 _OPTIONAL = (
     *("without_moments", "recalibration", "lineage", "recalibration_choice"),
@@ -183,6 +185,22 @@ class FamiliarityInfo:
 
 
 @dataclass(frozen=True)
+class NumpyInfo:
+    """Whether NumPy computes the answers, without TensorFlow.
+
+    Args:
+        difference: The largest difference between the answers of NumPy and of
+            TensorFlow, among some rows: of numbers in predictive standard deviations,
+            of variances as a share, of probabilities and log densities as it is.
+            `None` if NumPy computes none.
+        missing: Why NumPy computes none, a sentence; `None` if it does.
+    """
+
+    difference: float | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The description of an exported model.
 
@@ -229,6 +247,8 @@ class Manifest:
         familiarity: What the familiarity of a row compares; `None` without one.
         row_shape: The shape of a row in the tensor of all features, which are its
             elements in row-major order; `None` for `[d]`.
+        numpy: Whether NumPy computes the answers; `None` in files of older versions,
+            whose answers TensorFlow computes.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -282,6 +302,7 @@ class Manifest:
     epistemic_reference: EpistemicReference | None = None
     familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
+    numpy: NumpyInfo | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -388,6 +409,19 @@ class Manifest:
         """Whether the version may predict by default: not if it learned nothing."""
         judgement = (self.lineage or {}).get("judgement") or {}
         return bool(judgement.get("becomes_latest", True))
+
+    @property
+    def needs_tensorflow(self) -> str | None:
+        """Why the answers need TensorFlow, a sentence; None if NumPy computes them."""
+        if self.numpy is None:
+            return "An older tfbbb wrote the file, without functions for NumPy."
+        return self.numpy.missing
+
+    @property
+    def engine(self) -> str:
+        """What computes the answers in the service, and why if it is TensorFlow."""
+        missing = self.needs_tensorflow
+        return f"TensorFlow, because: {missing}" if missing else "NumPy"
 
     def has_signature(self, name: str) -> bool:
         """Whether the SavedModel has a signature of this name."""

@@ -27,8 +27,7 @@ from tfbbb.export.feature_tensors import (
     tensor_specs,
 )
 from tfbbb.export.onnx_operations import HANDLERS, allow_texts
-from tfbbb.export.signatures import summary_outputs
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError

@@ -11,8 +11,8 @@ import numpy as np
 from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.conformal_reach import conformal_reach
-from tfbbb.prediction.familiarity.row_encoding import RowEncoding, row_values
-from tfbbb.prediction.recalibration.shift_weights import (
+from tfbbb.prediction.row_encoding import RowEncoding, row_values
+from tfbbb.prediction.shift_weights import (
     effective_rows,
     shift_weights,
     weighted_scores,
@@ -74,13 +74,13 @@ class ShiftReference:
         if num_rows < _LEAST_ROWS or not inputs:
             return None
         values, is_text = row_values(list(inputs.values()), None)
-        encoding = RowEncoding.fit(values.numpy(), is_text)
+        encoding = RowEncoding.fit(values, is_text)
         most = min(_MOST_ROWS, _MOST_NUMBERS // len(encoding.is_code))
         if most < _LEAST_ROWS:
             return None
         order = np.random.default_rng(seed).permutation(num_rows)
         kept = np.sort(order[:most])
-        rows = encoding.encode(values.numpy()[kept]).numpy()
+        rows = encoding.encode(values[kept])
         return cls(tuple(inputs), encoding, rows, np.asarray(levels)[kept])
 
     def adapt(
@@ -110,7 +110,7 @@ class ShiftReference:
             return AdaptedLevels(tuple(wanted), len(self.rows), len(self.rows))
         number = effective_rows(weights)
         scores = weighted_scores(self.levels[:, np.newaxis], weights).T.tolist()
-        found = conformal_reach(scores, list(wanted)).numpy()[:, 0]
+        found = conformal_reach(scores, list(wanted))[:, 0]
         if not np.isfinite(found).all():
             raise ValueError(
                 "The rows of the calibration count for too few rows like the new ones "
@@ -156,4 +156,4 @@ class ShiftReference:
         else:
             names = {feature.name: feature.tensor for feature in manifest.features}
             columns = [tensors[names[name]] for name in self.columns]
-        return self.encoding(columns).numpy()
+        return self.encoding(columns)

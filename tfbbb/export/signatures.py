@@ -1,7 +1,7 @@
 """The signatures of an exported posterior predictive."""
 
 import functools
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -11,11 +11,9 @@ from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.compared_rows import Compare
 from tfbbb.export.sampler import Sampler
 from tfbbb.prediction import questions
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.questions import Question, question_named
 
-_REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
-_CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 FAMILIARITY = "familiarity"
 # A stream of noise that no layer uses.
 _TARGET_NOISE = 1 << 30
@@ -206,18 +204,8 @@ class Signatures:
                 name: values[first : first + count] for name, values in by_row.items()
             }
             if "draws" in question.arguments:
-                weights = answers.member_weights
-                draws = tf.range(tf.cast(num_samples, tf.int64))
-                if weights is not None:
-                    draws = _draws_by_weight(draws, weights, tf.shape(outputs)[1], seed)
-                arguments["draws"] = tf.broadcast_to(draws, [count, num_samples])
-            if "noise" in question.arguments:
-                arguments["noise"] = noise.normal_block(
-                    noise.fold(_seed_pair(seed), _TARGET_NOISE),
-                    first,
-                    count,
-                    [num_samples, *self._places, answers.noise_size],
-                )
+                num_draws = tf.shape(outputs)[1]
+                arguments |= self.sampling(num_samples, seed, count, num_draws, first)
             ordered = [arguments[name] for name in question.arguments]
             return tf.cast(answers.ask(question.name, outputs, *ordered), spec.dtype)
 
@@ -225,6 +213,37 @@ class Signatures:
         return self._sampler.map_rows(
             answer_rows, list(rows), num_samples, seed_pair, spec
         )
+
+    def sampling(
+        self,
+        num_samples: int | Tensor,
+        seed: Tensor,
+        count: int | Tensor,
+        num_draws: int | Tensor,
+        first: int | Tensor = 0,
+    ) -> dict[str, tf.Tensor]:
+        """Returns the `draws` of samples, [rows, n], and `noise`, [rows, n, ...].
+
+        Args:
+            num_samples: Number n of samples of a row.
+            seed: Seed of the samples.
+            count: Number of rows.
+            num_draws: Number of draws of the weights.
+            first: Index of the first row.
+        """
+        answers = self._answers
+        draws = tf.range(tf.cast(num_samples, tf.int64))
+        if answers.member_weights is not None:
+            draws = _draws_by_weight(draws, answers.member_weights, num_draws, seed)
+        return {
+            "draws": tf.broadcast_to(draws, [count, num_samples]),
+            "noise": noise.normal_block(
+                noise.fold(_seed_pair(seed), _TARGET_NOISE),
+                first,
+                count,
+                [num_samples, *self._places, answers.noise_size],
+            ),
+        }
 
     def _quantiles(
         self,
@@ -251,18 +270,6 @@ class Signatures:
             quantiles = functools.partial(self._quantiles, rows, num_samples, seed)
             summary = self._answers.summary(summary, quantiles)
         return {name: tf.cast(summary[name], dtype) for name in names}
-
-
-def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
-    """Returns the names of the outputs of `serving_default`.
-
-    Args:
-        answers: The answers about the predictive distribution.
-        summary: The names of what the summary has.
-    """
-    is_classes = answers.task == "classification"
-    names = list(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY)
-    return [*names, *(["between_members"] if "between_members" in summary else [])]
 
 
 def _draws_by_weight(

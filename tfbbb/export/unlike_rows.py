@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.base.texts import shown_number
+from tfbbb.base.types import Tensor
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.tables.row_warnings import show_date
 from tfbbb.tables.values import MISSING_DATE
@@ -18,7 +18,7 @@ _ROWS_AT_A_TIME = 64
 _LEAST_EXPECTED = 3.0
 _SELDOM = 0.1
 _MOST_GAPS = 3
-OfInputs = Callable[[list[tf.Tensor]], Mapping[str, tf.Tensor]]
+OfInputs = Callable[[list[np.ndarray]], Mapping[str, Tensor]]
 
 
 def is_unlike(
@@ -58,8 +58,8 @@ def describe_unlike_rows(
     for first in range(0, len(places), _ROWS_AT_A_TIME):
         rows = places[first : first + _ROWS_AT_A_TIME]
         given = [np.asarray(tensor)[rows] for tensor in inputs]
-        found = differences([tf.constant(tensor) for tensor in given])
-        arrays = {name: value.numpy() for name, value in found.items()}
+        found = differences(given)
+        arrays = {name: np.asarray(value) for name, value in found.items()}
         columns = _compared_columns(given, manifest)
         for place, row in enumerate(rows):
             values = [(feature, column[place]) for feature, column in columns]

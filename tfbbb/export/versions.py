@@ -13,14 +13,19 @@ def version_number(path: Path) -> int | None:
     return int(name) if name.isdecimal() and name == str(int(name)) else None
 
 
-def newest_version(root: str | os.PathLike[str]) -> Path | None:
-    """Returns the SavedModel of the highest version under `root`, if there is any."""
+def versions_under(root: str | os.PathLike[str]) -> list[Path]:
+    """Returns the SavedModels of the versions under `root`, the highest first."""
     numbered = {
         number: graph.parent
         for graph in Path(root).glob("*/saved_model.pb")
         if (number := version_number(graph.parent)) is not None
     }
-    return numbered[max(numbered)] if numbered else None
+    return [numbered[number] for number in sorted(numbered, reverse=True)]
+
+
+def newest_version(root: str | os.PathLike[str]) -> Path | None:
+    """Returns the SavedModel of the highest version under `root`, if there is any."""
+    return next(iter(versions_under(root)), None)
 
 
 def next_version(root: str | os.PathLike[str]) -> Path:

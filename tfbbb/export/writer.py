@@ -1,9 +1,11 @@
 """Writes a posterior predictive as a SavedModel that needs TensorFlow only."""
 
+import contextlib
 import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +33,11 @@ from tfbbb.export.manifest import (
     DrawingMethod,
     Manifest,
     file_digests,
+)
+from tfbbb.export.numpy_engine.writer import (
+    NeedsTensorFlowError,
+    numpy_functions,
+    write_numpy_functions,
 )
 from tfbbb.export.warm_up import write_warm_up
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -92,7 +99,9 @@ def write_saved_model(
 
     `tfbbb.load` calls functions beneath the signatures. For every method the SavedModel
     has functions that draw, that run a pass, and that answer questions about outputs.
-    `assets.extra/tfbbb.json` describes the model (`tfbbb.export.Manifest`), and
+    `assets.extra/numpy_functions.json` has these functions for NumPy, if it gives the
+    same answers. `assets.extra/tfbbb.json` describes the model
+    (`tfbbb.export.Manifest`), and
     `assets.extra/tf_serving_warmup_requests` holds a request for each signature, which
     TensorFlow Serving answers before it is ready.
 
@@ -189,7 +198,7 @@ def write_saved_model(
             default_seed=seed,
             metrics=figures,
             libraries=libraries(),
-            files=file_digests(staging),
+            files={},
             signatures={
                 name: "moments" if name == "moments" else method for name in signatures
             },
@@ -203,8 +212,9 @@ def write_saved_model(
             familiarity=describe_familiarity(model.familiarity, abstain_above),
             row_shape=row_shape(model),
         )
+        numpy_info = write_numpy_functions(staging, manifest, root)
+        manifest = replace(manifest, numpy=numpy_info, files=file_digests(staging))
         destination = staging / MANIFEST_PATH
-        destination.parent.mkdir(exist_ok=True)
         destination.write_text(manifest.to_json(), encoding="utf-8")
 
 
@@ -221,7 +231,10 @@ def _saved_bytes(
     directory = f"ram://tfbbb-{secrets.token_hex(8)}"
     try:
         tf.saved_model.save(root, directory, signatures)
-        return sum(
+        functions = b""
+        with contextlib.suppress(NeedsTensorFlowError):
+            functions = numpy_functions(directory)
+        return len(functions) + sum(
             tf.io.gfile.stat(f"{folder}/{name}").length
             for folder, _, names in tf.io.gfile.walk(directory)
             for name in names

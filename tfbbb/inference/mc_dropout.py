@@ -24,7 +24,7 @@ class MCDropout(GradientTraining):
     >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
     >>> network = keras.Sequential([
     ...     keras.Input((1,)),
-    ...     keras.layers.Dense(8, "relu"),
+    ...     keras.layers.Dense(32, "relu"),
     ...     keras.layers.Dropout(0.1),
     ...     keras.layers.Dense(1),
     ... ])

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.sampling_band import sampling_band
 from tfbbb.base.types import Config
 from tfbbb.judging.explain.effects import Effect
 from tfbbb.judging.explain.importance import Importance
 from tfbbb.judging.explain.rows import sampled
 from tfbbb.judging.explain.variance_split import VarianceSplit
 from tfbbb.judging.types import Prediction
+from tfbbb.prediction.reliability import ReliabilityDiagram
 from tfbbb.prediction.target_scores import in_intervals
-from tfbbb.scores import metrics
-from tfbbb.scores.plots.sampling_band import sampling_band
 
 FORMAT = 1
 MOST_ROWS = 500
@@ -46,7 +46,7 @@ def calibration(
         prediction, targets = prediction.take(rows), targets[rows]
     scored: Any = prediction
     if hasattr(prediction, "probabilities"):
-        diagram = metrics.reliability_diagram(scored, targets, bins=_BINS)
+        diagram = ReliabilityDiagram.of(scored, targets, _BINS)
         expected = np.minimum(diagram.confidence, 1.0)
         return {
             "rows": len(rows),

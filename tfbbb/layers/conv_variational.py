@@ -134,35 +134,51 @@ class ConvVariational(Convolution):
             and type(self).linear is ConvVariational.linear
         )
 
-    def convolve_beside(self, inputs: Tensor, kernels: Tensor) -> tf.Tensor:
-        """Returns the outputs of many kernels as one convolution of grouped channels.
+    def arranged(self, draws: dict[str, Tensor]) -> dict[str, Tensor]:
+        # The filters of all draws beside each other: [..., draws * filters].
+        kernels = draws["kernel"]
+        if not self.takes_channels_beside or len(kernels.shape) == self.rank + 2:
+            return draws
+        count, *shape, filters = dimensions(kernels, 0)
+        axes = [*range(1, self.rank + 2), 0, self.rank + 2]
+        beside = tf.reshape(tf.transpose(kernels, axes), [*shape, count * filters])
+        if self.bias is None:
+            return {"kernel": beside}
+        return {"kernel": beside, "bias": tf.reshape(draws["bias"], [-1])}
+
+    def convolve_beside(self, inputs: Tensor, draws: dict[str, Tensor]) -> tf.Tensor:
+        """Returns pre-activations of many draws by a convolution of grouped channels.
 
         Args:
-            inputs: [n, ..., kernels * channels], or [n, ..., channels] where all
-                kernels have the same inputs.
-            kernels: [kernels, *kernel_shape].
+            inputs: [n, ..., draws * channels], or [n, ..., channels] where all draws
+                have the same inputs.
+            draws: The result of `arranged`.
 
         Returns:
-            [n, ..., kernels * filters].
+            [n, ..., draws * filters].
         """
-        count, *size, per_group, filters = dimensions(kernels, 0)
-        is_shared = inputs.shape[-1] == self.groups * per_group
+        kernel = draws["kernel"]
+        is_shared = inputs.shape[-1] == self.groups * kernel.shape[-2]
         if is_shared and self.groups > 1:
+            count = tf.shape(kernel)[-1] // self.filters
             inputs = tf.tile(inputs, [*[1] * (self.rank + 1), count])
-        axes = [*range(1, self.rank + 2), 0, self.rank + 2]
-        kernel = tf.reshape(
-            tf.transpose(kernels, axes), [*size, per_group, count * filters]
-        )
         if self._is_causal:
             inputs = tf.pad(inputs, self._causal_padding())
         # Keras would compile grouped channels by XLA, again for each number of rows.
         convolution = tf.nn.conv1d if self.rank == 1 else tf.nn.conv2d
-        return convolution(
+        outputs = convolution(
             inputs,
             kernel,
             self.strides[0] if self.rank == 1 else self.strides,
             "VALID" if self._is_causal else self.padding.upper(),
         )
+        if self.bias is None:
+            return outputs
+        if is_shared and self.groups == 1:
+            # TensorFlow fuses it with the convolution and the activation.
+            return tf.nn.bias_add(outputs, draws["bias"])
+        # For grouped channels TensorFlow has such a kernel with oneDNN only.
+        return outputs + draws["bias"]
 
     @property
     def _is_causal(self) -> bool:

@@ -15,6 +15,7 @@ from tfbbb.base.types import (
     Regularizer,
     Tensor,
 )
+from tfbbb.bayes.estimators import Estimator
 from tfbbb.bayes.estimators.drawn_kernel import matmul
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.variational import VariationalOptions
@@ -63,7 +64,9 @@ class DenseVariational(LinearVariationalLayer):
             signs; `"auto"` takes `"local"` if it is known to be exact (inputs of rank
             2, called once in a functional or sequential model), else `"flipout"`, else
             an estimator that can train the posterior. `"score_function"` needs no
-            gradient of the draws. `tfbbb.estimators` has them as objects, with options.
+            gradient of the draws; `"closed_form"` trains the last layer of a
+            `tfbbb.BayesianModel` without draws. `tfbbb.estimators` has them as objects,
+            with options.
         kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
             With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
             unset is an error, and `evaluate` then gives a loss that is not a number.
@@ -131,6 +134,9 @@ class DenseVariational(LinearVariationalLayer):
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return matmul(inputs, kernel)
+
+    def can_use(self, estimator: Estimator) -> bool:
+        return True
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return input_rank == 2 and calls == 1

@@ -182,15 +182,53 @@ class GRUVariational(RecurrentVariationalLayer):
         if self.reset_after:
             (product,) = recurrent
             h_z, h_r, h_h = ops.split(product(h), 3, axis=-1)
-            reset = self.recurrent_activation(x_r + h_r)
-            candidate = self.activation(x_h + reset * h_h)
-        else:
-            of_gates, of_candidate = recurrent
-            h_z, h_r = ops.split(of_gates(h), 2, axis=-1)
-            reset = self.recurrent_activation(x_r + h_r)
-            candidate = self.activation(x_h + of_candidate(reset * h))
-        z = self.recurrent_activation(x_z + h_z)
-        h = z * h + (1 - z) * candidate
+            return self._after_reset([x_z + h_z, x_r + h_r, x_h, h_h], h)
+        of_gates, of_candidate = recurrent
+        h_z, h_r = ops.split(of_gates(h), 2, axis=-1)
+        reset = self.recurrent_activation(x_r + h_r)
+        candidate = self.activation(x_h + of_candidate(reset * h))
+        return self._next(self.recurrent_activation(x_z + h_z), candidate, h)
+
+    @property
+    def needs_sum_alone(self) -> bool:
+        return self.reset_after and type(self).step is GRUVariational.step
+
+    def joined_kernel(self, draws: dict[str, Tensor]) -> Tensor:
+        # The candidate's two products stay apart: the other's columns are zeros.
+        gates = 2 * self.units
+
+        def of_inputs(weights: Tensor) -> Tensor:
+            candidate = weights[..., gates:]
+            return ops.concatenate([weights, ops.zeros_like(candidate)], axis=-1)
+
+        def of_state(weights: Tensor) -> Tensor:
+            candidate = weights[..., gates:]
+            zeros = ops.zeros_like(candidate)
+            return ops.concatenate([weights[..., :gates], zeros, candidate], axis=-1)
+
+        parts = [of_inputs(draws["kernel"]), of_state(draws["recurrent_kernel"])]
+        if self.bias is not None:
+            bias = draws["bias"]
+            parts.insert(1, of_inputs(bias[:, :1]) + of_state(bias[:, 1:]))
+        return ops.concatenate(parts, axis=1)
+
+    def step_from_sum(
+        self, pre_activations: Tensor, states: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        return self._after_reset(ops.split(pre_activations, 4, axis=-1), states[0])
+
+    def _after_reset(
+        self, parts: Sequence[Tensor], h: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Returns the output and the state after z, r and the candidate's products."""
+        z, r, x_h, h_h = parts
+        candidate = self.activation(x_h + self.recurrent_activation(r) * h_h)
+        return self._next(self.recurrent_activation(z), candidate, h)
+
+    def _next(
+        self, z: Tensor, candidate: Tensor, h: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        h = candidate + z * (h - candidate)
         return h, [h]
 
     def get_config(self) -> Config:

@@ -25,7 +25,7 @@ from tfbbb.base.types import (
     Tensor,
 )
 from tfbbb.bayes.estimators import Estimator, Local
-from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel, GroupedKernel
+from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
 from tfbbb.bayes.estimators.weight import grouped_kernels
 from tfbbb.layers.variational import (
     EstimatorLike,
@@ -117,7 +117,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
     def can_use(self, estimator: Estimator) -> bool:
-        return not isinstance(estimator, Local)
+        return super().can_use(estimator) and not isinstance(estimator, Local)
 
     def build(
         self, sequences_shape: tuple[int | None, ...], initial_state_shape: Shape = None
@@ -174,6 +174,27 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         """First and last gate of each product with the state."""
         return [(0, self.num_gates)]
 
+    @property
+    def needs_sum_alone(self) -> bool:
+        """Whether `step_from_sum` can do the work of `step`."""
+        return type(self).step is RecurrentVariationalLayer.step
+
+    def arranged(self, draws: dict[str, Tensor]) -> dict[str, Tensor]:
+        if not self._joins_kernels or "joined" in draws:
+            return draws
+        return {"joined": self.joined_kernel(draws)}
+
+    def joined_kernel(self, draws: dict[str, Tensor]) -> Tensor:
+        """Returns the kernel whose product with `[inputs, 1, state]` is the sum.
+
+        Args:
+            draws: Draws of the weights by name, [samples, *shape].
+        """
+        parts = [draws["kernel"], draws["recurrent_kernel"]]
+        if self.bias is not None:
+            parts.insert(1, draws["bias"][:, tf.newaxis])
+        return tf.concat(parts, axis=1)
+
     def step(
         self,
         inputs: Tensor,
@@ -201,8 +222,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
         Args:
             pre_activations: `inputs @ kernel + state @ recurrent_kernel + bias`,
-                [n, num_gates * units].
-            states: The previous states, each [n, units].
+                [..., num_gates * units].
+            states: The previous states, each [..., units].
         """
         raise NotImplementedError
 
@@ -230,10 +251,12 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     ) -> Tensor:
         layer_draws = current_call().layer_draws
         if layer_draws is not None and self._joins_kernels:
-            draws = layer_draws.drawn_weights(self)
-            sequences, step = self._step_of_inputs(sequences, draws)
+            values = self.arranged(layer_draws.drawn_weights(self))["joined"]
+            fold = _SampleFold(tf.shape(values)[0])
+            sequences, step = self._step_of_inputs(sequences, values)
             if mask is None and (sequences.shape[1] or math.inf) <= _FEW_STEPS:
-                return self._unrolled(sequences, initial_state, step)
+                return self._unrolled(sequences, initial_state, step, fold)
+            step = _folded(step, fold)
         else:
             sequences, step = self._step_of_products(sequences, training)
         with call_with(recurrent_step=step):
@@ -245,44 +268,46 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
         With wide inputs it would read a large kernel in every step.
         """
-        is_sum = type(self).step is RecurrentVariationalLayer.step
-        return is_sum and self.kernel.shape[0] <= self.units
+        return self.needs_sum_alone and self.kernel.shape[0] <= self.units
 
     def _step_of_inputs(
-        self, sequences: Tensor, draws: dict[str, Tensor]
+        self, sequences: Tensor, values: Tensor
     ) -> tuple[Tensor, RecurrentStep]:
         """Returns what goes into the loop, and a step that computes one product.
 
+        The step takes inputs and states by sample, [samples, rows, ...].
+
         Args:
             sequences: [samples * rows, timesteps, input_dim].
-            draws: Draws of the weights by name, [samples, *shape].
+            values: The result of `joined_kernel`.
         """
-        parts = [draws["kernel"], draws["recurrent_kernel"]]
         if self.bias is not None:
             # A bias is the row of a kernel whose input is the constant 1.
-            parts.insert(1, draws["bias"][:, tf.newaxis])
             ones = tf.ones_like(sequences[..., :1])
             sequences = tf.concat([sequences, ones], axis=-1)
-        values = tf.concat(parts, axis=1)
-        kernel = GroupedKernel(values, _SampleFold(tf.shape(values)[0]))
 
         def step(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-            product = kernel.product(tf.concat([inputs, states[0]], axis=-1))
+            product = tf.matmul(tf.concat([inputs, states[0]], axis=-1), values)
             return self.step_from_sum(product, states)
 
         return sequences, step
 
     def _unrolled(
-        self, sequences: Tensor, initial_state: Structure, step: RecurrentStep
+        self,
+        sequences: Tensor,
+        initial_state: Structure,
+        step: RecurrentStep,
+        fold: _SampleFold,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Returns the last output, the outputs and the last states, without a loop."""
-        inputs = tf.unstack(sequences, axis=1)
-        outputs, states = [], tree.flatten(initial_state)
+        inputs = tf.unstack(fold.split(sequences), axis=2)
+        outputs, states = [], list(map(fold.split, tree.flatten(initial_state)))
         for at_step in reversed(inputs) if self.go_backwards else inputs:
             output, states = step(at_step, states)
             outputs.append(output)
         kept = outputs if self.return_sequences else outputs[-1:]
-        return outputs[-1], tf.stack(kept, axis=1), states
+        stacked = merge_leading(tf.stack(kept, axis=2))
+        return merge_leading(outputs[-1]), stacked, list(map(merge_leading, states))
 
     def _step_of_products(
         self, sequences: Tensor, training: bool
@@ -431,6 +456,16 @@ class _SampleFold:
 
     def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
         return merge_leading(tensor)
+
+
+def _folded(step: RecurrentStep, fold: _SampleFold) -> RecurrentStep:
+    """Returns a step of a whole batch from one that takes it by sample."""
+
+    def folded(inputs: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        output, states = step(fold.split(inputs), list(map(fold.split, states)))
+        return merge_leading(output), list(map(merge_leading, states))
+
+    return folded
 
 
 def _validate_rate(name: str, rate: float) -> float:

@@ -42,7 +42,7 @@ from tfbbb.base.types import (
 )
 from tfbbb.bayes import estimators, posteriors, priors
 from tfbbb.bayes.divergences import kl_divergence
-from tfbbb.bayes.estimators import Estimator
+from tfbbb.bayes.estimators import ClosedForm, Estimator
 from tfbbb.bayes.posteriors import MeanFieldNormal, Posterior
 from tfbbb.bayes.priors import Normal, Prior
 from tfbbb.bayes.variational_weight import VariationalWeight
@@ -175,7 +175,7 @@ class VariationalLayer(keras.Layer):
 
     def can_use(self, estimator: estimators.Estimator) -> bool:
         """Whether this kind of layer can be trained by the estimator."""
-        return True
+        return not isinstance(estimator, ClosedForm)
 
     def add_variational_weight(
         self,
@@ -358,6 +358,15 @@ class VariationalLayer(keras.Layer):
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
         self._step.draws = draws
 
+    @property
+    def step_moments(self) -> tuple[Tensor, Tensor]:
+        """Mean and variance of the outputs under q in the latest `closed_form` call."""
+        return self._step.moments
+
+    def keep_for_loss(self, mean: Tensor, variance: Tensor) -> None:
+        """Keeps the outputs' moments, over which `BayesianModel` takes the loss."""
+        self._step.moments = mean, variance
+
     def batch_layout(self) -> BatchLayout:
         """Returns the order of the batch of the current call: members, draws, rows."""
         samples = current_call().samples_in_batch
@@ -454,11 +463,23 @@ class VariationalLayer(keras.Layer):
                 "training rows, or train with `tfbbb.BayesianModel`, which counts "
                 "them. Received: kl_weight=None"
             )
+        in_bayesian_model = current_call().samples_in_batch is not None
+        if (
+            training
+            and not in_bayesian_model
+            and isinstance(self.estimator, ClosedForm)
+        ):
+            raise ValueError(
+                f"The layer '{self.name}' cannot train: only `tfbbb.BayesianModel` "
+                "computes the loss in closed form. Use the layer as the last one of a "
+                "`BayesianModel`, or use another estimator. Received: "
+                "estimator='closed_form' outside of one"
+            )
         model = outermost_layer(self)
         if (
             training
             and self.members > 1
-            and current_call().samples_in_batch is None
+            and not in_bayesian_model
             and isinstance(model, keras.Model)
         ):
             warnings.warn(
@@ -488,6 +509,16 @@ class VariationalLayer(keras.Layer):
         )
         step.loss = tf.convert_to_tensor(self._kl_weight) * step.kl
         self.add_loss(step.loss)
+
+    def arranged(self, draws: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Returns draws of the weights in the form that a prediction multiplies by.
+
+        A prediction keeps the result for the next one.
+
+        Args:
+            draws: Draws of the weights by name, [samples, *shape], or the result.
+        """
+        return draws
 
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Raises ValueError: weights with a posterior have no single values to round.
@@ -537,6 +568,7 @@ class _Step:
         self.kl: Any = None
         self.loss: Any = None
         self.draws: dict[str, Tensor] | None = None
+        self.moments: Any = None
 
 
 # By the object of a step's outermost call: its graph, and the seed of the first layer.

@@ -46,6 +46,7 @@ from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import check_logits
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.class_weights import relative_class_weights, with_weights_of_places
+from tfbbb.model.closed_form import closed_form_layer
 from tfbbb.model.finite_inputs import FiniteInputs
 from tfbbb.model.first_callbacks import first_callbacks
 from tfbbb.model.first_rows import FirstRows, warn_of_other_units
@@ -128,8 +129,9 @@ class BayesianModel(PredictiveModel):
     Raises:
         ValueError: There are several outputs, the outputs do not fit the likelihood
             (probabilities instead of logits), or the layers have different numbers of
-            members, or different numbers of samples above one; or `inputs` is a model
-            without a graph of Keras tensors.
+            members, or different numbers of samples above one; a layer with the
+            estimator `closed_form` is not the last one, or has no closed form; or
+            `inputs` is a model without a graph of Keras tensors.
         TypeError: An argument is unknown.
     """
 
@@ -182,6 +184,10 @@ class BayesianModel(PredictiveModel):
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
+        # Past Keras' tracking of attributes: it is a layer of the model already.
+        self.__dict__["_closed_form"] = closed_form_layer(
+            self, self.variational_layers, self.likelihood
+        )
         self.recalibration = recalibration
         if isinstance(inference, Mapping):
             inference = InferenceResult.from_config(inference)
@@ -634,14 +640,19 @@ class BayesianModel(PredictiveModel):
         kl = sum(layer.step_kl for layer in self.variational_layers)
         losses = list(self.losses)
         mask = mask_of(y_pred)
-        y_pred = tf.convert_to_tensor(y_pred)
+        outputs, variance = tf.convert_to_tensor(y_pred), None
+        if self._closed_form is not None:
+            outputs, variance = self._closed_form.step_moments
         num_rows = tf.shape(tree.flatten(y)[0])[0]
         copies = self._num_members * (self._num_samples if training else 1)
         sample_weight, of_places = split_weights(
             sample_weight, mask, self._num_places, copies
         )
         per_row = self.likelihood.negative_log_likelihood(
-            repeated(y, copies), self.with_learned_parameters(y_pred), of_places
+            repeated(y, copies),
+            self.with_learned_parameters(outputs),
+            of_places,
+            variance,
         )
         # [1, rows], or [copies, rows] if each member has its own weights.
         weights = self._weights_by_draw(sample_weight, num_rows, copies, per_row.dtype)

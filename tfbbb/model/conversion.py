@@ -33,6 +33,7 @@ from tfbbb.bayes.probability_outputs import (
 )
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.closed_form import choose_closed_form
 from tfbbb.model.conversion_table import Conversion, describe
 from tfbbb.model.converted_layers import (
     TO_DETERMINISTIC,
@@ -89,10 +90,14 @@ def convert(
     became of each layer.
 
     With a likelihood, the twin trains at the temperature of
-    `tfbbb.kl_schedules.RowsPerWeight` unless `compile` gets a `kl_schedule`. At
-    temperature 1 the prior would pull a large trained network back; with
-    `where="adapters"` it holds the frozen network where it was, and the temperature
-    is 1.
+    `tfbbb.kl_schedules.RowsPerWeight`, `0.3 N / P` of N rows and P weights from 0.03 to
+    1, unless `compile` gets a `kl_schedule`. At temperature 1 the prior would pull a
+    large trained network back; with `where="adapters"` it holds the frozen network
+    where it was, and the temperature is 1.
+
+    With `where="last"`, `likelihood="normal"` and a last `Dense` layer without an
+    activation the loss has a closed form, `estimator="closed_form"`, unless another
+    estimator is given.
 
     With `moped=True` the prior is centred at the weights, too (MOPED, Krishnan et al.
     2020), and the temperature is 1:
@@ -140,7 +145,8 @@ def convert(
         layers: Deprecated: the names of layers, as `where` takes them.
         **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
             `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
-            members, the first starts at the weights, the others as new layers do.
+            members, the first starts at the weights, the others as new layers do, and
+            a trained network draws a warning.
 
     Returns:
         A new model, which shares nothing with the old one and is not compiled. Its
@@ -197,6 +203,7 @@ def _convert(
     reasons = reasons_to_stay(model, where)
     options = dict(options)
     members = options.pop("members", None)
+    _warn_of_new_members(model, members)
 
     def counterpart(layer: keras.Layer) -> keras.Layer | None:
         if reasons.get(id(layer), "inside a layer"):
@@ -213,6 +220,10 @@ def _convert(
             f"converted. Received: model={model.name!r} with layers {kept}"
         )
     copy_weights(model, twin)
+    if where == "last" and "estimator" not in options and len(trained) == 1:
+        (one,) = trained
+        if one is not None:
+            choose_closed_form(twin, variational_layers(twin), one)
     rows = tuple(describe(model, twin, reasons))
     removed: tuple[str, ...] = ()
     if likelihood is not None:
@@ -239,14 +250,28 @@ def _convert(
                 members=members,
                 kl_schedule=kl_schedule,
             )
-            bayesian.conversion = Conversion(rows, kl_schedule, removed)
+            bayesian.conversion = Conversion(
+                rows, kl_schedule, removed, len(bayesian.members)
+            )
             return bayesian
         twin = keras.Model(graph.input, outputs, name=model.name)
     for layer in variational_layers(twin):
         if members is not None:
             layer.set_members(members)
-    twin.conversion = Conversion(rows, removed=removed)
+    twin.conversion = Conversion(rows, removed=removed, members=members or 1)
     return twin
+
+
+def _warn_of_new_members(model: keras.Model, members: int | None) -> None:
+    optimizer = getattr(model, "optimizer", None)
+    if (members or 1) > 1 and optimizer is not None and optimizer.iterations > 0:
+        warnings.warn(
+            "The first member of the twin starts at the weights of the trained "
+            "network, the others as new layers do: train the twin for as many epochs "
+            "as a new network, or leave `members` out. "
+            f"Received: members={members}",
+            stacklevel=4,
+        )
 
 
 def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> None:

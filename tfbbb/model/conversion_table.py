@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import keras
 
+from tfbbb.bayes.estimators import Auto, ClosedForm
 from tfbbb.bayes.kl_schedules import KLSchedule
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.converted_layers import parts
@@ -20,13 +21,17 @@ class ConvertedLayer:
         kind: The class that it has now.
         weights: Number of its weights.
         posterior: Whether they have a posterior.
-        note: The prior of its kernels, or why it stayed deterministic.
+        num_products: Number of products of inputs and kernel in a step of training, for
+            each one of the network.
+        note: The prior of its kernels, and whether its loss is in closed form; or why
+            it stayed deterministic.
     """
 
     name: str
     kind: str
     weights: int
     posterior: bool
+    num_products: int
     note: str
 
 
@@ -39,11 +44,13 @@ class Conversion:
         kl_schedule: The schedule that `compile` takes by default; None where the
             model is no `BayesianModel`.
         removed: The activations that were removed from outputs.
+        members: Number of posteriors of each layer with one.
     """
 
     layers: tuple[ConvertedLayer, ...]
     kl_schedule: KLSchedule | None = None
     removed: tuple[str, ...] = ()
+    members: int = 1
 
     @property
     def num_posterior(self) -> int:
@@ -56,18 +63,29 @@ class Conversion:
         return sum(layer.weights for layer in self.layers)
 
     def __str__(self) -> str:
-        rows = [("layer", "now", "weights", "prior, or why it stays")]
+        rows = [("layer", "now", "weights", "products", "prior, or why it stays")]
         for layer in self.layers:
-            rows.append((layer.name, layer.kind, f"{layer.weights:,}", layer.note))
-        widths = [max(len(row[place]) for row in rows) for place in range(3)]
+            numbers = f"{layer.weights:,}", str(layer.num_products)
+            rows.append((layer.name, layer.kind, *numbers, layer.note))
+        widths = [max(len(row[place]) for row in rows) for place in range(4)]
         lines = [
-            f"{name:{widths[0]}}  {kind:{widths[1]}}  {size:>{widths[2]}}  {note}"
-            for name, kind, size, note in rows
+            f"{name:{widths[0]}}  {kind:{widths[1]}}  {size:>{widths[2]}}  "
+            f"{products:>{widths[3]}}  {note}"
+            for name, kind, size, products, note in rows
         ]
         lines.insert(1, "-" * max(map(len, lines)))
         lines.append(
             f"{self.num_posterior:,} of {self.num_weights:,} weights have a posterior, "
             "which starts at the network's weights."
+        )
+        if self.members > 1:
+            lines.append(
+                f"Of {self.members} members the first starts there, the others as new "
+                "layers do."
+            )
+        lines.append(
+            "Time: `products` counts a training step's for each one of the network; a "
+            "draw of a\nprediction is a pass from the first layer with a posterior on."
         )
         if self.kl_schedule is not None:
             lines.append(f"KL schedule, unless `compile` gets one: {self.kl_schedule}.")
@@ -96,11 +114,24 @@ def describe(
         note = reasons[id(layer)]
         weights = sum(math.prod(weight.shape) for weight in layer.weights)
         is_variational = isinstance(new, VariationalLayer)
+        num_products = 1
         if is_variational:
+            estimator = new.estimator
+            if isinstance(estimator, Auto):
+                # `local`, which it may choose too, takes as many as `flipout`.
+                estimator = estimator.choose_of_weights(new)
+            num_products = estimator.num_products
             note = repr(new.prior)
             weights = sum(weight.size for weight in new.variational_weights)
+            if isinstance(new.estimator, ClosedForm):
+                note += ", loss in closed form"
             if getattr(layer, "lora_enabled", False):
                 note += ", LoRA merged into the kernel"
         yield ConvertedLayer(
-            layer.name, type(new).__name__, weights, is_variational, note
+            layer.name,
+            type(new).__name__,
+            weights,
+            is_variational,
+            num_products,
+            note,
         )

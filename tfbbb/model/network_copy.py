@@ -24,7 +24,9 @@ def check_model(model: keras.Model) -> None:
     if not isinstance(model, keras.Model) or graph_of(model) is None:
         raise ValueError(
             "Only functional and sequential models that are built can be converted: "
-            "the layers of others are called from code. "
+            "the layers of others are called from code. Make a subclassed model "
+            "functional, `keras.Model(inputs, model.call(inputs))` with `inputs = "
+            "keras.Input(...)`, and begin a sequential one with `keras.Input`. "
             f"Received: model of type {type(model).__name__}"
         )
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Array, Structure
 from tfbbb.prediction.passes import PILOT, Passes
@@ -52,7 +52,7 @@ def predict_adaptively(
         relative_error: Whether it is a share of the predictive standard deviation.
         deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
     """
-    num_rows = len(tf.nest.flatten(inputs)[0])
+    num_rows = len(leaves(inputs)[0])
     if max_standard_error is None and deadline is None:
         passes = passes_for(num_rows, num_samples)
         return passes.predict(inputs, num_samples, seed, max_floats)
@@ -105,9 +105,7 @@ def predict_adaptively(
         rows = np.flatnonzero(granted == number)
         part = inputs
         if len(rows) < num_rows:
-            part = tf.nest.map_structure(
-                lambda x, rows=rows: tf.gather(x, rows), inputs
-            )
+            part = map_leaves(lambda x, rows=rows: np.asarray(x)[rows], inputs)
         passes = passes_for(len(rows), number)
         parts.append(passes.predict(part, number, seed, max_floats))
         part_rows.append(rows)

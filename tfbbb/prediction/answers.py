@@ -1,12 +1,14 @@
 """The answers about the predictive distributions of some rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
 
 Summary = dict[str, Tensor]
@@ -14,6 +16,8 @@ Summary = dict[str, Tensor]
 Quantiles = Callable[[ArrayLike], Tensor]
 # Sums of probabilities differ by rounding between a live and an exported model.
 _ROUNDING = 1e-6
+_REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
+_CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Answers:
         quantiles: Quantiles,
         levels: ArrayLike,
         groups: Tensor | None = None,
-    ) -> tf.Tensor:
+    ) -> Tensor:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
         Args:
@@ -71,15 +75,16 @@ class Answers:
             levels: Probabilities of the intervals, [Q].
             groups: Index of each row's group, [rows]; None without groups.
         """
-        levels = tf.cast(levels, tf.float64)
+        xp = numpy_of(levels)
+        levels = xp.asarray(levels, np.float64)
         if self.central_intervals:
             tails = 0.5 - 0.5 * levels
-            found = quantiles(tf.concat([tails, 1.0 - tails], axis=0))
-            return tf.stack(tf.split(found, 2, axis=1), axis=1)
+            found = quantiles(xp.concatenate([tails, 1.0 - tails]))
+            return xp.stack(xp.split(found, 2, axis=1), axis=1)
         assert self.reach is not None
         mean, variance = (summary[name][:, None] for name in ("mean", "variance"))
-        distance = self.reach(levels, groups) * tf.sqrt(variance)
-        return tf.stack([mean - distance, mean + distance], axis=1)
+        distance = self.reach(levels, groups) * xp.sqrt(variance)
+        return xp.stack([mean - distance, mean + distance], axis=1)
 
     def prediction_sets(
         self,
@@ -87,7 +92,7 @@ class Answers:
         quantiles: Quantiles,
         levels: ArrayLike,
         groups: Tensor | None = None,
-    ) -> tf.Tensor:
+    ) -> Tensor:
         """Returns whether each class is in the set of a level, [rows, Q, ..., C].
 
         A set has the most probable classes until their probabilities add up to the
@@ -101,7 +106,7 @@ class Answers:
             groups: Index of each row's group, [rows]; None without groups.
         """
         before = more_probable(summary["probabilities"])[:, None]
-        levels = tf.cast(levels, tf.float64)
+        levels = numpy_of(levels).asarray(levels, np.float64)
         if self.reach is not None:
             reach = self.reach(levels, groups)
             inside = before <= _with_places(reach, before) + _ROUNDING
@@ -124,26 +129,40 @@ class Answers:
         return self.functions[question](outputs, *arguments)
 
 
-def more_probable(probabilities: ArrayLike) -> tf.Tensor:
+def more_probable(probabilities: ArrayLike) -> Tensor:
     """Returns the probability of the classes more probable than each, [rows, ..., C].
 
     Of two classes with the same probability, the first counts as more probable.
 
     Example:
 
-    >>> more_probable([[0.2, 0.7, 0.1]]).numpy()
+    >>> more_probable([[0.2, 0.7, 0.1]])
     array([[0.7, 0. , 0.9]])
     """
-    probabilities = tf.cast(probabilities, tf.float64)
-    order = tf.argsort(probabilities, axis=-1, direction="DESCENDING", stable=True)
-    batch = len(probabilities.shape) - 1
-    ranked = tf.gather(probabilities, order, axis=-1, batch_dims=batch)
-    before = tf.cumsum(ranked, axis=-1, exclusive=True)
-    return tf.gather(before, tf.argsort(order, axis=-1), axis=-1, batch_dims=batch)
+    xp = numpy_of(probabilities)
+    probabilities = xp.asarray(probabilities, np.float64)
+    order = xp.argsort(-probabilities, axis=-1, kind="stable")
+    ranked = xp.take_along_axis(probabilities, order, axis=-1)
+    # Those before it: the sum of none is exactly 0.
+    above = xp.concatenate([xp.zeros_like(ranked[..., :1]), ranked[..., :-1]], axis=-1)
+    before = xp.cumsum(above, axis=-1)
+    return xp.take_along_axis(before, xp.argsort(order, axis=-1), axis=-1)
 
 
-def _with_places(thresholds: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+def _with_places(thresholds: Tensor, values: Tensor) -> Tensor:
     """Returns thresholds [..., Q, 1] in the rank of values [rows, Q, ..., C]."""
     for _ in range(len(values.shape) - 3):
         thresholds = thresholds[..., None, :]
     return thresholds
+
+
+def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
+    """Returns the names of the outputs of `serving_default`.
+
+    Args:
+        answers: The answers about the predictive distribution.
+        summary: The names of what the summary has.
+    """
+    is_classes = answers.task == "classification"
+    names = list(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY)
+    return [*names, *(["between_members"] if "between_members" in summary else [])]

@@ -1,10 +1,11 @@
 """Work done block by block, so that memory stays bounded whatever its size."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TypeVar
 
-import tensorflow as tf
-
+from tfbbb.base.lazy import tf
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.properties import Sizes
 

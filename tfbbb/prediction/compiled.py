@@ -1,11 +1,14 @@
 """Functions that are compiled once and called without Python's checks."""
 
-from collections.abc import Callable, Iterator
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import tensorflow as tf
-
-from tfbbb.base.types import ArrayLike, Structure
+from tfbbb.base.array_library import numpy_of
+from tfbbb.base.lazy import tf
+from tfbbb.base.nested import leaves, map_leaves
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 
 # Whose comparison with some thousand others takes some MB.
 ROWS_AT_A_TIME = 1024
@@ -52,24 +55,40 @@ def in_parts(
     function: Callable[[Structure], Structure],
     rows: Structure,
     most: int = ROWS_AT_A_TIME,
+    each: Callable[..., Iterable[Structure]] = map,
 ) -> Structure:
     """Applies a compiled function to some rows at a time, in bounded memory.
 
     Args:
-        function: Takes tensors of some rows, and returns tensors of the same rows.
+        function: Takes tensors of some rows, and returns tensors of the same rows, or
+            numbers that are the same for all rows.
         rows: Tensors whose leading dimension is the number of rows.
         most: How many rows are taken at a time.
+        each: Returns the results of parts, as `map` does.
     """
-    num_rows = len(tf.nest.flatten(rows)[0])
+    num_rows = len(leaves(rows)[0])
     if num_rows <= most:
         return function(rows)
 
     def of_part(first: int) -> Structure:
         part = slice(first, first + most)
-        return function(tf.nest.map_structure(lambda x: x[part], rows))
+        return function(map_leaves(lambda x: x[part], rows))
 
-    parts = map(of_part, range(0, num_rows, most))
-    return tf.nest.map_structure(lambda *x: tf.concat(x, axis=0), *parts)
+    return joined(*each(of_part, range(0, num_rows, most)))
+
+
+def joined(*parts: Structure) -> Structure:
+    """Returns tensors of parts of the rows as those of all rows.
+
+    Numbers without an axis of rows are the same for all rows.
+    """
+
+    def join(*values: Tensor) -> Tensor:
+        if not len(values[0].shape):
+            return values[0]
+        return numpy_of(*values).concatenate(values)
+
+    return map_leaves(join, *parts)
 
 
 def _packing(

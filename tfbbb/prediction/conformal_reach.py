@@ -1,10 +1,12 @@
 """Thresholds of conformal intervals and prediction sets."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
 
 # Levels come in single precision too, in which few of interest are exact.
@@ -18,7 +20,7 @@ def conformal_reach(
     level: ArrayLike,
     groups: Tensor | None = None,
     group_scores: Sequence[Scores] = (),
-) -> tf.Tensor:
+) -> Tensor:
     """Returns the greatest score that intervals or sets of a level contain, [..., k].
 
     This is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and
@@ -29,7 +31,7 @@ def conformal_reach(
 
     Example:
 
-    >>> conformal_reach([[0.1, 0.3, 1.5, 2.0]], 0.6).numpy()
+    >>> conformal_reach([[0.1, 0.3, 1.5, 2.0]], 0.6)
     array([1.5])
 
     Args:
@@ -45,16 +47,16 @@ def conformal_reach(
     reach = _reach(scores, level)
     if groups is None:
         return reach
-    reaches = [reach]
+    xp, reaches = numpy_of(level, groups), [reach]
     for scores_of_group in group_scores:
         own = _reach(scores_of_group, level)
-        reaches.append(tf.where(tf.math.is_finite(own), own, reach))
-    return tf.gather(tf.stack(reaches), groups)
+        reaches.append(xp.where(xp.isfinite(own), own, reach))
+    return xp.take(xp.stack(reaches), groups, axis=0)
 
 
-def _reach(scores: Scores, level: ArrayLike) -> tf.Tensor:
-    num_rows = len(scores[0])
-    rank = tf.math.ceil((num_rows + 1.0) * (tf.cast(level, tf.float64) - _ROUNDING))
-    index = tf.clip_by_value(tf.cast(rank, tf.int32) - 1, 0, num_rows)
+def _reach(scores: Scores, level: ArrayLike) -> Tensor:
+    xp, num_rows = numpy_of(level), len(scores[0])
+    rank = xp.ceil((num_rows + 1.0) * (xp.asarray(level, np.float64) - _ROUNDING))
+    index = xp.clip(xp.asarray(rank, np.int32) - 1, 0, num_rows)
     reaches = np.pad(np.array(scores), [(0, 0), (0, 1)], constant_values=np.inf)
-    return tf.gather(reaches.T, index)
+    return xp.take(xp.asarray(reaches.T), index, axis=0)

@@ -63,7 +63,8 @@ def draw(
 
     Returns:
         By layer: `noise` [members * 2R, units], or its weights by name,
-        [members * 2R, *shape]; by member, by sign, by round.
+        [members * 2R, *shape]; by member, by sign, by round. Layers arrange their
+        weights (`VariationalLayer.arranged`), if the network is not linearised.
     """
     source = {"seed": seed, "first": first, "count": count}
     drawn: Tensors = {"source": source}
@@ -78,7 +79,10 @@ def draw(
             known = (moments or {}).get(info.key)
             if not _is_normal(info.layer):
                 known = None
-            drawn[info.key] = _draw_weights(normal, info, known)
+            weights = _draw_weights(normal, info, known)
+            if not plan.linearised:
+                weights = info.layer.arranged(weights)
+            drawn[info.key] = weights
     return drawn
 
 

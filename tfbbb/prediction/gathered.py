@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.nested import map_leaves
 from tfbbb.base.types import ArrayLike
 
 
@@ -42,7 +42,7 @@ def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[ArrayLike, ArrayLike]:
             f"before. Received: x of type {kind}"
         )
     try:
-        return tf.nest.map_structure(_joined, *rows) if len(rows) > 1 else rows[0]
+        return map_leaves(_joined, *rows) if len(rows) > 1 else rows[0]
     except (TypeError, ValueError) as error:
         raise ValueError(
             "Every batch needs the same structure, and a first dimension, its rows: "
@@ -53,14 +53,15 @@ def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[ArrayLike, ArrayLike]:
 
 def _batches(x: object) -> Iterable[ArrayLike] | None:
     """Returns the batches of a dataset, None for anything else."""
-    # A program that loads an exported model has no Keras.
+    # A program that loads an exported model has neither library.
     keras = sys.modules.get("keras")
     if keras is not None and isinstance(x, keras.utils.PyDataset):
         if x.num_batches is None:
             raise _endless(x)
         return (x[index] for index in range(x.num_batches))
-    if isinstance(x, tf.data.Dataset):
-        if int(x.cardinality()) == tf.data.INFINITE_CARDINALITY:
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and isinstance(x, tensorflow.data.Dataset):
+        if int(x.cardinality()) == tensorflow.data.INFINITE_CARDINALITY:
             raise _endless(x)
         return x
     return x if isinstance(x, Iterator) else None
@@ -69,7 +70,7 @@ def _batches(x: object) -> Iterable[ArrayLike] | None:
 def _inputs_and_targets(batch: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     # As Keras unpacks a batch, which may come in a list.
     x, y, *_ = (*batch, None) if isinstance(batch, tuple | list) else (batch, None)
-    return tf.nest.map_structure(np.asarray, x), None if y is None else np.asarray(y)
+    return map_leaves(np.asarray, x), None if y is None else np.asarray(y)
 
 
 def _joined(*parts: ArrayLike) -> ArrayLike:

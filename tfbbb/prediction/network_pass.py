@@ -119,7 +119,7 @@ class NetworkPass:
         return draws
 
     def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
-        """Returns S draws of every weight of a layer by name, [S, *shape].
+        """Returns S draws of every weight of a layer by name, [S, *shape], or arranged.
 
         All rows, and all calls of a shared layer, see the same S weights.
         """
@@ -158,13 +158,8 @@ class NetworkPass:
 
         The inputs are [rows, ..., channels], or [rows, ..., S * channels].
         """
-        draws = self.drawn_weights(layer)
-        outputs = layer.convolve_beside(layer.cast_inputs(inputs), draws["kernel"])
-        if layer.bias is None:
-            return outputs
-        # Not `tf.nn.bias_add`: TensorFlow would fuse it with the convolution, and has
-        # such a kernel for grouped channels with oneDNN only.
-        return outputs + tf.reshape(draws["bias"], [-1])
+        draws = layer.arranged(self.drawn_weights(layer))
+        return layer.convolve_beside(layer.cast_inputs(inputs), draws)
 
     def _by_pre_activations(
         self,

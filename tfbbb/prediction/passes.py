@@ -1,15 +1,17 @@
 """The compiled passes through a network, and predictions made of them."""
 
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
+from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.blocks import block_sizes
+from tfbbb.prediction.compiled import joined
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.result import Predictive
 
@@ -19,7 +21,7 @@ MAIN, PILOT = 0, 1
 _OUTPUTS_AT_A_TIME = 1 << 22
 
 # The sums of one output that can be merged, and the noise and weights of some draws.
-Sums = dict[str, tf.Tensor]
+Sums = dict[str, Tensor]
 Draws = Structure
 
 
@@ -60,6 +62,8 @@ class Passes:
         answers: The answers about each output's predictive distribution.
         operations: Whether each operation of the network is exact, if moments are
             propagated; empty if the plan draws.
+        rows_at_a_time: How many rows the functions pass through the network at a time,
+            however many they are given.
         is_compiled: Whether a prediction has compiled the functions.
         groups: Takes inputs and returns the index of each row's group, [rows], or None
             without groups.
@@ -69,17 +73,18 @@ class Passes:
         self,
         *,
         draw: Callable[[Tensor, Tensor, Tensor], Draws],
-        summaries: Callable[[Structure, Draws], tuple[list[Summary], list[tf.Tensor]]],
-        sums: Callable[[Structure, Draws], tuple[list[Sums], list[tf.Tensor]]],
-        outputs: Callable[[Structure, Draws], list[tf.Tensor]],
+        summaries: Callable[[Structure, Draws], tuple[list[Summary], list[Tensor]]],
+        sums: Callable[[Structure, Draws], tuple[list[Sums], list[Tensor]]],
+        outputs: Callable[[Structure, Draws], list[Tensor]],
         merge: Callable[[Sums, Sums], Sums],
         summarize: Callable[[Sums], Summary],
         coherent: Callable[[], "Passes"],
         sizes: Sizes,
         answers: Sequence[Answers],
         operations: tuple[Operation, ...],
+        rows_at_a_time: int = sys.maxsize,
         is_compiled: bool = False,
-        groups: Callable[[Structure], tf.Tensor | None] = lambda inputs: None,
+        groups: Callable[[Structure], Tensor | None] = lambda inputs: None,
     ):
         self._draw = draw
         self._summaries = summaries
@@ -91,6 +96,7 @@ class Passes:
         self.sizes = sizes
         self.answers = answers
         self.operations = operations
+        self._rows_at_a_time = rows_at_a_time
         self.is_compiled = is_compiled
         self._groups = groups
         self._kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
@@ -102,6 +108,7 @@ class Passes:
         seed: int,
         max_floats: int,
         stream: int = MAIN,
+        must_be_finite: bool = True,
     ) -> list[Predictive]:
         """Returns the predictive distribution of each row, for each output.
 
@@ -111,6 +118,7 @@ class Passes:
             seed: Seed of the draws.
             max_floats: How many numbers may be in memory at a time.
             stream: The stream of the seed's draws.
+            must_be_finite: Whether a row without finite moments is an error.
         """
         rows = self._rows(inputs, num_samples, (stream, seed), max_floats)
         summaries, outputs = self._summarize_rows(rows)
@@ -125,6 +133,7 @@ class Passes:
                 functools.partial(self._functions, rows, number),
                 operations=self.operations,
                 groups=groups,
+                must_be_finite=must_be_finite,
             )
             for number, (answers, found) in enumerate(
                 zip(self.answers, summaries, strict=True)
@@ -134,23 +143,29 @@ class Passes:
     def _rows(
         self, inputs: Structure, num_samples: int, key: tuple[int, int], max_floats: int
     ) -> _Rows:
-        num_rows = int(tf.nest.flatten(inputs)[0].shape[0])
+        num_rows = int(leaves(inputs)[0].shape[0])
         rounds = self.sizes.num_rounds(num_samples)
-        block = block_sizes(self.sizes, num_rows, rounds, max_floats)
+        most = min(num_rows, self._rows_at_a_time)
+        block_rows, block_rounds = block_sizes(self.sizes, most, rounds, max_floats)
+        if block_rows == most:
+            # The functions cut larger blocks, of which all outputs are in memory.
+            outputs = 2 * self.sizes.members * block_rounds * self.sizes.outputs
+            # Joining their parts takes as much again.
+            blocks = max(1, max_floats // 4 // outputs // most)
+            block_rows = min(num_rows, blocks * most)
+        block = block_rows, block_rounds
         return _Rows(inputs, num_rows, rounds, *block, key, max_floats)
 
     def _num_draws(self, rows: _Rows) -> int:
         return 2 * self.sizes.members * rows.rounds
 
-    def _summarize_rows(
-        self, rows: _Rows
-    ) -> tuple[list[Summary], list[tf.Tensor] | None]:
+    def _summarize_rows(self, rows: _Rows) -> tuple[list[Summary], list[Tensor] | None]:
         """Returns the summary of each output, and the outputs if they fit in memory."""
         if (rows.block_rows, rows.block_rounds) == (rows.num_rows, rows.rounds):
             return self._summaries(rows.inputs, self._draws(rows, 0, rows.rounds))
         per_row = self._num_draws(rows) * self.sizes.outputs
         fits = rows.num_rows * per_row <= rows.max_floats
-        kept: list[list[tf.Tensor]] = []
+        kept: list[list[Tensor]] = []
         totals: list[Sums] = []
         # Rounds are the outer loop, because all rows share the draws.
         for first, count in _round_blocks(rows):
@@ -161,18 +176,18 @@ class Passes:
                 parts.append(found)
                 if fits:
                     outputs.append(drawn)
-            sums = [_join(x) for x in zip(*parts, strict=True)]
+            sums: Any = joined(*parts)
             totals = list(map(self._merge, totals, sums)) if totals else sums
             if fits:
-                kept.append([tf.concat(x, 0) for x in zip(*outputs, strict=True)])
+                kept.append([np.concatenate(x, 0) for x in zip(*outputs, strict=True)])
         summaries = [self._summarize(found) for found in totals]
         if not fits:
             return summaries, None
-        return summaries, [tf.concat(x, 1) for x in zip(*kept, strict=True)]
+        return summaries, [np.concatenate(x, 1) for x in zip(*kept, strict=True)]
 
     def _slices(
-        self, rows: _Rows, number: int, outputs: list[tf.Tensor] | None
-    ) -> Iterator[tf.Tensor]:
+        self, rows: _Rows, number: int, outputs: list[Tensor] | None
+    ) -> Iterator[Tensor]:
         """Yields one output under all draws, for one slice of rows after another."""
         per_row = self._num_draws(rows) * self.sizes.outputs
         for part in _row_blocks(rows, max(1, _OUTPUTS_AT_A_TIME // per_row)):
@@ -181,9 +196,7 @@ class Passes:
             else:
                 yield self._output(rows, number, part)
 
-    def _output(
-        self, rows: _Rows, number: int, chosen: slice = slice(None)
-    ) -> tf.Tensor:
+    def _output(self, rows: _Rows, number: int, chosen: slice = slice(None)) -> Tensor:
         """Returns one output of some rows under all draws, [rows, S, ..., P]."""
         blocks = []
         for first, count in _round_blocks(rows):
@@ -192,10 +205,10 @@ class Passes:
                 self._outputs(_slice(rows.inputs, part), draws)[number]
                 for part in _row_blocks(rows, rows.block_rows, chosen)
             ]
-            blocks.append(tf.concat(parts, axis=0))
-        return tf.concat(blocks, axis=1)
+            blocks.append(np.concatenate(parts, axis=0))
+        return np.concatenate(blocks, axis=1)
 
-    def _functions(self, rows: _Rows, number: int, n: int, seed: int) -> tf.Tensor:
+    def _functions(self, rows: _Rows, number: int, n: int, seed: int) -> Tensor:
         """Returns n coherent draws of one output's mean, [rows, n, ..., k].
 
         All rows see the same n draws of the weights, independent of each other.
@@ -220,9 +233,9 @@ class Passes:
         drawn = passes._rows(rows.inputs, num_samples, key, rows.max_floats)
         outputs = passes._output(drawn, number)
         num_rows, _, *event = outputs.shape
-        pairs = tf.reshape(outputs, [num_rows, -1, 2, members, *event])
-        functions = tf.reshape(pairs[:, :, 0], [num_rows, -1, *event])
-        functions = tf.gather(functions, rounds * members + chosen, axis=1)
+        pairs = np.reshape(outputs, [num_rows, -1, 2, members, *event])
+        functions = np.reshape(pairs[:, :, 0], [num_rows, -1, *event])
+        functions = functions[:, rounds * members + chosen]
         return passes.answers[number].ask("mean", functions)
 
     def _draws(self, rows: _Rows, first: int, count: int) -> Draws:
@@ -232,9 +245,9 @@ class Passes:
         if kept == asked:
             return draws
         draws = self._draw(
-            tf.constant(rows.key, tf.int32),
-            tf.constant(first, tf.int32),
-            tf.constant(count, tf.int32),
+            np.array(rows.key, np.int32),
+            np.array(first, np.int32),
+            np.array(count, np.int32),
         )
         self.is_compiled = True
         # Draws that fit into one block are kept.
@@ -246,7 +259,7 @@ class Passes:
 def _slice(inputs: Structure, rows: slice) -> Structure:
     if rows == slice(None):
         return inputs
-    return tf.nest.map_structure(lambda x: x[rows], inputs)
+    return map_leaves(lambda x: x[rows], inputs)
 
 
 def _round_blocks(rows: _Rows) -> Iterator[tuple[int, int]]:
@@ -258,13 +271,3 @@ def _row_blocks(rows: _Rows, size: int, chosen: slice = slice(None)) -> Iterator
     start, stop, _ = chosen.indices(rows.num_rows)
     for first in range(start, stop, size):
         yield slice(first, min(first + size, stop))
-
-
-def _join(parts: Sequence[Sums]) -> Sums:
-    """Joins the sums of blocks of rows into the sums of all rows."""
-
-    def join(*values: tf.Tensor) -> tf.Tensor:
-        # The number of draws has no axis of rows: every block has the same number.
-        return tf.concat(values, 0) if values[0].shape.rank else values[0]
-
-    return tf.nest.map_structure(join, *parts)

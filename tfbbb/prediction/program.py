@@ -23,7 +23,7 @@ from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.prediction.snapshot import Snapshot
+from tfbbb.prediction.snapshot import Snapshot, reader
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, merged, summary, sums
 
@@ -36,9 +36,8 @@ _OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
 # The draws of the extrapolation, beside those of the layers.
 _BEYOND = "beyond"
 
-# Passes, the recalibration of their answers, and the values of the variables of the
-# posteriors and of all others.
-BoundPasses = tuple[Passes, Recalibration, Snapshot, Snapshot]
+# Passes, the recalibration of their answers, and the values of the variables.
+BoundPasses = tuple[Passes, Recalibration, Snapshot]
 
 
 class Program:
@@ -276,35 +275,33 @@ class Program:
 
     def passes(self, recalibration: Recalibration = IDENTITY) -> Passes:
         """Returns the passes with the present values of the variables."""
-        posterior, others = self._variables
-        values = Snapshot(posterior), Snapshot(others)
+        values = self._read()
         bound = self._bound
         if (
             bound is None
             or bound[1] is not recalibration
-            or not _has_values(bound, *values)
+            or not bound[2].is_same(values)
         ):
-            passes = self._bind(*values, recalibration)
-            self._bound = bound = passes, recalibration, *values
+            passes = self._bind(values, recalibration)
+            self._bound = bound = passes, recalibration, values
             self._drop_others()
         return bound[0]
 
-    def _bind(
-        self, posterior: Snapshot, others: Snapshot, recalibration: Recalibration
-    ) -> Passes:
+    def _bind(self, values: Snapshot, recalibration: Recalibration) -> Passes:
         """Returns passes with the values that the variables had at one moment.
 
         The passes hold the values because the result of a prediction can be asked
         later.
         """
-        state = list(zip(self._variables[1], others.values, strict=True))
+        posterior, others = values.values
+        state = list(zip(self._variables[1], others, strict=True))
         moments: Tensors | None = None
 
         def arguments(inputs: Tensor, draws: Tensors) -> tuple[Tensor, ...]:
             nonlocal moments
             if moments is None:
-                moments = fast_call(self._traced_moments)(posterior.values)
-            return others.values, inputs, moments, draws
+                moments = fast_call(self._traced_moments)(posterior)
+            return others, inputs, moments, draws
 
         def coherent() -> Passes:
             plan = Plan(dropout=self.plan.dropout, linearised=self.plan.linearised)
@@ -316,10 +313,10 @@ class Program:
                 recalibration,
                 self.num_beyond,
             )
-            return program._bind(posterior, others, recalibration)
+            return program._bind(values, recalibration)
 
         return Passes(
-            draw=lambda *rounds: self._draw(posterior.values, *rounds),
+            draw=lambda *rounds: self._draw(posterior, *rounds),
             summaries=lambda *given: self._summaries(*arguments(*given)),
             sums=lambda *given: self._sums(*arguments(*given)),
             outputs=lambda *given: self._outputs(*arguments(*given)),
@@ -341,8 +338,7 @@ class Program:
         for place, other in enumerate(reversed(self.structure.programs.values())):
             bound = other._bound
             if bound is not None and not (
-                place < _MOST_KEPT
-                and _has_values(bound, *map(Snapshot, other._variables))
+                place < _MOST_KEPT and bound[2].is_same(other._read())
             ):
                 other._bound = None
 
@@ -365,6 +361,10 @@ class Program:
             if id(variable) not in known and variable.name not in _OF_TRAINING
         }
         return posterior, list(found.values())
+
+    @functools.cached_property
+    def _read(self) -> Callable[[], Snapshot]:
+        return reader(self._variables)
 
     @functools.cached_property
     def _traced_moments(self) -> tf.types.experimental.ConcreteFunction:
@@ -507,11 +507,6 @@ def _with_values(
             return function(*arguments)
 
     return pure
-
-
-def _has_values(bound: BoundPasses, posterior: Snapshot, others: Snapshot) -> bool:
-    """Whether passes have the values of these snapshots."""
-    return bound[2].is_same(posterior) and bound[3].is_same(others)
 
 
 def _key(likelihood: Likelihood, structure: Structure) -> int | tuple[type, str, str]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.base.extras import import_extra
+from tfbbb.base.nested import map_leaves
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.answers import Answers, Summary
@@ -76,9 +76,10 @@ class Predictive:
         order: np.ndarray | None = None,
         operations: tuple[Operation, ...] = (),
         groups: np.ndarray | None = None,
+        must_be_finite: bool = True,
     ):
         self.num_samples = num_samples
-        self._answers = answers
+        self.answers = answers
         # Before recalibration.
         self._mixture_summary = {name: np.asarray(x) for name, x in summary.items()}
         self._blocks = blocks
@@ -94,7 +95,8 @@ class Predictive:
         self.truncated = truncated
         self.mask: np.ndarray | None = None
         self._find_familiarity: Callable[[], np.ndarray] | None = None
-        self._check_finite()
+        if must_be_finite:
+            self._check_finite()
 
     @classmethod
     def joined(
@@ -116,7 +118,7 @@ class Predictive:
         first, summaries = parts[0], [part._mixture_summary for part in parts]
         groups = [part._groups for part in parts if part._groups is not None]
         return cls(
-            first._answers,
+            first.answers,
             {
                 name: np.concatenate([summary[name] for summary in summaries])[back]
                 for name in summaries[0]
@@ -222,7 +224,7 @@ class Predictive:
     def _with(self, **changes: Any) -> "Predictive":
         """Returns a prediction with other arguments of the constructor."""
         given: dict[str, Any] = {
-            "answers": self._answers,
+            "answers": self.answers,
             "summary": self._mixture_summary,
             "blocks": self._blocks,
             "num_samples": self.num_samples,
@@ -238,12 +240,12 @@ class Predictive:
     @property
     def discrete(self) -> bool:
         """Whether the targets are integers, so that `cdf` has steps."""
-        return self._answers.discrete
+        return self.answers.discrete
 
     @property
     def central_intervals(self) -> bool:
         """Whether the bounds of `interval` are quantiles."""
-        return self._answers.central_intervals
+        return self.answers.central_intervals
 
     @property
     def mean(self) -> np.ndarray:
@@ -419,10 +421,10 @@ class Predictive:
         n, seed = self._checked_draws(n, seed)
         # NumPy takes no negative seed.
         generator = np.random.default_rng(seed % 2**32)
-        event_shape = (*self.mean.shape[1:-1], self._answers.noise_size)
+        event_shape = (*self.mean.shape[1:-1], self.answers.noise_size)
         shape = (len(self), n)
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
-        weights = self._answers.member_weights
+        weights = self.answers.member_weights
         if weights is None:
             components = generator.integers(most, size=shape)
         else:
@@ -459,7 +461,7 @@ class Predictive:
             )
         if asked.needs_order:
             self._check_ordered(asked.text)
-        if asked.needs_classes and self._answers.task != "classification":
+        if asked.needs_classes and self.answers.task != "classification":
             raise ValueError(
                 f"Only classes have {asked.text}; ask for `interval`. "
                 f"Received: {self!r}"
@@ -474,7 +476,7 @@ class Predictive:
             checks.get(name, np.asarray)(argument)
             for name, argument in zip(asked.arguments, arguments, strict=True)
         ]
-        ask = functools.partial(self._answers.ask, question)
+        ask = functools.partial(self.answers.ask, question)
         return self.of_outputs(ask, *arrays)
 
     def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
@@ -514,7 +516,7 @@ class Predictive:
         """
         (pandas,) = import_extra("pandas", "pandas")
         columns = {}
-        names = self._answers.classes or ()
+        names = self.answers.classes or ()
         for name, values in self.to_numpy().items():
             table = values.reshape(len(self), -1)
             # Several places per row are told apart by numbers.
@@ -529,8 +531,8 @@ class Predictive:
         return len(self._mixture_summary["mean"])
 
     def __repr__(self) -> str:
-        what = "classes" if self._answers.task == "classification" else "targets"
-        names = self._answers.classes
+        what = "classes" if self.answers.task == "classification" else "targets"
+        names = self.answers.classes
         these = self.mean.shape[-1] if names is None else list(names)
         samples = str(self.num_samples)
         if np.ndim(self.num_samples):
@@ -539,9 +541,9 @@ class Predictive:
 
     def _checked_targets(self, y: ArrayLike) -> np.ndarray:
         if self.mask is None:
-            targets = self._answers.check_targets(y)
+            targets = self.answers.check_targets(y)
         else:
-            targets = self._answers.check_targets(y, self.mask)
+            targets = self.answers.check_targets(y, self.mask)
         if len(targets) != len(self):
             raise ValueError(
                 f"There is one predictive distribution per row, {len(self)} in "
@@ -554,7 +556,7 @@ class Predictive:
         numbers = np.asarray(values, dtype=np.float64)
         # A recalibration may take long to compute its mean.
         *places, width = self._mixture_summary["mean"].shape
-        if self._answers.task == "classification":
+        if self.answers.task == "classification":
             width = 1
         if width == 1 and numbers.shape == tuple(places):
             numbers = numbers[..., np.newaxis]
@@ -567,7 +569,7 @@ class Predictive:
         return int32("n", n, least=1), seed
 
     def _check_ordered(self, what: str) -> None:
-        if not self._answers.ordered:
+        if not self.answers.ordered:
             raise ValueError(
                 f"Classes have no order and hence no {what}; read `probabilities`, "
                 f"or draw labels with `sample`. Received: {self!r}"
@@ -585,23 +587,23 @@ class Predictive:
 
     @functools.cached_property
     def _summary(self) -> dict[str, np.ndarray]:
-        if self._answers.summary is None:
+        if self.answers.summary is None:
             return self._mixture_summary
         quantiles = functools.partial(self._ask_levels, "quantiles")
-        found = self._answers.summary(self._mixture_summary, quantiles)
+        found = self.answers.summary(self._mixture_summary, quantiles)
         if found is self._mixture_summary:
             return found
         return {name: np.asarray(value) for name, value in found.items()}
 
     def _ask_levels(self, question: str, levels: np.ndarray) -> np.ndarray:
-        return self.of_outputs(lambda x: self._answers.ask(question, x, levels))
+        return self.of_outputs(lambda x: self.answers.ask(question, x, levels))
 
     def _ask_summary(self, question: Question, levels: np.ndarray) -> np.ndarray:
         quantiles = functools.partial(self._ask_levels, "quantiles")
         # Intervals between quantiles need no summary.
         from_quantiles = question.needs_order and self.central_intervals
         summary = {} if from_quantiles else self._summary
-        compute = getattr(self._answers, question.name)
+        compute = getattr(self.answers, question.name)
         found = np.asarray(compute(summary, quantiles, levels, self._groups))
         if not (from_quantiles or np.isfinite(found).all()):
             raise ValueError(explain_infinite(levels))
@@ -623,9 +625,9 @@ class Predictive:
             rows = slice(first, first + len(outputs))
             first = rows.stop
             result = compute(outputs, *(array[rows] for array in arrays))
-            results.append(tf.nest.map_structure(np.asarray, result))
+            results.append(map_leaves(np.asarray, result))
         back = slice(None) if self._order is None else np.argsort(self._order)
-        return tf.nest.map_structure(lambda *x: np.concatenate(x)[back], *results)
+        return map_leaves(lambda *x: np.concatenate(x)[back], *results)
 
     def _class_summary(self, name: str) -> np.ndarray:
         # A recalibration may take long to compute the summary.

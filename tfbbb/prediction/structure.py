@@ -89,7 +89,7 @@ class Structure:
         )
         self.widest = widest_output(model)
         # The last layer of each output; None where it is not one layer's, as it is.
-        self.lasts = _last_layers(model)
+        self.lasts = output_layers(model)
         # Indices of the outputs that are known to be no probabilities.
         self.logits: set[int] = set()
         # By what they compute.
@@ -193,8 +193,11 @@ def _is_local(model: keras.Model, layer: VariationalLayer) -> bool:
     )
 
 
-def _last_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
-    """Returns the layers whose outputs are those of the model, as they are."""
+def output_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
+    """Returns the layers whose outputs are those of the model, as they are.
+
+    None for an output that is not one layer's.
+    """
     graph = graph_of(model)
     if graph is None:
         return ()
@@ -202,7 +205,7 @@ def _last_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
     for output in graph.outputs:
         last = producer(output)
         if graph_of(last) is not None:
-            inner = _last_layers(last)
+            inner = output_layers(last)
             last = inner[0] if len(inner) == 1 else None
         found.append(last)
     return tuple(found)

@@ -1,13 +1,16 @@
-"""Scores of predictions by their targets, for which Keras is not needed."""
+"""Scores of predictions by their targets, which are arrays or tensors."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tensorflow as tf
 
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.array_library import numpy_of, special_of
+from tfbbb.base.lazy import tf
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.result import Predictive
 
 if TYPE_CHECKING:
@@ -31,8 +34,8 @@ def is_discrete(prediction: object) -> bool:
 
 
 def cdf_step(
-    prediction: "Predictive | CrossFitted", targets: ArrayLike
-) -> tuple[tf.Tensor, tf.Tensor]:
+    prediction: Predictive | CrossFitted, targets: ArrayLike
+) -> tuple[Tensor, Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
@@ -40,20 +43,21 @@ def cdf_step(
         targets: Targets from `tfbbb.metrics.targets.checked_targets`.
     """
     values = ordered_values(prediction, targets)
-    up_to = tf.cast(prediction.cdf(values), tf.float64)
+    xp = numpy_of(values, prediction.mean)
+    up_to = xp.asarray(prediction.cdf(values), np.float64)
     if not is_discrete(prediction):
         return up_to, up_to
     # Counts and indices of classes start at 0.
-    previous = values - tf.cast(values >= 1.0, tf.float64)
-    below = tf.cast(prediction.cdf(previous), tf.float64)
-    return tf.where(values >= 1.0, below, 0.0), up_to
+    previous = values - xp.asarray(values >= 1.0, np.float64)
+    below = xp.asarray(prediction.cdf(previous), np.float64)
+    return xp.where(values >= 1.0, below, 0.0), up_to
 
 
 def in_intervals(
-    prediction: "Predictive | CrossFitted",
+    prediction: Predictive | CrossFitted,
     targets: ArrayLike,
     levels: Sequence[float],
-) -> tf.Tensor:
+) -> Tensor:
     """Returns whether central intervals hold the targets, [rows, Q, ..., k].
 
     A target lies between two quantiles if F(y) lies between their levels, so there is
@@ -72,37 +76,66 @@ def in_intervals(
     held = [
         (up_to >= 0.5 - level / 2.0) & (below <= 0.5 + level / 2.0) for level in levels
     ]
-    return tf.stack(held, axis=1)
+    return numpy_of(below).stack(held, axis=1)
 
 
 def ordered_values(
-    prediction: "Predictive | CrossFitted", targets: ArrayLike
+    prediction: Predictive | CrossFitted, targets: ArrayLike
 ) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
     # Indices of ordered classes, [rows, ...].
-    if tf.is_tensor(targets):
-        return tf.cast(targets, tf.float64)[..., tf.newaxis]
-    return targets[..., np.newaxis].astype(np.float64)
+    return numpy_of(targets).asarray(targets, np.float64)[..., np.newaxis]
 
 
-def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
+def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
     """Returns the Brier score of each target; see `tfbbb.metrics.brier_score`.
 
     Args:
         prediction: A prediction of classes.
         targets: Targets from `tfbbb.metrics.targets.checked_targets`.
     """
-    probabilities = tf.cast(prediction.probabilities, tf.float64)
+    xp = numpy_of(targets, prediction.probabilities)
+    probabilities = xp.asarray(prediction.probabilities, np.float64)
     num_classes = probabilities.shape[-1]
-    one_hot = tf.one_hot(targets, num_classes, dtype=tf.float64)
-    score = tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)
+    is_target = xp.asarray(targets)[..., np.newaxis] == np.arange(num_classes)
+    score = xp.sum((probabilities - xp.asarray(is_target, np.float64)) ** 2, axis=-1)
     # The two probabilities of a row have the same error.
     return 0.5 * score if num_classes == 2 else score
 
 
-def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
+def binned_confidences(
+    prediction: Predictive, targets: ArrayLike, bins: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns bin, confidence and whether the prediction is right, [rows, ...] each.
+
+    See `tfbbb.metrics.expected_calibration_error`.
+
+    Args:
+        prediction: A prediction of classes.
+        targets: Indices of the classes, [rows, ...].
+        bins: Number of bins.
+    """
+    xp = numpy_of(targets, prediction.probabilities)
+    probabilities = xp.asarray(prediction.probabilities, np.float64)
+    confidence = xp.max(probabilities, axis=-1)
+    index = xp.asarray(xp.ceil(confidence * bins), np.int32) - 1
+    predicted = xp.asarray(xp.argmax(probabilities, axis=-1), np.int32)
+    right = xp.asarray(predicted == targets, np.float64)
+    return xp.clip(index, 0, bins - 1), confidence, right
+
+
+def calibration_error_of_targets(
+    prediction: Predictive, targets: np.ndarray, bins: int = 15
+) -> float:
+    """Returns the expected calibration error, of arrays; see `binned_confidences`."""
+    index, confidence, right = binned_confidences(prediction, targets, bins)
+    gaps = np.bincount(index.ravel(), (right - confidence).ravel())
+    return float(np.abs(gaps).sum() / index.size)
+
+
+def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
     """Returns the CRPS of each target, [rows, ..., k]; see `tfbbb.metrics.crps`.
 
     Args:
@@ -115,78 +148,86 @@ def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
     return _score_numbers(prediction, values)
 
 
-def _score_numbers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
-    below = tf.cast(prediction.cdf(values), tf.float64)
-    nodes = tf.cast(prediction.quantile(_LEVELS), tf.float64)
-    # Move the levels to the last axis: [rows, ..., k, Q].
-    nodes = tf.transpose(nodes, [0, *range(2, len(nodes.shape)), 1])
-    target = tf.convert_to_tensor(values)[..., tf.newaxis]
-    scores = tf.math.ndtri(tf.constant(_LEVELS, tf.float64))
-    split = tf.clip_by_value(
-        tf.math.ndtri(below)[..., tf.newaxis], scores[0], scores[-1]
-    )
-    left = _integral(tf.minimum(nodes, target), tf.minimum(scores, split))
+def _score_numbers(prediction: Predictive, values: ArrayLike) -> Tensor:
+    xp = numpy_of(values, prediction.mean)
+    special = special_of(values, prediction.mean)
+    below = xp.asarray(prediction.cdf(values), np.float64)
+    # The levels on the last axis: [rows, ..., k, Q].
+    nodes = xp.moveaxis(xp.asarray(prediction.quantile(_LEVELS), np.float64), 1, -1)
+    values = xp.asarray(values, np.float64)
+    target = values[..., np.newaxis]
+    scores = special.ndtri(xp.asarray(_LEVELS, np.float64))
+    split = xp.clip(special.ndtri(below)[..., np.newaxis], scores[0], scores[-1])
+    left = _integral(xp.minimum(nodes, target), xp.minimum(scores, split))
     # The integral of (1 - F)^2 above the target: mirroring both axes turns F to 1 - F.
-    right = _integral(-tf.maximum(nodes, target), -tf.maximum(scores, split))
+    right = _integral(-xp.maximum(nodes, target), -xp.maximum(scores, split))
     # F is 0 or 1 between the outermost quantiles and a target beyond them.
-    outside = tf.maximum(nodes[..., 0] - values, 0.0) + tf.maximum(
+    outside = xp.maximum(nodes[..., 0] - values, 0.0) + xp.maximum(
         values - nodes[..., -1], 0.0
     )
     return left + right + outside
 
 
-def _integral(nodes: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+def _integral(nodes: Tensor, scores: Tensor) -> Tensor:
     """Returns the size of `integral F(z)^2 dz` over the nodes z, [..., Q].
 
     The nodes are quantiles, in order, and the scores are `Phi^-1(F)` at the nodes.
     """
-    width = tf.abs(nodes[..., 1:] - nodes[..., :-1])
+    xp = numpy_of(nodes)
+    width = xp.abs(nodes[..., 1:] - nodes[..., :-1])
     first, last = scores[..., :-1], scores[..., 1:]
-    middle = tf.square(_phi(0.5 * (first + last)))
+    middle = _phi(0.5 * (first + last)) ** 2
     # The difference of two almost equal integrals would lose its digits.
-    apart = tf.abs(last - first) > 1e-4
-    mean = (_antiderivative(last) - _antiderivative(first)) / tf.where(
+    apart = xp.abs(last - first) > 1e-4
+    mean = (_antiderivative(last) - _antiderivative(first)) / xp.where(
         apart, last - first, 1.0
     )
-    return tf.reduce_sum(width * tf.where(apart, mean, middle), axis=-1)
+    return xp.sum(width * xp.where(apart, mean, middle), axis=-1)
 
 
-def _antiderivative(t: tf.Tensor) -> tf.Tensor:
+def _antiderivative(t: Tensor) -> Tensor:
     """Returns `integral Phi(s)^2 ds` from minus infinity to t."""
-    density = tf.exp(-0.5 * tf.square(t)) / math.sqrt(2.0 * math.pi)
+    density = numpy_of(t).exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
     return (
-        t * tf.square(_phi(t))
+        t * _phi(t) ** 2
         + 2.0 * density * _phi(t)
         - _phi(math.sqrt(2.0) * t) / math.sqrt(math.pi)
     )
 
 
-def _phi(t: tf.Tensor) -> tf.Tensor:
-    return 0.5 * tf.math.erfc(-t / math.sqrt(2.0))
+def _phi(t: Tensor) -> Tensor:
+    return 0.5 * special_of(t).erfc(-t / math.sqrt(2.0))
 
 
-def _score_integers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
-    bounds = tf.cast(prediction.quantile([_RARE, 1.0 - _RARE]), tf.float64)
+def _score_integers(prediction: Predictive, values: ArrayLike) -> Tensor:
+    xp = numpy_of(values, prediction.mean)
+    bounds = xp.asarray(prediction.quantile([_RARE, 1.0 - _RARE]), np.float64)
     first, end = bounds[:, 0], bounds[:, 1]
-    target = tf.convert_to_tensor(values)
-    step = tf.maximum(tf.math.ceil((end - first) / _MAX_TERMS), 1.0)
-    num_terms = tf.reduce_max(tf.math.ceil((end - first) / step))
+    target = xp.asarray(values, np.float64)
+    step = xp.maximum(xp.ceil((end - first) / _MAX_TERMS), 1.0)
+    num_terms = xp.max(xp.ceil((end - first) / step))
 
-    def add(index: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        start = tf.minimum(first + index * step, end)
-        size = tf.minimum(step, end - start)
-        middle = tf.math.floor(start + tf.maximum(size - 1.0, 0.0) / 2.0)
-        below = tf.cast(prediction.cdf(middle), tf.float64)
+    def add(index: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
+        start = xp.minimum(first + index * step, end)
+        size = xp.minimum(step, end - start)
+        middle = xp.floor(start + xp.maximum(size - 1.0, 0.0) / 2.0)
+        below = xp.asarray(prediction.cdf(middle), np.float64)
         # The number of integers of the block that are at least the target.
-        above = tf.clip_by_value(start + size - target, 0.0, size)
-        block = (size - above) * tf.square(below) + above * tf.square(1.0 - below)
+        above = xp.clip(start + size - target, 0.0, size)
+        block = (size - above) * below**2 + above * (1.0 - below) ** 2
         return index + 1.0, total + block
 
     # Beyond these bounds F is 0 or 1 up to `_RARE`.
-    outside = tf.maximum(first - target, 0.0) + tf.maximum(target - end, 0.0)
-    _, total = tf.while_loop(
-        lambda index, _: index < num_terms,
-        add,
-        (tf.constant(0.0, tf.float64), outside),
-    )
+    total = xp.maximum(first - target, 0.0) + xp.maximum(target - end, 0.0)
+    if xp is np:
+        for index in range(int(num_terms)):
+            _, total = add(index, total)
+        return total
+
+    def body(index: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
+        following, more = add(index, total)
+        return following, tf.ensure_shape(more, total.shape)
+
+    start = (tf.constant(0.0, tf.float64), total)
+    _, total = tf.while_loop(lambda index, _: index < num_terms, body, start)
     return total

@@ -20,7 +20,7 @@ _PARTS: dict[str, type[SpecPart]] = {"model": ModelSpec, "training": TrainingSpe
 # are a service's.
 _NOT_PARAMETERS = {
     *("target", "features", "task", "partitions", "seed"),
-    *("abstain_above", "latest", "start_from"),
+    *("abstain_above", "publish", "start_from"),
 }
 
 

@@ -16,7 +16,8 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE, first_row
 
-_NO_TEXTS = pa.array([], pa.large_string())
+# `pa.array` would import pandas, where it is installed: 30 MB.
+_NO_TEXTS = pa.nulls(0, pa.large_string())
 _PLURALS = {
     "number": "numbers",
     "boolean": "booleans such as yes and no",

@@ -94,6 +94,8 @@ class ReadColumns(dict[str, np.ndarray]):
 
     def add_to(self, warnings: list[list[str]]) -> list[list[str]]:
         """Returns the warnings of each row with those on unreadable cells."""
+        if not self.unreadable:
+            return warnings
         found = [list(sentences) for sentences in warnings]
         for name, rows in self.unreadable.items():
             for row, fault in rows:

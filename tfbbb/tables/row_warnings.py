@@ -83,7 +83,7 @@ class RowWarnings:
         for column in suspects:
             for row, sentence in self._describe(column, values[column.name]):
                 found[row].append(sentence)
-        return [fold_sentences(sentences) for sentences in found]
+        return [fold_sentences(given) if given else given for given in found]
 
     def _unusual(self, low: np.ndarray, high: np.ndarray) -> list[Column]:
         """Returns the numeric columns with extremes that training did not have."""

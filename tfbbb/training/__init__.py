@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tfbbb.base.tensorflow_startup import require_tensorflow
+
 if TYPE_CHECKING:
     from tfbbb.base.diverged_training import TrainingDivergedError
     from tfbbb.training.checkpoint import CheckpointError
@@ -37,7 +39,11 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    try:
+        return getattr(import_module(_MODULES[name]), name)
+    except ModuleNotFoundError:
+        require_tensorflow(f"tfbbb.training.{name}")
+        raise
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,9 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.familiarity.familiarity import (
     LEAST_ROWS,
-    MOST_COLUMNS,
     MOST_REPRESENTATIVES,
 )
+from tfbbb.prediction.row_encoding import MOST_COLUMNS
 from tfbbb.tables import Schema
 from tfbbb.tables.memory_rows import BatchSource
 

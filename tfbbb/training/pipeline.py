@@ -12,10 +12,15 @@ import tensorflow as tf
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation import PredictedRows
-from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING, beats_constant
+from tfbbb.judging.evaluation.judgement import (
+    LEARNED_NOTHING,
+    beats_constant,
+    describe_comparison,
+    figures_of,
+)
 from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 from tfbbb.judging.types import Inputs
-from tfbbb.judging.verdict import STANDARD_ERRORS, verdict
+from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.tables import TableError
@@ -46,6 +51,7 @@ from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import Calibrated, calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
+from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.shift_reference import shift_reference
 from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.spec.families import LikelihoodPart
@@ -60,6 +66,11 @@ from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
 from tfbbb.training.xla import XLA
 
+# The warning about a version that does not become `latest`.
+WAITS = (
+    "A service does not take the version as `latest` until somebody makes it so, by "
+    "the label `latest` or on the page."
+)
 # Of fields that a later step sets.
 _LATER: Any = None
 
@@ -77,6 +88,7 @@ class Run:
         weights: The weight of each row, [rows]; None if all are 1.
         parent: The version whose posterior is the prior, if there is one.
         name_of_parent: Digest or path of the parent, which a checkpoint must match.
+        serving: The version that serves, if there is one.
         strategy: Where the networks are made and trained.
         limit: The time that is left.
         prepared: By `prepare_rows`: the rows that train and those that are held out.
@@ -116,6 +128,7 @@ class Run:
     ray_address: str | None
     xla: XLA
     validate_left_out: bool
+    serving: ServingVersion | None = None
     report: Callable[[Progress], object]
     should_stop: Callable[[], bool]
     prepared: Prepared = _LATER
@@ -468,13 +481,38 @@ def judge_model(run: Run) -> Run:
     # little less error from chance.
     compared = judgement["comparisons"]
     judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
+    beaten = _compare_with_serving(run, judgement)
     judgement["verdict"] = verdict(judgement)
-    judgement["becomes_latest"] = judgement["learned"] or run.spec.latest == "always"
+    judgement["becomes_latest"] = run.spec.publishes(
+        judgement["learned"] and not beaten
+    )
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
+    waits = [] if judgement["becomes_latest"] else [WAITS]
     judgement["sentences"] += describe_extrapolation(run.extrapolation)
+    said = [*beaten, *convergence["warnings"], *useless, *waits, *ended]
     for kind in ("sentences", "warnings"):
-        judgement[kind] += [*convergence["warnings"], *useless, *ended]
+        judgement[kind] += said
     return replace(run, judgement=judgement, recipe=recipe)
+
+
+def _compare_with_serving(run: Run, judgement: Config) -> list[str]:
+    """Adds the comparison with the version that serves, if that is clearly better.
+
+    Returns:
+        The sentence about it, if there is one.
+    """
+    if run.serving is None or len(run.targets) < FEWEST_ROWS_TO_JUDGE:
+        return []
+    found = run.serving.clearly_better(
+        run.scored, run.inputs, run.targets, run.prepared.schema
+    )
+    if found is None:
+        return []
+    comparison, theirs = found
+    name = run.serving.name
+    judgement["comparisons"][name] = comparison
+    judgement["figures"][name] = figures_of(theirs, run.targets)
+    return [describe_comparison(name, run.scored, comparison, len(run.targets))[0]]
 
 
 def _scores_of_parent(run: Run) -> PredictedRows | None:

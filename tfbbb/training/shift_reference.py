@@ -77,7 +77,7 @@ def smallest_levels(
             levels[groups == group] = ranks / (len(known) + 1)
         return levels
     if hasattr(prediction, "probabilities"):
-        before = more_probable(prediction.probabilities).numpy()
+        before = more_probable(prediction.probabilities)
         return np.take_along_axis(before, targets[:, np.newaxis], axis=1)[:, 0] + (
             _ROUNDING
         )

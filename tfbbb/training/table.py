@@ -25,6 +25,7 @@ from tfbbb.training.pipeline import (
     use_more_rows,
 )
 from tfbbb.training.progress import Progress
+from tfbbb.training.serving_version import ServingVersion
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
@@ -48,6 +49,7 @@ def train_table(
     *,
     row_weights: ArrayLike = None,
     start_from: Path | ParentVersion | None = None,
+    serving: ServingVersion | None = None,
     directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     ray_address: str | None = None,
@@ -87,6 +89,8 @@ def train_table(
             recalibration come from the rows without weights.
         start_from: The parent version, or its directory; its posterior is the prior:
             see `tfbbb.training.parent_version.ParentVersion`.
+        serving: The version that serves. The new one does not become `latest` if it is
+            clearly worse.
         directory: Directory for the rows of a file, so that memory need not hold them,
             and for checkpoints, from which an interrupted training of the same table
             and spec resumes. None for neither.
@@ -152,6 +156,7 @@ def train_table(
         name_of_parent=start_from.sha256
         if isinstance(start_from, ParentVersion)
         else str(start_from),
+        serving=serving,
         strategy=training_strategy(spec.training.devices),
         limit=limit,
         directory=directory,

@@ -1,10 +1,10 @@
 """Routes that require a scope and limit the request body."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, cast
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -89,6 +89,26 @@ class ScopedRoute(LimitedRoute):
                 description = f"{need} {given['description']}"
                 documented[status] = given | {"description": description}
         return documented
+
+
+class PlainRoute(ScopedRoute):
+    """A route whose endpoint takes the state, the request and texts of the path.
+
+    It calls the endpoint itself: FastAPI takes as long to find these arguments as a
+    small prediction does to compute.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Returns a function that answers a request."""
+        endpoint = self.endpoint
+
+        async def answer(request: Request) -> Response:
+            response: Response = await endpoint(
+                request.state.service, request, **request.path_params
+            )
+            return response
+
+        return answer
 
 
 def check_scoped(router: APIRouter) -> None:

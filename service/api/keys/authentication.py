@@ -17,6 +17,7 @@ from service.api.state import ServiceState
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
 _OPEN = ("/health/", "/v2/health/", "/web/", "/guide/")
+_OPEN_PATHS = ("/guide", "/openapi.json")
 # The page, which has nothing secret, and asks for a key where there is none.
 _PAGE = "/"
 # Who signs in or out has no valid key yet, or any more.
@@ -25,7 +26,7 @@ _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
 
 
 class Authentication:
-    """Requires a valid key for all paths but page, guide, health checks and sign-in.
+    """Requires a valid key, but not for page, guide, description, health and sign-in.
 
     Unknown paths require a key as well, so that requests without a key cannot find out
     which paths exist. `ScopedRoute` checks the scope of the key.
@@ -86,7 +87,7 @@ class Authentication:
 
 
 def _is_open(path: str) -> bool:
-    return path == "/guide" or path.startswith(_OPEN)
+    return path in _OPEN_PATHS or path.startswith(_OPEN)
 
 
 def _signs_in_or_out(scope: Scope) -> bool:

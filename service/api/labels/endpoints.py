@@ -9,7 +9,7 @@ from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
-from service.api.labels.move import check_movable, move_label
+from service.api.labels.move import check_name, move_label
 from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
 from service.api.models.schemas import ModelName
 from service.api.state import State
@@ -40,7 +40,11 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
     status = await state.models.model(name)
     rows = await asyncio.to_thread(repository.list_labels, state.database, name)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
-    latest = [LabelStatus.of_latest(int(x), found) for x in status.labels.values()]
+    made = await asyncio.to_thread(repository.made_latest, state.database, name)
+    latest = [
+        LabelStatus.of_latest(int(version), made, found)
+        for version in status.labels.values()
+    ]
     return LabelList(labels=[*latest, *(LabelStatus.of(row, found) for row in rows)])
 
 
@@ -92,7 +96,8 @@ async def put_label(
     """Creates or moves a label, if its versions predict and pass the gate.
 
     Two `versions` share the requests by weight; a `shadow` predicts the rows too, and
-    answers nothing. Needs a key with the scope `train`.
+    answers nothing. `latest` moves to one version, which is `latest` until a newer one
+    is published. Needs a key with the scope `train`.
     """
     row = await move_label(state, caller, name, label, target)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
@@ -108,6 +113,9 @@ async def put_label(
 async def delete_label(
     state: State, _: Training, name: ModelName, label: LabelName
 ) -> None:
-    """Deletes the label, but not its version. Needs a key with the scope `train`."""
-    check_movable(label)
+    """Deletes the label, but not its version. Needs a key with the scope `train`.
+
+    `latest` is then the newest version again.
+    """
+    check_name(label)
     await asyncio.to_thread(repository.delete, state.database, name, label)

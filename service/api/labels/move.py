@@ -8,7 +8,7 @@ from service.api.feedback.schemas import running_figures
 from service.api.keys.caller import Caller
 from service.api.labels import repository
 from service.api.labels.gate import Gate, GateError
-from service.api.labels.schemas import LATEST, LabelTarget
+from service.api.labels.schemas import LabelTarget
 from service.api.state import ServiceState
 from service.shared.database.tables import Label
 from service.shared.errors import (
@@ -17,6 +17,7 @@ from service.shared.errors import (
     UnknownLabel,
     UnknownModel,
 )
+from service.shared.route import LATEST
 from tfbbb.base.texts import is_model_name
 
 
@@ -31,7 +32,14 @@ async def move_label(
         LabelRefused: If a version does not predict, or does not pass the gate.
         Unavailable: If the model process does not answer.
     """
-    check_movable(label)
+    check_name(label)
+    others = (target.versions, target.shadow, target.gate)
+    if label == LATEST and any(other is not None for other in others):
+        raise LabelRefused(
+            f"`{LATEST}` moves to one `version`, without a canary, a shadow or a gate; "
+            "choose another label for these.",
+            "label",
+        )
     current = await _current_version(state, name, label)
     route = target.route(current)
     for number in route.numbers:
@@ -44,7 +52,7 @@ async def move_label(
         for number in target.weights:
             if number != current:
                 await _check_gate(state, name, label, current, number, target.gate)
-    return await asyncio.to_thread(
+    moved = await asyncio.to_thread(
         repository.move,
         state.database,
         name,
@@ -53,6 +61,9 @@ async def move_label(
         seen_at=current,
         key_id=caller.key_id,
     )
+    if label == LATEST:
+        await state.models.load_newest(name)
+    return moved
 
 
 async def _check_gate(
@@ -71,14 +82,8 @@ async def _check_gate(
         ) from None
 
 
-def check_movable(label: str) -> None:
-    """Raises unless users may move or delete a label of this name."""
-    if label == LATEST:
-        raise LabelRefused(
-            f"`{LATEST}` always names the newest version that can predict; choose "
-            "another name.",
-            "label",
-        )
+def check_name(label: str) -> None:
+    """Raises unless a label may have this name."""
     if not is_model_name(label):
         raise InvalidRequest(
             "A label must be 1 to 128 letters, digits, `_`, `-` and `.`, and begin "

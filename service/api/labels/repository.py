@@ -9,17 +9,24 @@ from sqlalchemy.orm import Session
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
-from service.shared.route import Route
+from service.shared.route import LATEST, Route
 from tfbbb.base.texts import is_model_name
 
 
 def list_labels(database: Database, name: str | None = None) -> Sequence[Label]:
     """Returns the labels of one model or of all, without `latest`."""
-    statement = select(Label).order_by(Label.name, Label.label)
+    others = select(Label).where(Label.label != LATEST)
+    statement = others.order_by(Label.name, Label.label)
     if name is not None:
         statement = statement.where(Label.name == name)
     with database.reading() as session:
         return session.scalars(statement).all()
+
+
+def made_latest(database: Database, name: str) -> Label | None:
+    """Returns the label `latest` of a model, if somebody has put it on a version."""
+    with database.reading() as session:
+        return session.get(Label, (name, LATEST))
 
 
 def find_route(database: Database, name: str, label: str) -> Route:

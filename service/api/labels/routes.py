@@ -5,11 +5,10 @@ import time
 from functools import partial
 
 from service.api.labels.repository import find_route
-from service.api.labels.schemas import LATEST
 from service.api.patience import NoAnswerError, Patience
 from service.shared.database import Database
 from service.shared.errors import UnknownLabel
-from service.shared.route import Route
+from service.shared.route import LATEST, Route
 
 
 class LabelRoutes:

@@ -17,11 +17,9 @@ from pydantic import (
 from service.api.feedback.schemas import FeedbackSummary
 from service.api.labels.gate import Gate
 from service.shared.database.tables import Feedback, Label
-from service.shared.route import Route
+from service.shared.route import LATEST, Route
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.texts import MOST_VERSIONS
-
-LATEST = "latest"
 
 LabelName = Annotated[
     str,
@@ -160,7 +158,7 @@ class LabelStatus(BaseModel):
     canary: CanaryStatus | None = Field(None, examples=[None])
     shadow: ShadowStatus | None = Field(None, examples=[None])
     moved_at: datetime | None = Field(
-        description="Time of the last move; `null` for `latest`."
+        description="Time of the last move; `null` where `latest` moved by itself."
     )
     feedback: FeedbackSummary | None = Field(
         None, description="The feedback about the version; `null` if there is none."
@@ -194,8 +192,18 @@ class LabelStatus(BaseModel):
         )
 
     @classmethod
-    def of_latest(cls, version: int, feedback: Mapping[int, Feedback]) -> Self:
-        """Creates the status of `latest`."""
+    def of_latest(
+        cls, version: int, made: Label | None, feedback: Mapping[int, Feedback]
+    ) -> Self:
+        """Creates the status of `latest`.
+
+        Args:
+            version: The version that is `latest`.
+            made: The label in the database, if somebody has put it on a version.
+            feedback: The feedback about the versions of the model.
+        """
+        if made is not None and made.number == version:
+            return cls.of(made, feedback)
         found = _summary(feedback, version)
         return cls(label=LATEST, version=version, moved_at=None, feedback=found)
 

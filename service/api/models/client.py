@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
@@ -105,7 +104,7 @@ class ModelsClient:
             reads=reads,
             writes=writes,
             options=dict(options),
-            **asdict(route),
+            **vars(route),
         )
         add_to_log(model=name, **frame.header["log"])
         return frame
@@ -126,7 +125,7 @@ class ModelsClient:
         Raises:
             ServiceError: As for `predict`.
         """
-        frame = await self._ask("score", body, name=name, **asdict(route))
+        frame = await self._ask("score", body, name=name, **vars(route))
         add_to_log(model=name, **frame.header["log"])
         return frame.body
 

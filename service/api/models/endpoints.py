@@ -68,7 +68,7 @@ async def list_models(state: State) -> ModelList:
     responses=responses(UnknownModel, Unavailable),
 )
 async def get_model(state: State, name: ModelName) -> ModelStatus:
-    """Returns the states of the versions, and describes the newest usable version."""
+    """Returns the states of the versions, and describes `latest`."""
     status = await state.models.model(name)
     for row in await asyncio.to_thread(labels.list_labels, state.database, name):
         status.labels[row.label] = str(row.number)
@@ -177,14 +177,15 @@ async def get_version_metadata(
 
 
 def _check_is_not_latest(status: ModelStatus, number: int) -> None:
-    """Raises `VersionInUse` if a version is `latest`, or is about to become it."""
+    """Raises `VersionInUse` if a version is `latest`, or may become it at once."""
     good = (
         version.version
         for version in status.model_version_status
         if version.state is not VersionState.END
     )
-    if str(number) in (next(good, None), status.labels.get("latest")):
+    if str(number) == status.labels.get("latest", next(good, None)):
         raise VersionInUse(
-            f"Version {number} of the model {status.name!r} is `latest`, the newest "
-            "version that can predict; publish a newer version first."
+            f"Version {number} of the model {status.name!r} is `latest`, which "
+            "predicts by default; publish a newer version, or make another one "
+            "`latest`, first."
         )

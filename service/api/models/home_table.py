@@ -70,7 +70,7 @@ class HomeTable(ABC):
             for name, homes in self._table.items()
         )
         if not (is_loaded and any(host.is_ready for host in self.hosts)):
-            raise Unavailable("TensorFlow and the models are being loaded.")
+            raise Unavailable("The models are being loaded.")
 
     async def tend(self) -> None:
         """Keeps the table up to date for ever."""

@@ -46,6 +46,11 @@ def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata
     manifest = metadata.metadata["manifest"]
     classes = manifest["classes"]
     outputs = _outputs(metadata.metadata["signature_def"]["signature_def"]["predict"])
+    outputs += [
+        output.model_copy(update={"name": "standard_deviation"})
+        for output in outputs
+        if output.name == "variance"
+    ]
     if classes is not None:
         outputs.append(TensorMetadata(name="class", datatype="BYTES", shape=[-1]))
     return ModelMetadata(

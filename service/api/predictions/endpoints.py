@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
-from service.api.http.scoped_route import ScopedRoute
+from service.api.http.scoped_route import PlainRoute, ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
@@ -88,14 +88,24 @@ def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -
         route = await state.routes.find(name, label)
         return await answer(state, request, name, route)
 
-    for path, endpoint, suffix, noun, version in (
-        ("/{name}", by_latest, "", "model", "the version `latest`"),
-        ("/{name}/versions/{version}", by_version, "_version", "version", "a version"),
-        ("/{name}/labels/{label}", by_label, "_label", "label", "a label's version"),
+    texts, by_number = PlainRoute, ScopedRoute
+    number = "/{name}/versions/{version}"
+    for path, kind, endpoint, suffix, noun, version in (
+        ("/{name}", texts, by_latest, "", "model", "the version `latest`"),
+        (number, by_number, by_version, "_version", "version", "a version"),
+        (
+            "/{name}/labels/{label}",
+            texts,
+            by_label,
+            "_label",
+            "label",
+            "a label's version",
+        ),
     ):
         router.add_api_route(
             f"{path}:{verb}",
             endpoint,
+            route_class_override=kind,
             methods=["POST"],
             name=f"{verb}{suffix}",
             summary=f"{verb.title()} with a {noun}",

@@ -74,12 +74,16 @@ class ExamplesRequest(BaseModel):
 class RowMoments(BaseModel):
     """The predictive distribution of one row, of k targets or c classes.
 
-    A regression has `mean`, `variance`, `epistemic` and `aleatoric`, a classification
-    `class`, `probabilities`, `entropy` and `mutual_information`.
+    A regression has `mean`, `variance`, `standard_deviation`, `epistemic` and
+    `aleatoric`, a classification `class`, `probabilities`, `entropy` and
+    `mutual_information`.
     """
 
     mean: list[float] | None = Field(None, description="E[y], per target.")
     variance: list[float] | None = Field(None, description="epistemic + aleatoric.")
+    standard_deviation: list[float] | None = Field(
+        None, description="The square root of `variance`, in units of the target."
+    )
     epistemic: list[float] | None = Field(
         None, description="Var(E[y | w]): the part that more data would remove."
     )

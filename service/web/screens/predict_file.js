@@ -105,17 +105,12 @@ function ofNumbers(header, copy) {
   const targets = header.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
   return targets.flatMap((target) => [
     [`mean${target}`, copy(`mean${target}`)],
-    [`standard_deviation${target}`, (row) => squareRoot(copy(`variance${target}`)(row))],
+    [`standard_deviation${target}`, copy(`standard_deviation${target}`)],
     [`epistemic_variance${target}`, copy(`epistemic${target}`)],
     [`aleatoric_variance${target}`, copy(`aleatoric${target}`)],
     [`lower${target}`, copy(`lower_${LEVEL}${target}`)],
     [`upper${target}`, copy(`upper_${LEVEL}${target}`)],
   ]);
-}
-
-/** The square root of a number in single precision; an empty cell, of a row without an answer, stays empty. */
-function squareRoot(cell) {
-  return cell === "" ? "" : String(Math.fround(Math.sqrt(Number(cell))));
 }
 
 /** The names of the given columns; one that a prediction has gets `_given` after it. */

@@ -29,6 +29,7 @@ function overview(description, lineage) {
     ["Task", description.task],
     ["From", count(description.features.length, "column")],
     ["Made", date(description.created)],
+    ["Computed by", description.engine],
     ["Job", lineage?.job_id && h("a", { href: address(["jobs", lineage.job_id]) }, "open")],
   ]);
 }

@@ -34,7 +34,7 @@ export async function showVersions(root, { parts, signal }) {
     status.model_version_status.length > MOST && h("p", { class: "help" },
       `The newest ${MOST} of ${number(status.model_version_status.length)} versions.`),
     h("h2", {}, "Labels"),
-    h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is always the newest version that answers."),
+    h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is the newest version that is not clearly worse than the one before it, unless you make another one latest."),
     labelTable(name, labels.labels, { problem, again }),
     may("train") && moveForm(name, status.model_version_status, labels.labels, again));
 }
@@ -75,18 +75,30 @@ function comparison(name, versions, described, labels, { problem, again }) {
     await send("DELETE", path(["v1", "models", name, "versions", version]));
     await again();
   };
+  const publish = async (version) => {
+    await send("PUT", path(["v1", "models", name, "labels", "latest"]), { version: Number(version) });
+    await again();
+  };
   const cells = (make) => versions.map((version, place) => make(version, described[place]));
   const labelled = (version) => Object.entries(labels).filter(([, at]) => at === version).map(([label]) => [badge(label), " "]);
   const rows = [
     ["Labels", ...cells(({ version }) => labelled(version))],
     ["State", ...cells(state)],
     ["Published", ...cells((version, details) => date(details?.lineage?.published_at ?? details?.description?.created))],
+    ["Latest", ...cells(({ version }, details) => labels.latest === version ? "" : [
+      heldBack(details?.lineage?.source.judgement),
+      may("train") && actionButton("Make it latest", () => publish(version), { kind: "quiet", problem })])],
     ...metrics.map((metric) => [figureName(metric), ...cells((version, details) => figure(metric, details?.description?.metrics?.[metric]))]),
     ...(may("train") ? [[h("span", { class: "hidden" }, "Delete"),
       ...cells(({ version }) => actionButton("Delete", () => remove(version), { kind: "quiet", problem }))]] : []),
   ];
   const columns = cells(({ version }) => ({ title: h("a", { href: address(["models", name, version]) }, `Version ${version}`), number: true }));
   return table([{ title: "" }, ...columns], rows, { caption: `Versions of ${name}` });
+}
+
+/** Why a version waits for somebody to make it latest. */
+function heldBack(judgement) {
+  return judgement?.becomes_latest === false && badge(judgement.verdict ?? "not to be published", "bad");
 }
 
 function state({ state: found, status }) {
@@ -108,7 +120,8 @@ function versionsOf(name, { version, canary, shadow }) {
 function labelTable(name, labels, { problem, again }) {
   const rows = labels.map((label) => {
     const remove = async () => {
-      if (!await confirm(`Delete the label ${label.label}? Programs that ask it get an error then.`, "Delete")) return;
+      const then = label.label === "latest" ? "The newest version is latest then." : "Programs that ask it get an error then.";
+      if (!await confirm(`Delete the label ${label.label}? ${then}`, "Delete")) return;
       await send("DELETE", path(["v1", "models", name, "labels", label.label]));
       await again();
     };
@@ -117,7 +130,7 @@ function labelTable(name, labels, { problem, again }) {
       h("span", {}, versionsOf(name, label)),
       label.moved_at ? date(label.moved_at) : "moves by itself",
       label.feedback ? `${number(label.feedback.num_rows)} rows` : "none",
-      label.label === "latest" || !may("train") ? "" : actionButton("Delete", remove, { kind: "quiet", problem }),
+      !label.moved_at || !may("train") ? "" : actionButton("Delete", remove, { kind: "quiet", problem }),
     ];
   });
   return table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "Feedback" }, { title: "" }], rows, { caption: `Labels of ${name}` });

@@ -46,9 +46,9 @@ def test_from_effective_size_gives_the_kl_weight_of_n_rows(n):
 
 
 @pytest.mark.parametrize(
-    ("num_weights", "temperature"), [(20, 1.0), (800, 0.1), (1e6, 0.03)]
+    ("num_weights", "temperature"), [(24, 1.0), (240, 0.1), (1e6, 0.03)]
 )
-def test_rows_per_weight_is_their_ratio_from_003_to_1(num_weights, temperature):
+def test_rows_per_weight_is_03_of_their_ratio_from_003_to_1(num_weights, temperature):
     schedule = RowsPerWeight(num_weights)
     np.testing.assert_allclose(epoch_of(schedule, 5, epoch=2), temperature)
     assert schedule.target_temperature(N) == schedule.temperature(2, 3, 5, N)

@@ -41,7 +41,7 @@ def answer(fitted, predicted, level):
         reach=None if fitted is None else fitted.reach,
     )
     sets = answers.prediction_sets({"probabilities": predicted}, None, [level])
-    return sets.numpy()[:, 0]
+    return sets[:, 0]
 
 
 @pytest.mark.few(1)

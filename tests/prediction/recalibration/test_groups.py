@@ -64,7 +64,7 @@ def test_coverage_of_a_group_is_exact_over_held_out_rows():
             tfbbb.likelihoods.Normal(), known, y[:, None], "g", groups
         )
         numbers = fitted.groups({"g": tf.constant(["a", "b", "c"])})
-        reach = fitted.reach(0.9, numbers).numpy()[:, 0]
+        reach = fitted.reach(0.9, numbers)[:, 0]
         truth = stats.t(3)
         coverage.append(1 - 2 * truth.sf(reach[:2] / [1.0, 5.0]))
     exact = np.ceil(np.array([26, 31]) * 0.9 - 1e-6) / [26, 31]
@@ -82,7 +82,7 @@ def test_small_and_unknown_groups_share_the_intervals_of_all_rows():
     assert fitted.group_values == ("many",)
     numbers = fitted.groups({"g": tf.constant(["few", "other", "", "many"])})
     np.testing.assert_array_equal(numbers, [0, 0, 0, 1])
-    reach = fitted.reach(0.8, numbers).numpy()[:, 0]
+    reach = fitted.reach(0.8, numbers)[:, 0]
     np.testing.assert_array_equal(reach, [39.0, 39.0, 39.0, 24.0])
     # 30 rows say nothing about 98 %, all 49 do.
     np.testing.assert_array_equal(fitted.reach(0.98, numbers)[:, 0], [48.0] * 4)

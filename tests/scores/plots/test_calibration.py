@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from tests.scores.plots.normal_prediction import NormalPrediction
+from tfbbb.base.sampling_band import sampling_band
 from tfbbb.scores.metrics import pit_values
 from tfbbb.scores.plots import calibration_curve, pit_histogram
-from tfbbb.scores.plots.sampling_band import sampling_band
 from tfbbb.scores.plots.style import BLUE, VERMILION
 
 

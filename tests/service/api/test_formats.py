@@ -138,8 +138,8 @@ def test_columns_of_csv_name_levels_and_classes(client: httpx.Client) -> None:
     answer = send(client, "diabetes", NUMBERS, reads=CSV, quantiles="0.1,0.9")
     names = pa.csv.read_csv(io.BytesIO(answer.content)).column_names
     assert names == [
-        *("mean", "variance", "epistemic", "aleatoric", "mean_standard_error"),
-        *("quantiles_0.1", "quantiles_0.9", "warnings"),
+        *("mean", "variance", "standard_deviation", "epistemic", "aleatoric"),
+        *("mean_standard_error", "quantiles_0.1", "quantiles_0.9", "warnings"),
     ]
     answer = send(client, "iris", CLASSES, reads=CSV)
     names = pa.csv.read_csv(io.BytesIO(answer.content)).column_names

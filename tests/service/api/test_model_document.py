@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 
 from service.api.predictions.model_document import model_document
-from service.shared.model_messages import Metadata, ModelSpec
+from service.shared.model_messages import DescribedVersion, Metadata
 from tests.service.serving import ask
 
 
@@ -52,7 +52,7 @@ def test_ranges_and_categories_of_training_are_told() -> None:
     features = [common | feature for feature in features]
     features[3]["categories"] = ["park road", "mill lane"]
     manifest = {"features": features, "target": "price"}
-    spec = ModelSpec(name="houses", signature_name="", version="2")
+    spec = DescribedVersion(name="houses", signature_name="", version="2")
     document = model_document(
         Metadata(model_spec=spec, metadata={"manifest": manifest})
     )

@@ -96,6 +96,7 @@ class CountingTrainer:
     def train(
         self,
         job: Job,
+        serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
     ) -> CountedModel:
@@ -116,9 +117,6 @@ class CountingTrainer:
             if should_stop():
                 raise Interrupted
         return CountedModel(job.id, state)
-
-    def check(self, directory: Path) -> None:
-        Manifest.read(directory).verify(directory)
 
 
 def _progress(step: int, steps: int) -> Progress:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
@@ -13,9 +14,10 @@ from sqlalchemy.exc import InternalError, OperationalError
 from service.job_process import attempt as run
 from service.job_process.attempt import Attempt
 from service.job_process.publish import staging_directory
-from service.shared.database.tables import Job
+from service.shared.database.tables import Job, Label
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
+from service.shared.route import LATEST
 from service.shared.settings import Settings
 from service.shared.store import StoreError, StoreOutageError
 from service.shared.store.directory_store import DirectoryStore
@@ -40,20 +42,19 @@ class Trainer:
     def __init__(self, work: Callable[[], None] = lambda: None) -> None:
         self._work = work
         self.should_stop: Callable[[], bool] = lambda: False
+        self.serving: int | None = None
 
     def train(
         self,
         job: Job,
+        serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
     ) -> CountedModel:
-        self.should_stop = should_stop
+        self.serving, self.should_stop = serving, should_stop
         report(REPORT)
         self._work()
         return CountedModel(job.id, "trained")
-
-    def check(self, directory: Path) -> None:
-        assert (directory / "saved_model.pb").exists()
 
 
 @pytest.fixture
@@ -152,17 +153,37 @@ def test_impossible_job_fails_with_the_reason(
     assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
 
 
-def test_a_model_that_does_not_answer_is_not_published(
+def test_a_model_whose_export_fails_is_not_published(
     queue: Queue, lease: Lease
 ) -> None:
-    class Faulty(Trainer):
-        def check(self, directory: Path) -> None:
+    class Faulty(CountedModel):
+        def export(self, directory: Path) -> None:
+            super().export(directory)
             raise ValueError("no such signature")
 
-    assert not attempt(queue, lease, Faulty()).run()
+    class FaultyTrainer(Trainer):
+        def train(self, job: Job, *given: Any) -> CountedModel:
+            super().train(job, *given)
+            return Faulty(job.id, "trained")
+
+    assert not attempt(queue, lease, FaultyTrainer()).run()
     assert "no such signature" in (job(queue, lease.job_id).error or "")
     assert not (queue.settings.models / "model").exists()
     assert not staging_directory(queue.settings.models, lease).exists()
+
+
+def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:
+    process, known = registered(queue), []
+    for _ in range(3):
+        submitted(queue)
+        trainer = Trainer()
+        assert attempt(queue, leased(queue, process), trainer).run()
+        known.append(trainer.serving)
+        with queue.database.writing() as session:
+            session.merge(
+                Label(name="model", label=LATEST, number=1, moved_at=time.time())
+            )
+    assert known == [None, 1, 1]
 
 
 def test_a_process_that_leaves_puts_its_job_back(queue: Queue, lease: Lease) -> None:

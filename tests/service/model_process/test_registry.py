@@ -1,6 +1,7 @@
 import errno
 import json
 import shutil
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,8 +12,10 @@ import tensorflow as tf
 
 from service.api.labels.repository import move
 from service.model_process import registry as registry_module
+from service.model_process import version as version_module
 from service.model_process.adoption import Ledger
-from service.model_process.descriptions import model_status
+from service.model_process.descriptions import model_status, model_summary
+from service.model_process.metrics import LoadedMetrics
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import Unavailable, UnknownModel
@@ -369,32 +372,31 @@ def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> 
         watcher.join()
 
 
-@pytest.mark.parametrize("place", ["diabetes/1", ".staging/job.1"])
-def test_tensorflow_is_imported_once_there_is_a_model(
+@pytest.mark.parametrize("needs_tensorflow", [False, True])
+def test_tensorflow_is_imported_for_a_version_that_needs_it(
+    registry: ModelRegistry,
     registry_root: Path,
-    tmp_path: Path,
-    ledger: Ledger,
     monkeypatch: pytest.MonkeyPatch,
-    place: str,
+    needs_tensorflow: bool,
 ) -> None:
-    """Or one that is being written."""
-    imported, stop = threading.Event(), threading.Event()
-    monkeypatch.setattr(registry_module, "import_tensorflow", imported.set)
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    registry = ModelRegistry(directory_store(empty), ledger)
-    watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
-    watcher.start()
-    try:
-        while not registry.has_refreshed:
-            time.sleep(0.01)
-        registry.check_ready()
-        assert not imported.is_set()
-        shutil.copytree(registry_root / "diabetes" / "1", empty / place)
-        assert imported.wait(60)
-    finally:
-        stop.set()
-        watcher.join()
+    imported: list[bool] = []
+
+    def note() -> None:
+        imported.append(version_module.importing.is_set())
+
+    monkeypatch.setattr(version_module.tensorflow_startup, "import_tensorflow", note)
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    shutil.copytree(registry_root / "diabetes/1", registry_root / "diabetes/9")
+    path = registry_root / "diabetes" / "9" / MANIFEST_PATH
+    manifest = json.loads(path.read_text())
+    missing = "NumPy lacks an operation." if needs_tensorflow else None
+    manifest["numpy"] = {"difference": None, "missing": missing}
+    path.write_text(json.dumps(manifest))
+    registry.scan()
+    registry.version("diabetes", 9).load()
+    # The heartbeat says so meanwhile.
+    assert imported == [True] * needs_tensorflow
+    assert not version_module.importing.is_set()
 
 
 def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
@@ -403,7 +405,8 @@ def add_judged_version(root: Path, number: int, becomes_latest: bool) -> None:
     shutil.copytree(root / "diabetes" / "1", version)
     path = version / MANIFEST_PATH
     manifest = json.loads(path.read_text())
-    manifest["lineage"] = {"judgement": {"becomes_latest": becomes_latest}}
+    judgement = {"learned": becomes_latest, "becomes_latest": becomes_latest}
+    manifest["lineage"] = {"judgement": judgement}
     path.write_text(json.dumps(manifest))
 
 
@@ -414,6 +417,12 @@ def test_version_that_learned_nothing_does_not_take_charge(
     registry.refresh()
     assert registry.version("diabetes").number == 2
     assert registry.version("diabetes", 10).load() is not None
+    figures = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in LoadedMetrics(registry).collect()
+        for sample in family.samples
+    }
+    assert figures["tfbbb_model_versions_waiting", "diabetes"] == 1
     add_judged_version(registry_root, 11, becomes_latest=True)
     registry.refresh()
     assert registry.version("diabetes").number == 11
@@ -427,3 +436,9 @@ def test_version_that_learned_nothing_answers_if_there_is_no_other(
         shutil.rmtree(registry_root / "diabetes" / str(number))
     registry.refresh()
     assert registry.version("diabetes").number == 10
+    _, judged, _ = LoadedMetrics(registry).collect()
+    (labels,) = [sample.labels for sample in judged.samples]
+    assert labels == {"model": "diabetes", "verdict": "learned nothing"}
+    found = model_summary("diabetes", registry.versions("diabetes"), None)
+    assert found.newest is not None
+    assert found.newest.verdict == "learned nothing"

@@ -461,6 +461,7 @@ def test_a_version_without_a_report_says_so(
     page.route("**/report", lambda route: route.fulfill(**missing))
     visit(page, site, SCREENS["report"])
     expect(page.locator(".notice")).to_contain_text("has no report")
+    expect(page.locator("dl.facts")).to_contain_text("Computed byNumPy")
     expect(page.get_by_role("table").first).to_contain_text("linear model")
 
 
@@ -550,6 +551,34 @@ def test_a_label_moves_through_its_gate(
     labels = page.get_by_role("region", name="Labels of houses")
     expect(labels).to_contain_text("champion")
     assert "champion" in site.client.get(f"/v1/models/{MODEL}").json()["labels"]
+
+
+def test_a_version_that_waits_becomes_latest_by_a_click(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    def add_waiting(route: Route) -> None:
+        found = route.fetch().json()
+        versions = found["model_version_status"]
+        versions.insert(0, {**versions[0], "version": "99"})
+        route.fulfill(json=found)
+
+    page.route(f"**/v1/models/{MODEL}", add_waiting)
+    judgement = {"becomes_latest": False, "verdict": "worse than version 1"}
+    details = {"lineage": {"source": {"judgement": judgement}}}
+    page.route("**/versions/99", lambda route: route.fulfill(json=details))
+    moved: list[Any] = []
+
+    def move(route: Route) -> None:
+        moved.append(route.request.post_data_json)
+        route.fulfill(json={})
+
+    page.route("**/labels/latest", move)
+    visit(page, site, SCREENS["versions"])
+    expect(page.get_by_text("worse than version 1")).to_be_visible()
+    button = page.get_by_role("button", name="Make it latest").first
+    button.click()
+    expect(button).to_be_enabled()
+    assert moved == [{"version": 99}]
 
 
 def test_moving_a_label_asks_before_it_ends_a_trial(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tfbbb.base.texts import snake_case
 from tfbbb.bayes.estimators.auto import Auto
+from tfbbb.bayes.estimators.closed_form import ClosedForm
 from tfbbb.bayes.estimators.estimator import (
     EstimatedLayer,
     Estimator,
@@ -39,16 +40,20 @@ def check(
             f"other posteriors. Received: posteriors={list(posteriors)} in a "
             f"{type(layer).__name__}"
         )
+    of_layer = "this layer with its posteriors"
+    if not layer.can_use(estimator):
+        of_layer = f"a layer of type {type(layer).__name__}"
     raise ValueError(
-        f"The estimator '{snake_case(type(estimator).__name__)}' cannot train this "
-        f"layer with its posteriors. Use one of {', '.join(working)}. "
-        f"Received: estimator={estimator!r}, posteriors={list(posteriors)} in a "
+        f"The estimator '{snake_case(type(estimator).__name__)}' cannot train "
+        f"{of_layer}. Use one of {', '.join(working)}. Received: "
+        f"estimator={estimator!r}, posteriors={list(posteriors)} in a layer of type "
         f"{type(layer).__name__}"
     )
 
 
 __all__ = [
     "Auto",
+    "ClosedForm",
     "Estimator",
     "Flipout",
     "Local",

@@ -46,6 +46,9 @@ class EstimatedLayer(Protocol):
     def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
 
+    def keep_for_loss(self, mean: Tensor, variance: Tensor) -> None:
+        """Keeps the outputs' moments, over which `BayesianModel` takes the loss."""
+
 
 class LinearLayer(EstimatedLayer, Protocol):
     """A layer that is linear in a kernel, as estimators use it."""
@@ -85,9 +88,11 @@ class Estimator(Strategy):
         num_samples: Number of draws in a training step. A `BayesianModel` evaluates
             each row under every draw and averages over the draws. Any other model
             keeps the size of its batch and splits the rows evenly between the draws.
+        num_products: Number of products of the inputs with a kernel in a draw.
     """
 
     num_samples: int = 1
+    num_products: int = 1
 
     def can_serve(self, posterior: Posterior) -> bool:
         """Whether the estimator can train this family."""

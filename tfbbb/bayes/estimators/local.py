@@ -45,6 +45,8 @@ class Local(Estimator):
             `tfbbb.BayesianModel`.
     """
 
+    num_products = 2
+
     def __init__(self, num_samples: NumSamples = 1):
         self.num_samples = validate_num_samples(num_samples)
 

@@ -33,6 +33,7 @@ class Bernoulli(Classification):
     """
 
     binary = True
+    has_expected_log_prob = True
     num_classes = 2
 
     def num_outputs(self, num_targets: int = 2) -> int:
@@ -68,3 +69,6 @@ class Bernoulli(Classification):
     def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         logits = at_least_float32(outputs)
         return tf.math.log_sigmoid(tf.concat([-logits, logits], axis=-1))
+
+    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+        return tf.concat([tf.zeros_like(outputs), outputs], axis=-1)

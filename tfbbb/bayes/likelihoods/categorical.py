@@ -28,6 +28,8 @@ class Categorical(Classification):
         ValueError: The network has fewer than two outputs.
     """
 
+    has_expected_log_prob = True
+
     def num_outputs(self, num_targets: int) -> int:
         """Returns how many outputs the network needs for `num_targets` classes."""
         return num_targets
@@ -51,6 +53,9 @@ class Categorical(Classification):
     def probabilities(self, outputs: Tensor) -> tf.Tensor:
         # For a few rows, TensorFlow's softmax takes eight times as long.
         return tf.exp(self.log_probabilities(outputs))
+
+    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+        return outputs
 
     def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         logits = at_least_float32(outputs)

@@ -8,6 +8,7 @@ from typing import Any
 from tfbbb.base.lazy import np, tf
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods.likelihood import Likelihood
+from tfbbb.bayes.likelihoods.regression import at_least_float32
 from tfbbb.bayes.likelihoods.standardized_targets import over_targets
 from tfbbb.bayes.probability_outputs import check_logits_of_step
 from tfbbb.bayes.target_shape import target_width
@@ -143,10 +144,14 @@ class Classification(Likelihood):
         return [tf.debugging.Assert(tf.reduce_all(aligned != -1), [message, given])]
 
     def negative_log_likelihood(
-        self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None
+        self,
+        targets: ArrayLike,
+        outputs: Tensor,
+        weights: Tensor | None = None,
+        variance: Tensor | None = None,
     ) -> tf.Tensor:
         check_logits_of_step(outputs)
-        return super().negative_log_likelihood(targets, outputs, weights)
+        return super().negative_log_likelihood(targets, outputs, weights, variance)
 
     def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
         """Divides the logits by a temperature and returns the new outputs."""
@@ -175,6 +180,28 @@ class Classification(Likelihood):
         ignored = targets == self.ignore_class
         log_prob = self._log_prob(tf.where(ignored, 0, targets), outputs)
         return tf.where(ignored, tf.zeros_like(log_prob), log_prob)
+
+    def _logits(self, outputs: tf.Tensor) -> tf.Tensor:
+        """Returns the logit of each class, [..., C], which is linear in the outputs."""
+        raise NotImplementedError
+
+    def expected_log_prob(
+        self, targets: ArrayLike, outputs: Tensor, variance: Tensor
+    ) -> tf.Tensor:
+        """Returns a lower bound of E[log p(y | f)] over normal logits f, [...].
+
+        `E[f_y] - log(sum_c exp(E[f_c] + Var[f_c] / 2))`, by Jensen's inequality. It is
+        exact where the variance is 0.
+        """
+        outputs = at_least_float32(outputs)
+        half = 0.5 * tf.cast(variance, outputs.dtype)
+        bound = self.log_prob(targets, outputs + half)
+        # This logarithm has the logit E[f_y] + Var[f_y] / 2. A void class has none.
+        targets = tf.cast(targets, tf.int32)
+        if self.ignore_class is not None:
+            targets = tf.where(targets == self.ignore_class, -1, targets)
+        of_target = tf.one_hot(targets, self.num_classes, dtype=half.dtype)
+        return bound - tf.reduce_sum(of_target * self._logits(half), axis=-1)
 
     def _log_prob(self, targets: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the log probability of classes [...], NaN or an error for others."""

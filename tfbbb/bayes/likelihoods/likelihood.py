@@ -47,6 +47,7 @@ class Likelihood(_Layer):
         integer_classes: Whether the classes must be whole numbers, whose order counts.
         integrates_location: Whether the location may have a variance, which the
             likelihood adds to the variance of the noise: see `with_location_variance`.
+        has_expected_log_prob: Whether `expected_log_prob` is defined.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
         location_name: What the first outputs are, with `standardize=False`.
         num_classes: Number C of the classes of a classification, set by `build`.
@@ -60,6 +61,7 @@ class Likelihood(_Layer):
     integer_classes: bool = False
     ordered: bool = False
     integrates_location: bool = False
+    has_expected_log_prob: bool = False
     slow_quantiles: bool = False
     location_name: ClassVar[str] = "mean"
     num_classes: int
@@ -210,7 +212,11 @@ class Likelihood(_Layer):
         raise NotImplementedError
 
     def negative_log_likelihood(
-        self, targets: ArrayLike, outputs: Tensor, weights: Tensor | None = None
+        self,
+        targets: ArrayLike,
+        outputs: Tensor,
+        weights: Tensor | None = None,
+        variance: Tensor | None = None,
     ) -> tf.Tensor:
         """Returns -log p(targets | outputs) of each row, [rows].
 
@@ -219,13 +225,19 @@ class Likelihood(_Layer):
             outputs: [rows, ..., P].
             weights: Factor of the log probability of each place, [rows, ...]. Targets
                 with the weight 0 may have any values. None for 1.
+            variance: Variance of outputs that are normal with the mean `outputs`. The
+                result is then the expectation over them, or an upper bound of it: see
+                `expected_log_prob`.
         """
         outputs = tf.convert_to_tensor(outputs)
         aligned = self.aligned(targets, outputs)
         if weights is not None:
             aligned = self.with_placeholders(aligned, weights != 0)
         with tf.control_dependencies(self.checks_of_step(targets, aligned)):
-            log_prob = self.log_prob(aligned, outputs)
+            if variance is None:
+                log_prob = self.log_prob(aligned, outputs)
+            else:
+                log_prob = self.expected_log_prob(aligned, outputs, variance)
         if weights is not None:
             log_prob *= tf.cast(weights, log_prob.dtype)
         axes = range(1, len(outputs.shape) - 1)
@@ -386,6 +398,21 @@ class Likelihood(_Layer):
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns log p(targets | outputs), [...], in nats, summed over the targets."""
         raise NotImplementedError
+
+    def expected_log_prob(
+        self, targets: ArrayLike, outputs: Tensor, variance: Tensor
+    ) -> tf.Tensor:
+        """Returns E[log p(targets | f)] over normal outputs f, or a lower bound.
+
+        Args:
+            targets: As for `log_prob`.
+            outputs: Means of f, [..., P], from `of_members`.
+            variance: Variances of f in the units of the network, [..., P].
+
+        Raises:
+            NotImplementedError: `has_expected_log_prob` is False.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no closed form.")
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns P(y <= values | outputs), target by target, [..., k]."""

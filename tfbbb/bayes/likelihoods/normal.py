@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tfbbb.base.lazy import keras, tf
-from tfbbb.base.types import Tensor
+from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.likelihoods.likelihood import register
 from tfbbb.bayes.likelihoods.location_scale import LocationScale
 from tfbbb.bayes.posteriors.normal_posterior import HALF_LOG_2PI
@@ -99,6 +99,25 @@ class Normal(NormalNoise):
     integrates_location = True
     # An output of 0 gives the noise log 2; saved networks depend on this.
     _noise_offset = 0.0
+
+    @property
+    def has_expected_log_prob(self) -> bool:  # type: ignore[override]
+        """With one noise for all rows: an output of the network would vary too."""
+        return not self.heteroscedastic
+
+    def expected_log_prob(
+        self, targets: ArrayLike, outputs: Tensor, variance: Tensor
+    ) -> tf.Tensor:
+        """Returns E[log p(y | f)] over normal locations f, exactly, [...].
+
+        `log N(y; E[f], scale^2) - Var[f] / (2 scale^2)`, summed over the targets.
+        """
+        _, scale = self._noise_parameters(self._raw(outputs))
+        of_location = self._raw_location_variance(
+            {"location_variance": tf.cast(variance, scale.dtype)}
+        )
+        spread = tf.reduce_sum(of_location / tf.square(scale), axis=-1)
+        return self.log_prob(targets, outputs) - 0.5 * spread
 
     @property
     def raw_noise(self) -> keras.Variable:

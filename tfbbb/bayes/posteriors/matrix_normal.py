@@ -82,6 +82,8 @@ class MatrixNormal(NormalPosterior):
             other than `"diagonal"`.
     """
 
+    has_output_variance = True
+
     def __init__(
         self, covariance: Covariance = "diagonal", initial_scale: InitialScale = 0.1
     ):
@@ -181,6 +183,22 @@ class MatrixNormal(NormalPosterior):
         return _as_weights(
             row_variance[..., tf.newaxis] * column_variance[..., tf.newaxis, :], shape
         )
+
+    def output_variance(
+        self, parameters: Parameters, inputs: Tensor, shape: Sizes
+    ) -> Tensor:
+        if self.covariance == "diagonal":
+            return super().output_variance(parameters, inputs, shape)
+        if self.covariance == "eigenbasis":
+            along_rows = tf.square(tf.matmul(inputs, parameters["row_basis"]))
+            variances = tf.matmul(along_rows, tf.exp(2.0 * parameters["log_scale"]))
+            columns = tf.square(parameters["column_basis"])
+            return tf.matmul(variances, columns, transpose_b=True)
+        row_factor, column_factor = self.factors(parameters)
+        # Var[x @ W]_u = (x^T U x) V_uu
+        of_rows = tf.reduce_sum(tf.square(tf.matmul(inputs, row_factor)), axis=-1)
+        of_units = tf.reduce_sum(tf.square(column_factor), axis=-1)
+        return of_rows[..., tf.newaxis] * of_units[..., tf.newaxis, :]
 
     def perturb(self, parameters: Parameters, noise: Tensor, shape: Sizes) -> Tensor:
         noise = _as_matrix(noise, shape)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from tfbbb.base.texts import listed, shown_number, shown_share
 from tfbbb.base.types import Config
@@ -75,16 +74,16 @@ def judge(
     """
     model = predictions[MODEL]
     comparisons = {
-        name: _compare(model, other, targets)
+        name: compare(model, other, targets)
         for name, other in predictions.items()
         if name != MODEL
     }
-    figures = {name: _figures(rows, targets) for name, rows in predictions.items()}
+    figures = {name: figures_of(rows, targets) for name, rows in predictions.items()}
     if len(targets) < FEWEST_ROWS_TO_JUDGE:
         said = [(_few_rows_sentence(comparisons, model, len(targets)), True)]
     else:
         said = [
-            _sentence(name, model, found, len(targets))
+            describe_comparison(name, model, found, len(targets))
             for name, found in comparisons.items()
         ]
         said += _deciding_rows_sentence(predictions, targets, places)
@@ -139,7 +138,7 @@ def _has_learned(model: PredictedRows, comparisons: Config) -> bool:
     return likelier and model.tells_rows_apart and ratio <= _WORST_ERROR
 
 
-def _figures(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
+def figures_of(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
     """Returns the figures of one model; None where a figure is not defined."""
     log_likelihood = float(np.mean(rows.log_prob))
     errors = rows.errors(targets)
@@ -152,17 +151,17 @@ def _figures(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None
             "log_likelihood": log_likelihood,
             "coverage_90": rows.coverage,
         }
-    from tfbbb.scores.metrics import expected_calibration_error
+    from tfbbb.prediction.target_scores import calibration_error_of_targets
 
     known = np.unique(targets)
     recalls = [1.0 - errors[targets == label].mean() for label in known]
-    calibration: Any = rows
+    scored: Any = rows
     return {
         "accuracy": float(1.0 - errors.mean()),
         "balanced_accuracy": float(np.mean(recalls)),
         "log_likelihood": log_likelihood,
         "auc": _auc(rows.probabilities, targets),
-        "expected_calibration_error": expected_calibration_error(calibration, targets),
+        "expected_calibration_error": calibration_error_of_targets(scored, targets),
     }
 
 
@@ -175,14 +174,22 @@ def _auc(probabilities: np.ndarray, targets: np.ndarray) -> float | None:
     known = np.unique(targets)
     if len(known) < 2:
         return None
-    ranks = rankdata(probabilities[:, known], axis=0)
+    ranks = np.apply_along_axis(_ranks, 0, probabilities[:, known])
     inside = targets[:, np.newaxis] == known
     positive = inside.sum(axis=0)
     above = (ranks * inside).sum(axis=0) - positive * (positive + 1) / 2
     return float(np.mean(above / (positive * (len(targets) - positive))))
 
 
-def _compare(model: PredictedRows, other: PredictedRows, targets: np.ndarray) -> Config:
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Returns the ranks of values from 1; equal values share their mean rank."""
+    ordered = np.sort(values)
+    least = np.searchsorted(ordered, values, "left") + 1
+    return (least + np.searchsorted(ordered, values, "right")) / 2
+
+
+def compare(model: PredictedRows, other: PredictedRows, targets: np.ndarray) -> Config:
+    """Compares a model with another on the same rows: see `judge`."""
     own, others = model.errors(targets), other.errors(targets)
     scale = np.sqrt if not model.of_classes else (lambda mean: mean)
     worst = float(scale(others.mean()))
@@ -208,7 +215,7 @@ def _z(differences: np.ndarray) -> float:
     return float(np.clip(mean / error if error > 0 else np.inf * mean, -1e6, 1e6))
 
 
-def _sentence(
+def describe_comparison(
     name: str, model: PredictedRows, comparison: Config, num_rows: int
 ) -> tuple[str, bool]:
     """Returns a sentence, and whether it tells of a fault."""
@@ -306,10 +313,10 @@ def _deciding_rows_sentence(
     others = np.setdiff1d(np.arange(len(targets)), deciding)
     own = model.take(others)
     compared = [
-        _sentence(
+        describe_comparison(
             other,
             own,
-            _compare(own, found.take(others), targets[others]),
+            compare(own, found.take(others), targets[others]),
             len(others),
         )[0]
         for other, found in predictions.items()

@@ -46,7 +46,6 @@ class PredictedRows:
         if hasattr(prediction, "probabilities"):
             return cls(log_prob, np.asarray(prediction.probabilities), of_classes=True)
         if coverage is None:
-            # Imports TensorFlow.
             from tfbbb.prediction.target_scores import in_intervals
 
             coverage = float(np.mean(in_intervals(prediction, targets, [LEVEL])))

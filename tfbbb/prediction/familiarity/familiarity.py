@@ -14,7 +14,8 @@ import tensorflow as tf
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, fast_call, in_parts, traced
 from tfbbb.prediction.familiarity.pairs import is_alone, telling_pairs
-from tfbbb.prediction.familiarity.row_encoding import (
+from tfbbb.prediction.row_encoding import (
+    MOST_COLUMNS,
     RowEncoding,
     as_inputs,
     row_values,
@@ -25,8 +26,6 @@ LEAST_ROWS = 20
 MOST_REPRESENTATIVES = 2000
 # Of the representatives and of the sorted values of their columns, in float32.
 _MOST_BYTES = 1_000_000
-_LEAST_REPRESENTATIVES = 100
-MOST_COLUMNS = _MOST_BYTES // (8 * _LEAST_REPRESENTATIVES)
 _NEIGHBOURS = 5
 # The smallest distance between rows, in standard deviations, that others are
 # compared with: rows may be equal.
@@ -173,10 +172,10 @@ class Familiarity:
             x = features.predict(x, verbose=0)
         names = list(x) if isinstance(x, Mapping) else None
         values, is_text = row_values(x, names)
-        values = values.numpy()
+        values = np.asarray(values)
         chosen = _representatives(values, seed)
         encoding = RowEncoding.fit(values[chosen], is_text, names)
-        familiarity = cls(encoding, encoding.encode(values[chosen]).numpy(), layer)
+        familiarity = cls(encoding, encoding.encode(values[chosen]), layer)
         familiarity._features, familiarity.places = features, places[chosen]
         familiarity.num_training_rows = num_training_rows
         return familiarity
@@ -251,7 +250,7 @@ class Familiarity:
         if tf.executing_eagerly():
             inputs = as_inputs(inputs)
         if self.layer is None:
-            return self.encoding(inputs)
+            return tf.convert_to_tensor(self.encoding(inputs))
         if self._features is None:
             raise ValueError(
                 "The features of a layer need the model that has it: set "

@@ -12,10 +12,10 @@ from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.prediction.recalibration.shift_weights import (
+from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.shift_weights import (
     weighted_scores,
 )
-from tfbbb.prediction.result import Predictive
 
 Scores = Sequence[Sequence[float]]
 # With 20 rows, intervals and sets up to the level 0.95 come from the group itself.

@@ -67,5 +67,5 @@ class ConformalSets(Conformal):
 
     def score(self, prediction: Predictive, targets: np.ndarray) -> np.ndarray:
         check_one_place(targets, 1)
-        before = more_probable(prediction.probabilities).numpy()
+        before = more_probable(prediction.probabilities)
         return np.take_along_axis(before, targets[:, np.newaxis], axis=1)

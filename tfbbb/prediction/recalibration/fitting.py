@@ -11,7 +11,7 @@ from tfbbb.prediction.recalibration.conformal_intervals import ConformalInterval
 from tfbbb.prediction.recalibration.conformal_sets import ConformalSets
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.recalibration.registry import get
-from tfbbb.prediction.recalibration.shift_weights import weights_for
+from tfbbb.prediction.shift_weights import weights_for
 
 
 def recalibrate(

@@ -8,6 +8,7 @@ arrays, for `tfbbb.plots` or any other plotting.
 """
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.prediction.reliability import ReliabilityDiagram
 from tfbbb.scores.metrics.brier_score import BrierScore, brier_score
 from tfbbb.scores.metrics.calibration_error import (
     CalibrationCurve,
@@ -18,7 +19,6 @@ from tfbbb.scores.metrics.calibration_error import (
 from tfbbb.scores.metrics.crps import CRPS, crps
 from tfbbb.scores.metrics.expected_calibration_error import (
     ExpectedCalibrationError,
-    ReliabilityDiagram,
     expected_calibration_error,
     reliability_diagram,
 )

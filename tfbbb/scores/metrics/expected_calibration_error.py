@@ -1,7 +1,5 @@
 """The calibration of the probability of the predicted class."""
 
-from dataclasses import dataclass
-
 import keras
 import numpy as np
 import tensorflow as tf
@@ -13,29 +11,12 @@ from tfbbb.base.types import (
     DType,
     Tensor,
 )
+from tfbbb.prediction.reliability import ReliabilityDiagram
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import binned_confidences
 from tfbbb.scores.metrics.point_prediction import PredictedProbabilities
 from tfbbb.scores.metrics.predictive_metric import PredictiveMetric, with_rank
 from tfbbb.scores.metrics.targets import checked_targets
-
-
-@dataclass(frozen=True)
-class ReliabilityDiagram:
-    """Accuracy against confidence, the probability of the predicted class.
-
-    Attributes:
-        edges: Edges of the bins of the confidence, [bins + 1], from 0 to 1. A bin
-            includes its upper edge.
-        counts: Number of rows in each bin, [bins].
-        confidence: Mean confidence of the rows of each bin, [bins]; NaN for an empty
-            bin.
-        accuracy: Share of right predictions in each bin, [bins]; NaN for an empty bin.
-    """
-
-    edges: np.ndarray
-    counts: np.ndarray
-    confidence: np.ndarray
-    accuracy: np.ndarray
 
 
 def reliability_diagram(
@@ -152,7 +133,7 @@ class ExpectedCalibrationError(PredictiveMetric):
     def accumulate(
         self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
-        index, confidence, right = _binned(prediction, targets, self.bins)
+        index, confidence, right = binned_confidences(prediction, targets, self.bins)
         weights = tf.ones_like(confidence) * with_rank(weights, len(confidence.shape))
         excess = tf.math.unsorted_segment_sum(
             weights * (right - confidence), index, self.bins
@@ -183,33 +164,4 @@ def _diagram(
 ) -> ReliabilityDiagram:
     positive_integer("bins", bins)
     targets = checked_targets(prediction, y, "classes", score)
-    index, confidence, right = (
-        np.asarray(values).reshape(-1) for values in _binned(prediction, targets, bins)
-    )
-    weights = np.ones(len(index))
-    if sample_weight is not None:
-        given = np.asarray(sample_weight, np.float64)
-        weights = np.repeat(given, len(index) // len(given))
-    counts: np.ndarray = np.bincount(index, weights, minlength=bins)
-    if sample_weight is None:
-        counts = counts.astype(int)
-    with np.errstate(invalid="ignore"):
-        return ReliabilityDiagram(
-            edges=np.linspace(0.0, 1.0, bins + 1),
-            counts=counts,
-            confidence=np.bincount(index, weights * confidence, minlength=bins)
-            / counts,
-            accuracy=np.bincount(index, weights * right, minlength=bins) / counts,
-        )
-
-
-def _binned(
-    prediction: Predictive, targets: ArrayLike, bins: int
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns bin, confidence and whether the prediction is right, [rows, ...] each."""
-    probabilities = tf.cast(prediction.probabilities, tf.float64)
-    confidence = tf.reduce_max(probabilities, axis=-1)
-    predicted = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
-    index = tf.cast(tf.math.ceil(confidence * bins), tf.int32) - 1
-    index = tf.clip_by_value(index, 0, bins - 1)
-    return index, confidence, tf.cast(predicted == targets, tf.float64)
+    return ReliabilityDiagram.of(prediction, targets, bins, sample_weight)

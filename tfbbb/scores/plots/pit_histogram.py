@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tfbbb.base.numbers import positive_integer
+from tfbbb.base.sampling_band import sampling_band
 from tfbbb.scores.plots.arguments import checked_level
 from tfbbb.scores.plots.pit_values import pit_values
-from tfbbb.scores.plots.sampling_band import sampling_band
 from tfbbb.scores.plots.style import (
     BLUE,
     DARK,

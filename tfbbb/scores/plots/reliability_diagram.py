@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.base.sampling_band import sampling_band
 from tfbbb.scores.plots.arguments import checked_level, is_prediction
-from tfbbb.scores.plots.sampling_band import sampling_band
 from tfbbb.scores.plots.style import (
     BLUE,
     DARK,

@@ -214,7 +214,9 @@ def _from_name(given: object) -> object:
 def _registered(
     base: type[Part], registry: Registry[Any], none: str | None = None
 ) -> OneOf[Part]:
-    return OneOf(base, registry.classes, registry.descriptions, none)
+    described = registry.descriptions
+    classes = {name: registry.classes[name] for name in described}
+    return OneOf(base, classes, described, none)
 
 
 posteriors = _registered(PosteriorPart, _posteriors.registry)

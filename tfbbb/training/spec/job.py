@@ -136,14 +136,15 @@ class JobSpec(SpecPart):
             json_schema_extra={"x-empty": "all rows are answered"},
         ),
     ] = None
-    latest: Annotated[
-        Literal["if_learned", "always"],
+    publish: Annotated[
+        Literal["if_not_worse", "always", "never"],
         Field(
             description="When the new version becomes `latest`, which predicts by "
-            "default: `if_learned` unless its model learned nothing of use, `always` "
-            "in any case."
+            "default: `if_not_worse` unless its model learned nothing of use or is "
+            "clearly worse than the version that is `latest`, `always` in any case, "
+            "`never` before somebody says so."
         ),
-    ] = "if_learned"
+    ] = "if_not_worse"
     start_from: Annotated[
         Version | None,
         Field(
@@ -154,6 +155,24 @@ class JobSpec(SpecPart):
         ),
         Option(),
     ] = None
+
+    def publishes(self, is_fit: bool) -> bool:
+        """Returns whether a version becomes `latest`.
+
+        Args:
+            is_fit: Whether it learned, and is not clearly worse than the one that is.
+        """
+        return {"always": True, "never": False}.get(self.publish, is_fit)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_former_name(cls, given: object) -> object:
+        # Records of older versions.
+        if isinstance(given, Mapping) and "latest" in given:
+            given = dict(given)
+            always = given.pop("latest") == "always"
+            given.setdefault("publish", "always" if always else "if_not_worse")
+        return given
 
     @model_validator(mode="after")
     def _check_roles(self) -> Self:

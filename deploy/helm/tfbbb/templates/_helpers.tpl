@@ -18,8 +18,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{- /* The pod of a part: a dict with `root`, `part` (its values), `component` and
-`variables`, which the part needs. */ -}}
+{{- /* The pod of a part: a dict with `root`, `part` (its values), `component`, the
+`repository` of its image and `variables`, which the part needs. */ -}}
 {{- define "tfbbb.pod" -}}
 {{- $root := .root -}}
 metadata:
@@ -57,7 +57,7 @@ spec:
   {{- end }}
   containers:
     - name: {{ .component }}
-      image: "{{ $root.Values.image.repository }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}"
+      image: "{{ .repository }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}"
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       envFrom:
         - secretRef: {name: {{ $root.Values.existingSecret | quote }}}

@@ -24,7 +24,7 @@ def key_of(database: Database, headers: dict[str, str]) -> Key:
 
 def test_wrong_keys_are_refused(client: httpx.Client) -> None:
     # Known by now, so that the wrong ones meet the key that was kept.
-    assert client.get("/openapi.json").status_code == 200
+    assert client.get("/docs").status_code == 200
     for header, message in (
         ("Bearer", "must be `prefix.secret`"),
         ("Bearer nonsense", "must be `prefix.secret`"),
@@ -32,7 +32,7 @@ def test_wrong_keys_are_refused(client: httpx.Client) -> None:
         (f"Bearer {ADMIN_KEY}0", "no such key"),
         ("Bearer other.0123456789abcdef0123456789abcdef", "no such key"),
     ):
-        response = client.get("/openapi.json", headers={"Authorization": header})
+        response = client.get("/docs", headers={"Authorization": header})
         assert response.status_code == 401
         assert message in response.json()["error"]
         assert ADMIN_KEY not in response.text
@@ -40,11 +40,11 @@ def test_wrong_keys_are_refused(client: httpx.Client) -> None:
 
 def test_expired_keys_are_refused(client: httpx.Client, key_with: KeyWith) -> None:
     expired = key_with(Scope.ADMIN, expires_at=time.time() - 1)
-    response = client.get("/openapi.json", headers=expired)
+    response = client.get("/docs", headers=expired)
     assert response.status_code == 401
     assert "has expired" in response.json()["error"]
     later = key_with(Scope.ADMIN, expires_at=time.time() + 60)
-    assert client.get("/openapi.json", headers=later).status_code == 200
+    assert client.get("/docs", headers=later).status_code == 200
 
 
 def test_each_scope_lets_ask_models(client: httpx.Client, key_with: KeyWith) -> None:
@@ -59,11 +59,11 @@ def test_the_last_use_is_written_once_a_minute(
 ) -> None:
     headers = key_with(Scope.PREDICT)
     assert key_of(database, headers).last_used_at is None
-    client.get("/openapi.json", headers=headers)
+    client.get("/docs", headers=headers)
     while (used := key_of(database, headers).last_used_at) is None:
         time.sleep(0.01)
     for _ in range(3):
-        client.get("/openapi.json", headers=headers)
+        client.get("/docs", headers=headers)
     assert key_of(database, headers).last_used_at == used
 
 
@@ -72,7 +72,7 @@ def test_the_database_keeps_no_secret(
 ) -> None:
     headers = key_with(Scope.PREDICT)
     secret = headers["Authorization"].rpartition(".")[2]
-    client.get("/openapi.json", headers=headers)
+    client.get("/docs", headers=headers)
     stored = b"".join(
         path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file()
     )
@@ -84,7 +84,7 @@ def test_without_keys_anyone_may_do_everything(settings: Settings) -> None:
     insecure = settings.model_copy(update={"insecure": True})
     with serving(insecure) as client:
         del client.headers["Authorization"]
-        assert client.get("/openapi.json").status_code == 200
+        assert client.get("/docs").status_code == 200
         assert client.get("/no/such").status_code == 404
         # What any page that is open in a browser on this machine could send.
         for headers in (
@@ -92,11 +92,11 @@ def test_without_keys_anyone_may_do_everything(settings: Settings) -> None:
             {"Sec-Fetch-Site": "same-site"},
             {"Origin": "http://evil.example"},
         ):
-            assert client.post("/openapi.json", headers=headers).status_code == 403
+            assert client.post("/docs", headers=headers).status_code == 403
         # A page whose name leads here once it is loaded is of the same origin.
         for host, status in (("evil.example", 403), ("localhost:8000", 200)):
             headers = {"Host": host, "Sec-Fetch-Site": "same-origin"}
-            assert client.get("/openapi.json", headers=headers).status_code == status
+            assert client.get("/docs", headers=headers).status_code == status
 
 
 def test_a_browser_carries_the_key_in_a_cookie(client: httpx.Client) -> None:
@@ -110,7 +110,7 @@ def test_a_browser_carries_the_key_in_a_cookie(client: httpx.Client) -> None:
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert client.get("/docs").status_code == 200
-    assert client.get("/openapi.json").status_code == 200
+    assert client.get("/docs").status_code == 200
 
 
 def test_key_in_the_url_opens_only_the_page_and_only_if_it_is_right(
@@ -120,7 +120,7 @@ def test_key_in_the_url_opens_only_the_page_and_only_if_it_is_right(
     response = client.get(f"/?key={ADMIN_KEY}0")
     assert response.status_code == 401
     assert "set-cookie" not in response.headers
-    assert client.get(f"/openapi.json?key={ADMIN_KEY}").status_code == 401
+    assert client.get(f"/docs?key={ADMIN_KEY}").status_code == 401
 
 
 def test_the_access_log_holds_no_key(
@@ -157,9 +157,9 @@ def test_other_pages_can_use_a_key_in_a_header_but_not_the_cookie(
     client: httpx.Client,
 ) -> None:
     headers = AS_ADMIN | {"Sec-Fetch-Site": "cross-site"}
-    assert client.get("/openapi.json", headers=headers).status_code == 200
+    assert client.get("/docs", headers=headers).status_code == 200
     del client.headers["Authorization"]
     client.get(f"/?key={ADMIN_KEY}")
     for method, headers, status in COOKIE_FROM:
-        response = client.request(method, "/openapi.json", headers=headers)
+        response = client.request(method, "/docs", headers=headers)
         assert response.status_code == status, (method, headers)

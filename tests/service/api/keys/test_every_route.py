@@ -11,9 +11,9 @@ from service.shared.settings import Settings
 
 HEALTH = ("/health/", "/v2/health/")
 # The files of the page, which signs in, and of the guide: anyone may read them.
-FILES = ("/web/", "/guide")
+FILES = ("/web/", "/guide", "/openapi.json")
 # Whoever has a key may read what the API is.
-DOCUMENTATION = {"/docs", "/docs/{file}", "/openapi.json"}
+DOCUMENTATION = {"/docs", "/docs/{file}"}
 SESSION = "/v1/session"
 # Who signs in or out has no key yet, or any more.
 SIGN_IN_OR_OUT = {("POST", SESSION), ("DELETE", SESSION)}

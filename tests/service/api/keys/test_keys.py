@@ -19,12 +19,12 @@ def make(client: httpx.Client, **request: object) -> dict[str, object]:
 def test_a_key_works_until_it_is_revoked(client: httpx.Client) -> None:
     made = make(client)
     headers = {"Authorization": f"Bearer {made['key']}"}
-    assert client.get("/openapi.json", headers=headers).status_code == 200
+    assert client.get("/docs", headers=headers).status_code == 200
     assert client.get("/v1/keys", headers=headers).status_code == 403
     revoked = client.delete(f"/v1/keys/{made['id']}")
     assert revoked.status_code == 200
     assert revoked.json()["revoked_at"] is not None
-    response = client.get("/openapi.json", headers=headers)
+    response = client.get("/docs", headers=headers)
     assert response.status_code == 401
     assert "was revoked" in response.json()["error"]
     assert client.delete(f"/v1/keys/{made['id']}").json() == revoked.json()

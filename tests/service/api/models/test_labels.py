@@ -64,6 +64,29 @@ def test_labels_are_listed_with_models_and_versions(
     assert versions_of(client, "listed") == {"latest": 2, "champion": 1}
 
 
+def test_latest_stays_where_it_is_put_until_a_newer_version(
+    client: httpx.Client, publish: Publish
+) -> None:
+    for number in (1, 2):
+        publish("put", number)
+    wait_until_latest(client, "put", 2)
+    made = put(client, "put/labels/latest", 1, force=True, gate=None, shadow=None)
+    assert made.json()["version"] == 1
+    assert client.get("/v1/models/put/labels").json()["labels"] == [made.json()]
+    assert client.get("/v1/models/put").json()["description"]["version"] == "1"
+    assert ask(client, "put", BODY).json()["model_version"] == "1"
+    assert versions_of(client, "put") == {"latest": 1}
+    publish("put", 3)
+    wait_until_latest(client, "put", 3)
+    assert put(client, "put/labels/latest", 1).status_code == 200
+    assert client.delete("/v1/models/put/labels/latest").status_code == 204
+    wait_until_latest(client, "put", 3)
+    assert put(client, "put/labels/latest", 2).status_code == 200
+    refused = client.delete("/v1/models/put/versions/2")
+    assert (refused.status_code, "by default" in refused.text) == (409, True)
+    assert client.delete("/v1/models/put/versions/3").status_code == 204
+
+
 def test_label_moves_to_nothing_that_does_not_answer(
     client: httpx.Client, publish: Publish, models: Path
 ) -> None:
@@ -145,7 +168,7 @@ def test_gate_refuses_what_it_can_not_compare(
 @pytest.mark.parametrize(
     ("label", "body", "status"),
     [
-        ("latest", {"version": 1}, 409),
+        ("latest", {"version": 1, "shadow": 0}, 409),
         ("-x", {"version": 1}, 400),
         ("x" * 129, {"version": 1}, 400),
         ("%00", {"version": 1}, 400),

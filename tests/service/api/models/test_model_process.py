@@ -48,7 +48,7 @@ def test_requests_fail_when_the_process_is_gone_and_work_again_later(
     assert ask(client, fate, BODY).status_code == 503
     assert client.get("/v1/models").status_code == 503
     assert client.get("/health/live").status_code == 200
-    assert client.get("/openapi.json").status_code == 200
+    assert client.get("/docs").status_code == 200
     wait_until_ready(client)
     assert model_process(models).pid != process.pid
     assert ask(client, fate, BODY).status_code == 200

@@ -1,4 +1,9 @@
-"""Rows as numbers whose differences can be compared between columns."""
+"""Rows as numbers whose differences can be compared between columns.
+
+NumPy encodes arrays, and TensorFlow tensors.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,11 +11,15 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import tensorflow as tf
 
-from tfbbb.base.types import Structure, Tensor
+from tfbbb.base.array_library import numpy_of
+from tfbbb.base.lazy import tf
+from tfbbb.base.nested import leaves
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.tables.values import MISSING_DATE
 
+# A hundred rows of so many columns, and the sorted values of these, take 1 MB.
+MOST_COLUMNS = 1250
 # Codes of texts: float32 represents them exactly.
 _CODES = 1 << 24
 
@@ -73,7 +82,7 @@ class RowEncoding:
         own = np.arange(len(self.is_text))
         return np.concatenate([own, self.incomplete, [-1]]).astype(np.int64)
 
-    def __call__(self, inputs: Structure) -> tf.Tensor:
+    def __call__(self, inputs: Structure) -> Tensor:
         """Encodes rows, float32 [n, p'].
 
         Raises:
@@ -87,20 +96,21 @@ class RowEncoding:
             )
         return self.encode(values)
 
-    def encode(self, values: Tensor) -> tf.Tensor:
+    def encode(self, values: Tensor) -> Tensor:
         """Encodes values, float64 [n, p], as `row_values` returns them."""
-        numbers = tf.asinh((values - self.centers) / self.units) / self.scales
-        missing = ~tf.math.is_finite(values)
-        numbers = tf.where(missing, tf.constant(0.0, tf.float64), numbers)
+        xp = numpy_of(values)
+        numbers = xp.arcsinh((values - self.centers) / self.units) / self.scales
+        missing = ~xp.isfinite(values)
+        numbers = xp.where(missing, np.float64(0.0), numbers)
         complete = np.ones(len(self.is_text), bool)
         complete[self.incomplete] = False
-        others = tf.reduce_any(missing & complete, axis=1, keepdims=True)
+        others = xp.any(missing & complete, axis=1, keepdims=True)
+        flags = [*(missing[:, place, None] for place in self.incomplete), others]
         parts = [
-            tf.where(self.is_text, values, numbers),
-            tf.cast(tf.gather(missing, self.incomplete, axis=1), tf.float64),
-            tf.cast(others, tf.float64),
+            xp.where(self.is_text, values, numbers),
+            *(xp.asarray(flag, np.float64) for flag in flags),
         ]
-        return tf.cast(tf.concat(parts, axis=1), tf.float32)
+        return xp.asarray(xp.concatenate(parts, axis=1), np.float32)
 
     def decode(self, numbers: Tensor) -> tf.Tensor:
         """Returns the values of encoded numbers, float64 [n, p], of [n, p']."""
@@ -110,7 +120,7 @@ class RowEncoding:
 
 def row_values(
     inputs: Structure, columns: Sequence[str] | None
-) -> tuple[tf.Tensor, np.ndarray]:
+) -> tuple[Tensor, np.ndarray]:
     """Returns the values of rows as a matrix, and which columns hold texts.
 
     Args:
@@ -125,22 +135,36 @@ def row_values(
         ValueError: The inputs lack a column, or have no axis of rows.
     """
     parts, texts = [], []
-    for given in _tensors(inputs, columns):
-        tensor = tf.convert_to_tensor(given)
-        if tensor.shape.rank == 0:
+    for value in _tensors(inputs, columns):
+        given = value if hasattr(value, "dtype") else np.asarray(value)
+        if not len(given.shape):
             raise ValueError(f"Rows need an axis. Received: {given!r:.100}")
-        is_text = tensor.dtype == tf.string
-        if is_text:
-            tensor = tf.strings.to_hash_bucket_fast(tensor, _CODES)
-        part = tf.cast(tensor, tf.float64)
-        if tensor.dtype == tf.int64 and not is_text:
-            part = tf.where(
-                tensor == MISSING_DATE, tf.constant(np.nan, part.dtype), part
-            )
+        xp = numpy_of(given)
+        codes = _codes(given)
+        is_text = codes is not None
+        part = xp.asarray(codes if is_text else given, np.float64)
+        if given.dtype == np.int64:
+            part = xp.where(given == MISSING_DATE, np.float64(np.nan), part)
         width = int(np.prod(part.shape[1:], dtype=int))
-        parts.append(tf.reshape(part, [-1, width]))
+        parts.append(xp.reshape(part, [-1, width]))
         texts += [is_text] * width
-    return tf.concat(parts, axis=1), np.array(texts, bool)
+    return numpy_of(*parts).concatenate(parts, axis=1), np.array(texts, bool)
+
+
+def _codes(given: ArrayLike) -> Tensor | None:
+    """Returns the codes of texts; None for numbers."""
+    if not isinstance(given, np.ndarray):
+        if given.dtype != tf.string:
+            return None
+        return tf.strings.to_hash_bucket_fast(given, _CODES)
+    if given.dtype.kind not in "OSU":
+        return None
+    from farmhash import fingerprint64
+
+    values = given.ravel().tolist()
+    texts = (value if isinstance(value, bytes) else value.encode() for value in values)
+    found = [fingerprint64(text) % _CODES for text in texts]
+    return np.array(found, np.int64).reshape(given.shape)
 
 
 def as_inputs(x: Any) -> Structure:
@@ -202,7 +226,7 @@ def _as_array(column: Any) -> Any:
 
 def _tensors(inputs: Structure, columns: Sequence[str] | None) -> list[Any]:
     if columns is None:
-        return tf.nest.flatten(inputs)
+        return leaves(inputs)
     if not isinstance(inputs, Mapping) or any(name not in inputs for name in columns):
         given = sorted(inputs) if isinstance(inputs, Mapping) else type(inputs).__name__
         raise ValueError(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from tfbbb.base.types import ArrayLike
-from tfbbb.prediction.familiarity.familiarity import MOST_COLUMNS
-from tfbbb.prediction.familiarity.row_encoding import (
+from tfbbb.prediction.row_encoding import (
+    MOST_COLUMNS,
     RowEncoding,
     as_inputs,
     row_values,
@@ -43,9 +43,10 @@ def weights_for(x: ArrayLike, new_rows: ArrayLike) -> np.ndarray:
             f"Rows of at most {MOST_COLUMNS} columns can be compared; leave "
             f"`new_rows` out. Received: {values.shape[1]} columns"
         )
-    encoding = RowEncoding.fit(values.numpy(), is_text, names)
+    values = np.asarray(values)
+    encoding = RowEncoding.fit(values, is_text, names)
     return shift_weights(
-        encoding.encode(values).numpy(), encoding(new_rows).numpy(), encoding.is_code
+        encoding.encode(values), np.asarray(encoding(new_rows)), encoding.is_code
     )
 
 

@@ -1,0 +1,276 @@
+"""The expected loss over a linear last layer, in closed form."""
+
+import keras
+import numpy as np
+import pytest
+import scipy.stats
+import tensorflow as tf
+
+import tfbbb
+from tests.repeated_calls import repeated
+from tfbbb.bayes.estimators import ClosedForm
+from tfbbb.bayes.likelihoods import Bernoulli, Categorical, Normal
+from tfbbb.bayes.posteriors import MatrixNormal
+from tfbbb.layers import DenseVariational
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(24, 4)).astype("float32")
+Y = (X @ GENERATOR.normal(size=(4, 1)) + 50.0).astype("float32")
+CLASSES = GENERATOR.integers(3, size=24)
+POSTERIORS = (
+    "mean_field_normal",
+    "low_rank_normal",
+    "full_covariance_normal",
+    "matrix_normal",
+    MatrixNormal("full"),
+    MatrixNormal("eigenbasis"),
+)
+
+
+def scatter(layer):
+    """Moves all variables of a layer, so that no covariance is trivial."""
+    generator = np.random.default_rng(1)
+    for variable in layer.trainable_variables:
+        moved = variable.numpy() + 0.3 * generator.normal(size=variable.shape)
+        variable.assign(moved)
+
+
+def model_of(estimator, likelihood="normal", units=1, members=1, posterior=None):
+    """Returns a model with a body of points, a last layer and a `kl_weight`."""
+    keras.utils.set_random_seed(1)
+    posterior = posterior or tfbbb.posteriors.MeanFieldNormal(initial_scale=0.7)
+    inputs = keras.Input((4,))
+    hidden = DenseVariational(5, "tanh", posterior="point", bias_posterior="point")
+    last = DenseVariational(units, estimator=estimator, posterior=posterior)
+    outputs = last(hidden(inputs))
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+    if model.likelihood.task == "regression":
+        model.likelihood.adapt(np.repeat(Y, units, axis=1))
+    for layer in model.variational_layers:
+        layer.kl_weight.assign(1 / len(X))
+        scatter(layer)
+    return model
+
+
+def loss_and_gradient(model, y, x=X):
+    variables = [variable.value for variable in model.trainable_variables]
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(x, y, model(x, training=True))
+    gradients = tape.gradient(loss, variables)
+    return tf.concat([[loss], *(tf.reshape(g, [-1]) for g in gradients)], 0)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
+def test_output_variance_is_that_of_drawn_weights(posterior, members):
+    layer = DenseVariational(3, posterior=posterior, members=members)
+    layer.build((None, 4))
+    scatter(layer)
+    rows = X[:5] if members == 1 else np.stack([X[:5], X[5:10]])
+    noise = layer.kernel.noise(tf.constant([1, 2]), 4000)
+    draws = layer.kernel.draw_from(noise).numpy()
+    draws = draws.reshape(*([members] if members > 1 else []), 4000, 4, 3)
+    sums = np.expand_dims(rows, -3) @ draws
+    # Normal sums: Var[s^2] = 2 variance^2 / n.
+    variance = layer.kernel.output_variance(tf.constant(rows)).numpy()
+    error = 5.0 * variance * np.sqrt(2 / 4000)
+    np.testing.assert_array_less(np.abs(sums.var(axis=-3) - variance), error)
+
+
+def test_optimum_is_the_exact_posterior_of_linear_regression():
+    x = np.concatenate([X[:, :3], np.ones((24, 1), "float32")], axis=1)
+    y = Y - 50.0
+    inputs = keras.Input((4,))
+    last = DenseVariational(
+        1,
+        use_bias=False,
+        posterior="full_covariance_normal",
+        prior=tfbbb.priors.Normal(scale=1.0),
+        estimator="closed_form",
+    )
+    model = tfbbb.BayesianModel(
+        inputs, last(inputs), likelihood=Normal(scale=0.5, standardize=False)
+    )
+    rows = tf.data.Dataset.from_tensors((x, y)).repeat(600)
+    for rate in (0.05, 0.005):
+        model.compile(keras.optimizers.Adam(rate), steps_per_execution=600)
+        model.fit(rows, dataset_size=24, verbose=0)
+    loss = model.evaluate(x, y, batch_size=24, verbose=0)[0]
+    evidence = scipy.stats.multivariate_normal(cov=0.25 * np.eye(24) + x @ x.T)
+    covariance = np.linalg.inv(np.eye(4) + 4.0 * x.T @ x)
+    factor = last.kernel.posterior.scale_tril(last.kernel.parameters).numpy()
+    np.testing.assert_allclose(loss, -evidence.logpdf(y[:, 0]) / 24, rtol=1e-5)
+    np.testing.assert_allclose(last.kernel.mean, 4.0 * covariance @ x.T @ y, atol=1e-3)
+    np.testing.assert_allclose(factor @ factor.T, covariance, atol=1e-4)
+
+
+def quadrature(likelihood, targets, mean, variance):
+    """Returns E[-log p(targets | f)] by Gauss-Hermite quadrature, [rows]."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(30)
+    width = mean.shape[-1]
+    grid = np.stack(np.meshgrid(*[nodes] * width, indexing="ij"), -1)
+    weights = np.stack(np.meshgrid(*[weights] * width, indexing="ij"), -1)
+    weights = weights.prod(axis=-1).reshape(-1) / np.sqrt(2 * np.pi) ** width
+    outputs = mean + np.sqrt(variance) * grid.reshape(-1, 1, width)
+    return -weights @ likelihood.log_prob(targets, outputs).numpy()
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": 7.0}, {"standardize": False}])
+def test_expected_loss_of_normal_is_that_of_quadrature(options):
+    likelihood = Normal(**options)
+    likelihood.build((None, 2))
+    targets = np.concatenate([Y, 3.0 * Y], axis=1)
+    likelihood.adapt(targets)
+    mean = GENERATOR.normal(size=(24, 2))
+    variance = GENERATOR.uniform(0.1, 2.0, size=(24, 2))
+    found = likelihood.negative_log_likelihood(targets, mean, variance=variance)
+    exact = quadrature(likelihood, targets, mean, variance)
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "width"), [(Categorical(), 3), (Bernoulli(), 1)], ids=str
+)
+def test_expected_loss_of_classes_is_a_bound_tight_without_variance(likelihood, width):
+    likelihood.build((None, width))
+    targets = CLASSES if width == 3 else CLASSES % 2
+    mean = 2.0 * GENERATOR.normal(size=(24, width))
+    shape = GENERATOR.uniform(0.5, 2.0, size=(24, width))
+    for size in (1.0, 1e-2, 1e-4):
+        variance = size * shape
+        found = likelihood.negative_log_likelihood(targets, mean, variance=variance)
+        gap = found.numpy() - quadrature(likelihood, targets, mean, variance)
+        # The exact value lies between the bound and the loss without a variance.
+        assert np.all(gap > -1e-12)
+        assert np.all(gap < 0.5 * variance.max(axis=1) + 1e-12)
+
+
+def test_targets_of_a_void_class_have_no_expected_loss():
+    likelihood = Categorical(ignore_class=0)
+    likelihood.build((None, 3))
+    mean, variance = np.zeros((24, 3)), np.ones((24, 3))
+    found = likelihood.negative_log_likelihood(CLASSES, mean, variance=variance)
+    np.testing.assert_array_equal(found == 0.0, CLASSES == 0)
+
+
+@pytest.mark.parametrize("posterior", ["mean_field_normal", "full_covariance_normal"])
+def test_gradient_is_the_mean_of_that_of_draws(posterior):
+    drawing = "local" if posterior == "mean_field_normal" else "weight"
+    y = np.concatenate([Y, Y[::-1]], axis=1)
+    exact, drawn = (
+        model_of(estimator, units=2, posterior=posterior)
+        for estimator in ("closed_form", drawing)
+    )
+    drawn.set_weights(exact.get_weights())
+    draws = repeated(lambda: loss_and_gradient(drawn, y), 3000)
+    # 5 standard errors are exceeded by none in 10^4 of such sets of figures.
+    error = 5.0 * draws.std(axis=0) / np.sqrt(len(draws)) + 1e-5
+    found = loss_and_gradient(exact, y).numpy()
+    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - found), error)
+    np.testing.assert_allclose(loss_and_gradient(exact, y), found, rtol=1e-5, atol=1e-7)
+
+
+def test_members_train_as_each_would_alone():
+    model = model_of("closed_form", members=2)
+    losses = [float(loss_and_gradient(m, Y)[0]) for m in model.members]
+    assert losses[0] != pytest.approx(losses[1], rel=1e-3)
+    assert float(loss_and_gradient(model, Y)[0]) == pytest.approx(np.mean(losses))
+
+
+def test_steps_of_sequences_and_weights_have_their_own_expected_loss():
+    inputs = keras.Input((6, 2))
+    masked = keras.layers.Masking()(inputs)
+    last = DenseVariational(3, estimator="closed_form", kl_weight=0.0)
+    model = tfbbb.BayesianModel(inputs, last(masked), likelihood="categorical")
+    scatter(last)
+    x = GENERATOR.normal(size=(4, 6, 2)).astype("float32")
+    x[0, 4:] = 0.0
+    y = GENERATOR.integers(3, size=(4, 6))
+    weights = np.array([1.0, 2.0, 0.5, 3.0], "float32")
+    model.compile("adam")
+    found = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
+    mean = x @ np.asarray(last.kernel.mean) + np.asarray(last.bias.mean)
+    variance = x**2 @ np.asarray(last.kernel.variance) + np.asarray(last.bias.variance)
+    places = np.log(np.exp(mean + variance / 2).sum(-1))
+    places -= np.take_along_axis(mean, y[..., None], -1)[..., 0]
+    rows = np.where(np.any(x != 0, axis=-1), places, 0.0).sum(axis=1)
+    assert found["nll"] == pytest.approx(rows @ weights / weights.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float64"])
+def test_every_policy_trains_with_weights_of_classes_and_metrics(policy):
+    inputs = keras.Input((4,))
+    last = DenseVariational(3, estimator="closed_form", dtype=policy)
+    model = tfbbb.BayesianModel(inputs, last(inputs), likelihood="categorical")
+    model.compile("adam", metrics=["accuracy", tfbbb.metrics.BrierScore()])
+    rows = tf.data.Dataset.from_tensor_slices((X, CLASSES)).batch(8)
+    assert np.isfinite(list(model.fit(rows, verbose=0).history.values())).all()
+    history = model.fit(
+        X, CLASSES, class_weight={0: 1.0, 1: 2.0, 2: 3.0}, verbose=0
+    ).history
+    assert np.isfinite(list(history.values())).all()
+
+
+def test_saved_model_has_the_same_loss_and_predictions(tmp_path):
+    model = model_of("closed_form", posterior="full_covariance_normal")
+    model.compile("adam")
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[-1].estimator == ClosedForm()
+    np.testing.assert_array_equal(
+        loss_and_gradient(loaded, Y), loss_and_gradient(model, Y)
+    )
+    model.export_predictive(tmp_path / "exported")
+    exported = tfbbb.load(tmp_path / "exported")
+    expected = model.predictive(X, num_samples=20, seed=3)
+    found = exported.predictive(X, num_samples=20, seed=3)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-5)
+
+
+def sequential(*layers, likelihood="normal"):
+    network = keras.Sequential([keras.Input((4,)), *layers])
+    return tfbbb.BayesianModel(network, likelihood=likelihood)
+
+
+@pytest.mark.parametrize(
+    ("layers", "likelihood", "reason"),
+    [
+        ([DenseVariational(2, estimator="closed_form"), keras.layers.Dense(1)],
+         "normal", "must be those of the model"),
+        ([DenseVariational(1, "tanh", estimator="closed_form")],
+         "normal", "no activation"),
+        ([DenseVariational(2, estimator="closed_form")],
+         Normal(heteroscedastic=True), "'normal' with these arguments"),
+        ([DenseVariational(1, estimator="closed_form")], "poisson", "'poisson'"),
+        ([DenseVariational(1, estimator="closed_form")], "student_t", "'student_t'"),
+    ],
+)  # fmt: skip
+def test_losses_without_a_closed_form_are_refused(layers, likelihood, reason):
+    with pytest.raises(ValueError, match=f"{reason}.*Use `estimator='auto'.*Received"):
+        sequential(*layers, likelihood=likelihood)
+
+
+def test_a_last_layer_that_is_called_twice_is_refused():
+    inputs = keras.Input((4,))
+    layer = DenseVariational(4, estimator="closed_form")
+    with pytest.raises(ValueError, match="must call it once"):
+        tfbbb.BayesianModel(inputs, layer(layer(inputs)), likelihood="categorical")
+
+
+def test_layers_and_posteriors_without_normal_outputs_are_refused():
+    with pytest.raises(
+        ValueError, match="closed_form' cannot train a layer of type Conv1D"
+    ):
+        tfbbb.layers.Conv1DVariational(1, 1, estimator="closed_form")
+    with pytest.raises(ValueError, match="'closed_form' cannot train this layer"):
+        DenseVariational(1, posterior="rank_1", estimator="closed_form")
+
+
+def test_a_plain_model_draws_but_does_not_train():
+    layer = DenseVariational(1, estimator="closed_form", kl_weight=0.1)
+    plain = keras.Sequential([keras.Input((4,)), layer])
+    scatter(layer)
+    assert np.any(plain(X) != plain(X))
+    plain.compile("adam", "mse")
+    with pytest.raises(ValueError, match=r"only `tfbbb.BayesianModel`.*Received"):
+        plain.fit(X, Y, verbose=0)

@@ -1,0 +1,40 @@
+"""The `Dockerfile` copies files and tries modules that exist."""
+
+import importlib.util
+import re
+
+import pytest
+
+from tests.deployment.containers import DOCKERFILE, ROOT, STAGES
+
+
+def stage(name: str) -> str:
+    """Returns the instructions of a stage."""
+    found = re.search(
+        rf"^FROM \S+ AS {name}$(.*?)(?=^FROM |\Z)", DOCKERFILE, re.M | re.S
+    )
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("name", ["package", "predict-package"])
+def test_every_module_that_a_build_imports_exists(name: str) -> None:
+    (imports,) = re.findall(r"-c 'import (.*?)'", stage(name), re.S)
+    modules = re.findall(r"[\w.]+", imports)
+    assert "service.model_process.worker" in modules
+    for module in modules:
+        assert importlib.util.find_spec(module) is not None, module
+
+
+def test_every_copied_file_is_in_the_context() -> None:
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    copied = re.findall(r"^COPY (?!--)(\S+) \./$", DOCKERFILE, re.M)
+    for path in set(copied) - {"."}:
+        assert (ROOT / path).is_file()
+        assert f"!{path.partition('/')[0]}" in ignored
+
+
+def test_only_the_small_image_starts_no_dispatcher() -> None:
+    assert STAGES[-1] == "full"
+    assert "ENV TFBBB_START_DISPATCHER=0" in stage("predict")
+    assert "TFBBB_START_DISPATCHER" not in stage("full") + stage("runtime")

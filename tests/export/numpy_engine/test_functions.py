@@ -1,0 +1,213 @@
+"""Functions for NumPy are read from JSON, which is data and may be anything."""
+
+import copy
+import json
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.golden.test_golden import assert_close
+from tests.golden.write import answers_of
+from tfbbb.export.engine import NUMPY
+from tfbbb.export.exported_model import ExportedModel
+from tfbbb.export.manifest import Manifest, ManifestError
+from tfbbb.export.numpy_engine.functions import Graph, Step, read_functions
+from tfbbb.export.numpy_engine.writer import numpy_functions
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+STORED = sorted(GOLDEN.glob("[23]/*.json"))
+# f(x) = sum(2 x)^2 of a vector, with an operation that nothing follows from.
+FORM: dict[str, Any] = {
+    "root": {
+        "square": {
+            "graph": "f",
+            "captured": [0],
+            "dtypes": ["<f8"],
+            "structure": {"square": None},
+        }
+    },
+    "graphs": {
+        "f": {
+            "inputs": 2,
+            "nodes": [
+                ["Const", [], 1, {"array": 1}],
+                ["Mul", [0, 1], 1, {}],
+                ["Sum", [3, 2], 1, {"keep_dims": False}],
+                ["Log", [0], 1, {}],
+                ["Square", [4], 1, {}],
+            ],
+            "outputs": [6],
+        }
+    },
+    "arrays": [["<f8", [], "AAAAAAAAAEA="], ["<i4", [1], "AAAAAA=="]],
+    "signatures": {},
+}
+
+
+def written(form: Any) -> bytes:
+    return json.dumps(form).encode()
+
+
+def test_a_function_takes_and_returns_what_is_nested() -> None:
+    square = read_functions(written(FORM)).square
+    assert square([np.array([1.0, 2.0])])["square"] == 36.0
+    assert [argument.dtype for argument in square.inputs] == [np.float64]
+
+
+def test_what_follows_from_known_inputs_is_computed_once() -> None:
+    computed = []
+
+    def add(x: int, y: int) -> int:
+        computed.append((x, y))
+        return x + y
+
+    steps = [
+        Step(add, (1, 1), (2,)),
+        Step(add, (0, 2), (3,)),
+        Step(add, (2, 2), (4,)),
+    ]
+    graph = Graph(2, steps, [3], {}, 5)
+    assert graph([1, 10]) == [21]
+    # The last step has no use.
+    assert computed == [(10, 10), (1, 20)]
+    known = graph.with_known({1: 10})
+    computed.clear()
+    assert known([1]) == [21]
+    assert known([2]) == [22]
+    assert computed == [(1, 20), (2, 20)]
+
+
+def test_values_that_no_later_step_reads_are_freed() -> None:
+    alive: list[weakref.ref[np.ndarray]] = []
+
+    def add_one(x: np.ndarray) -> np.ndarray:
+        found = x + 1
+        alive.append(weakref.ref(found))
+        return found
+
+    def count(*_: np.ndarray) -> int:
+        return sum(value() is not None for value in alive)
+
+    steps = [Step(add_one, (n,), (n + 1,)) for n in range(3)]
+    # Of three values the first one is not read any more.
+    graph = Graph(1, [*steps, Step(count, (2, 3), (4,))], [4], {}, 5)
+    assert graph([np.zeros(3)]) == [2]
+
+
+# f(x, n) = x as n rows of the size that the shape of x gives.
+ROWS: dict[str, Any] = {
+    "root": {
+        "rows": {"graph": "f", "captured": [], "dtypes": ["<f8", "<i4"], "structure": 0}
+    },
+    "graphs": {
+        "f": {
+            "inputs": 2,
+            "nodes": [
+                ["Size", [0], 1, {}],
+                ["FloorDiv", [2, 1], 1, {}],
+                ["Pack", [1, 3], 1, {"axis": 0}],
+                ["Reshape", [0, 4], 1, {}],
+            ],
+            "outputs": [5],
+        }
+    },
+    "arrays": [],
+    "signatures": {},
+}
+
+
+def test_sizes_are_those_of_each_call() -> None:
+    rows = read_functions(written(ROWS)).rows
+    for size, number in [(6, 2), (6, 3), (8, 2)] * 4:
+        x = np.arange(float(size))
+        wanted = x.reshape(number, -1)
+        np.testing.assert_array_equal(rows(x, np.array(number)), wanted)
+
+
+def test_sizes_are_computed_once_for_each_shape() -> None:
+    computed = []
+
+    def size(x: np.ndarray) -> np.ndarray:
+        computed.append(x.shape)
+        return np.array(x.size)
+
+    steps = [Step(size, (0,), (1,), "Size"), Step(np.add, (0, 1), (2,), "AddV2")]
+    graph = Graph(1, steps, [2], {}, 3).with_shapes([np.zeros(4)])
+    computed.clear()
+    np.testing.assert_array_equal(graph([np.ones(4)])[0], [5.0] * 4)
+    assert not computed
+
+
+def test_sizes_that_are_values_are_computed_anew() -> None:
+    steps = [
+        Step(lambda x: np.arange(int(x[0])), (0,), (1,), "Range"),
+        Step(lambda x: np.array(x.size), (1,), (2,), "Size"),
+    ]
+    graph = Graph(1, steps, [2], {}, 3).with_shapes([np.array([4])])
+    assert graph([np.array([9])]) == [9]
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_golden_file_answers_by_numpy_as_it_did(path: Path) -> None:
+    stored = json.loads(path.read_text())
+    directory = path.with_suffix("")
+    functions = read_functions(numpy_functions(directory))
+    model = ExportedModel(functions, Manifest.read(directory), NUMPY)
+    # Files of that time drew samples by a signature.
+    model.sample = lambda *asked: stored["answers"]["sample"]
+    # A function computes what follows from shapes once: it is called again with them.
+    for _ in range(3):
+        found = answers_of(model, stored["rows"])
+        assert_close(found, stored["answers"], path.stem)
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """The places of all parts of a form."""
+    pairs = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [(key, *rest) for key, part in pairs for rest in ((), *places(part))]
+
+
+ODD = st.sampled_from(
+    [None, -1, 99, 1.5, "", "Exec", [], [None], {}, {"graph": "f"}, True, "<f8"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(place=st.sampled_from(places(FORM)), odd=ODD)
+def test_malformed_functions_are_refused_or_compute(place: Any, odd: Any) -> None:
+    form = copy.deepcopy(FORM)
+    *path, last = place
+    part = form
+    for key in path:
+        part = part[key]
+    part[last] = odd
+    try:
+        root = read_functions(written(form))
+    except ManifestError:
+        # Any other error fails the test.
+        return
+    assert vars(root) is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"root": 1}'])
+def test_other_content_is_refused(content: bytes) -> None:
+    with pytest.raises(ManifestError, match="malformed; export the model again"):
+        read_functions(content)
+
+
+def test_an_operation_reads_earlier_ones_only() -> None:
+    form = copy.deepcopy(FORM)
+    form["graphs"]["f"]["nodes"][1] = ["Mul", [0, 5], 1, {}]
+    with pytest.raises(ManifestError, match="reads a later one"):
+        read_functions(written(form))

@@ -1,0 +1,426 @@
+"""Every operation gives what TensorFlow's gives."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tfbbb.export.numpy_engine.operations import FLOW, OPERATIONS
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(2, 3, 4)).astype(np.float32)
+Y = GENERATOR.normal(size=(2, 3, 4)).astype(np.float32)
+UNIT = GENERATOR.uniform(0.05, 0.95, (2, 3)).astype(np.float64)
+POSITIVE = GENERATOR.gamma(2.0, size=(2, 3)).astype(np.float64)
+WHOLE = np.array([[0, 3, -5], [7, 2, 1]], np.int32)
+TRUTH = np.array([[True, False, True], [False, False, True]])
+IMAGES = GENERATOR.normal(size=(2, 7, 6, 4)).astype(np.float32)
+VOLUMES = GENERATOR.normal(size=(2, 5, 4, 6, 2)).astype(np.float32)
+TEXTS = np.array([b"", b"a", "Straße".encode(), b"x" * 40, b"y" * 90], object)
+
+
+def axes(*numbers):
+    return np.array(numbers, np.int32)
+
+
+def kernel(*shape):
+    return GENERATOR.normal(size=shape).astype(np.float32)
+
+
+def one(*names, x=X, key="x"):
+    return [(name, {key: x}, {}) for name in names]
+
+
+def two(*names, x=X, y=Y):
+    return [(name, {"x": x, "y": y}, {}) for name in names]
+
+
+def pool(name, **attributes):
+    return name, {"value" if "Avg" in name else "input": IMAGES}, attributes
+
+
+# Many of them are equal.
+DIGITS = np.random.default_rng(1).integers(0, 5, (6, 9)).astype(np.float32)
+SAME = {"padding": "SAME"}
+VALID = {"padding": "VALID"}
+# The operation, its inputs in their order, and its attributes.
+CASES = [
+    *one("Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Exp", "Expm1", "Floor"),
+    *one("IsFinite", "IsInf", "IsNan", "Neg", "Round", "Sigmoid", "Sign", "Sin"),
+    *one("Sinh", "Square", "Tan", "Tanh", "ZerosLike", "OnesLike"),
+    *one("Log", "Log1p", "Lgamma", "Digamma", "Rsqrt", "Sqrt", x=POSITIVE),
+    *one("Reciprocal", x=POSITIVE),
+    # Of a number, which no layer but a likelihood has.
+    *one("Sigmoid", "Exp", "Tanh", x=np.array(0.3, np.float32)),
+    *one("Ndtri", "Erfinv", x=UNIT),
+    *one("Erf", "Erfc", x=4.0 * UNIT - 2.0),
+    *one("LogicalNot", x=TRUTH),
+    *one("Elu", "LeakyRelu", "Relu", "Relu6", "Selu", "Softplus", key="features"),
+    *one("LogSoftmax", "Softmax", key="logits"),
+    *one("Rank", "Shape", "Size", key="input"),
+    ("Shape", {"input": X}, {"out_type": tf.int64}),
+    ("Size", {"input": X}, {"out_type": tf.int64}),
+    ("LeakyRelu", {"features": X}, {"alpha": 0.3}),
+    *two("AddV2", "DivNoNan", "Greater", "GreaterEqual", "Less", "LessEqual"),
+    *two("Maximum", "Minimum", "Mul", "NotEqual", "RealDiv", "SquaredDifference"),
+    *two("Add", "Equal", "Sub", y=X),
+    *two(
+        "DivNoNan", "Xlogy", "Xlog1py", x=np.float32([0, 0, 2]), y=np.float32([0, 3, 4])
+    ),
+    *two("Equal", "NotEqual", x=TEXTS, y=np.array(b"a", object)),
+    *two("FloorDiv", "FloorMod", x=WHOLE, y=np.array(3, np.int32)),
+    *two("LogicalAnd", "LogicalOr", x=TRUTH, y=~TRUTH.T.reshape(2, 3)),
+    *two("BitwiseAnd", "RightShift", x=WHOLE, y=np.array(1, np.int32)),
+    *two("Pow", x=POSITIVE, y=UNIT),
+    ("AddN", {"inputs": [X, Y, X]}, {}),
+    *[(name, {"input": TRUTH, "axis": axes(1)}, {}) for name in ("All", "Any")],
+    *[
+        (name, {"input": X, "axis": axes(0, -1)}, {"keep_dims": keep})
+        for name in ("Max", "Mean", "Min", "Prod", "Sum")
+        for keep in (False, True)
+    ],
+    ("ArgMax", {"input": X, "dimension": np.array(1)}, {}),
+    ("ArgMin", {"input": X, "dimension": np.array(-1)}, {"output_type": tf.int32}),
+    ("BatchMatMulV2", {"x": X, "y": Y}, {"adj_y": True}),
+    ("BatchMatMulV2", {"x": X, "y": Y}, {"adj_x": True}),
+    ("MatMul", {"a": X[0], "b": Y[0]}, {"transpose_a": True}),
+    ("MatMul", {"a": X[0], "b": Y[0]}, {"transpose_b": True}),
+    ("Betainc", {"a": POSITIVE, "b": POSITIVE[::-1], "x": UNIT}, {}),
+    ("Igamma", {"a": POSITIVE, "x": POSITIVE[::-1]}, {}),
+    ("Igammac", {"a": POSITIVE, "x": POSITIVE[::-1]}, {}),
+    ("BiasAdd", {"value": X, "bias": Y[0, 0]}, {}),
+    ("BroadcastArgs", {"s0": axes(2, 1, 4), "s1": axes(3, 1)}, {}),
+    ("BroadcastTo", {"input": X[:, :1], "shape": axes(2, 3, 4)}, {}),
+    ("Cast", {"x": 3.0 * X}, {"DstT": tf.int32}),
+    ("Cast", {"x": WHOLE}, {"DstT": tf.float64}),
+    ("Cholesky", {"input": X[0] @ X[0].T + 3.0 * np.eye(3, dtype=np.float32)}, {}),
+    ("ConcatV2", {"values": [X, Y], "axis": np.array(1, np.int32)}, {}),
+    ("Cumsum", {"x": X, "axis": np.array(2, np.int32)}, {}),
+    ("Cumsum", {"x": X, "axis": np.array(0, np.int32)}, {"exclusive": True}),
+    ("Cumsum", {"x": X, "axis": np.array(1, np.int32)}, {"reverse": True}),
+    (
+        "Cumsum",
+        {"x": X, "axis": np.array(1, np.int32)},
+        {"reverse": True, "exclusive": True},
+    ),
+    ("Einsum", {"inputs": [X, Y]}, {"equation": "abc,adc->abd"}),
+    ("ExpandDims", {"input": X, "axis": np.array(-2, np.int32)}, {}),
+    ("Fill", {"dims": axes(2, 3), "value": np.float32(0.5)}, {}),
+    ("GatherV2", {"params": X, "indices": axes(1, 1, 0), "axis": np.array(0)}, {}),
+    ("GatherV2", {"params": X, "indices": WHOLE % 3, "axis": np.array(1)}, {}),
+    (
+        "GatherV2",
+        {"params": X, "indices": WHOLE % 3, "axis": np.array(1)},
+        {"batch_dims": 1},
+    ),
+    (
+        "GatherV2",
+        {"params": X, "indices": WHOLE % 4, "axis": np.array(2)},
+        {"batch_dims": 1},
+    ),
+    (
+        "GatherV2",
+        {"params": X, "indices": WHOLE % 4, "axis": np.array(2)},
+        {"batch_dims": 2},
+    ),
+    ("LowerBound", {"sorted_inputs": np.sort(X[0]), "values": Y[0]}, {}),
+    ("UpperBound", {"sorted_inputs": np.sort(X[0]), "values": X[0]}, {}),
+    ("LowerBound", {"sorted_inputs": np.sort(X[0]), "values": X[0]}, {}),
+    (
+        "MatrixDiagPartV3",
+        {"input": X, "k": np.array(0, np.int32), "padding_value": np.float32(0)},
+        {},
+    ),
+    (
+        "OneHot",
+        {
+            "indices": WHOLE,
+            "depth": np.array(4, np.int32),
+            "on": np.float32(1),
+            "off": np.float32(0),
+        },
+        {},
+    ),
+    (
+        "OneHot",
+        {
+            "indices": WHOLE,
+            "depth": np.array(4, np.int32),
+            "on": np.float32(1),
+            "off": np.float32(0),
+        },
+        {"axis": 0},
+    ),
+    ("Pack", {"values": [X, Y]}, {"axis": 2}),
+    ("Pad", {"input": X, "paddings": np.array([[0, 1], [2, 0], [1, 1]])}, {}),
+    (
+        "PadV2",
+        {
+            "input": X,
+            "paddings": np.array([[0, 1], [2, 0], [1, 1]]),
+            "constant_values": np.float32(7.0),
+        },
+        {},
+    ),
+    ("Range", {"start": np.int32(7), "limit": np.int32(-2), "delta": np.int32(-3)}, {}),
+    ("Reshape", {"tensor": X, "shape": axes(4, -1)}, {}),
+    ("Select", {"condition": TRUTH, "x": WHOLE, "y": -WHOLE}, {}),
+    ("SelectV2", {"condition": TRUTH, "t": WHOLE, "e": np.array(9, np.int32)}, {}),
+    ("Slice", {"input": X, "begin": axes(0, 1, 2), "size": axes(1, -1, 2)}, {}),
+    (
+        "SparseSoftmaxCrossEntropyWithLogits",
+        {"features": X[0], "labels": axes(0, 3, 1)},
+        {},
+    ),
+    ("Split", {"axis": np.array(1, np.int32), "value": X}, {"num_split": 3}),
+    (
+        "SplitV",
+        {"value": X, "size_splits": axes(1, -1), "axis": np.array(2, np.int32)},
+        {"num_split": 2},
+    ),
+    ("Squeeze", {"input": X[:1, :1]}, {}),
+    ("Squeeze", {"input": X[:1, :1]}, {"axis": [1]}),
+    ("StatelessRandomGetKeyCounter", {"seed": axes(3, -4)}, {}),
+    ("StringToHashBucketFast", {"input": TEXTS}, {"num_buckets": 97}),
+    ("Tile", {"input": X, "multiples": axes(1, 2, 3)}, {}),
+    ("TopKV2", {"input": np.float32([[1, 3, 3, 2]]), "k": np.array(3, np.int32)}, {}),
+    ("TopKV2", {"input": DIGITS, "k": np.array(4, np.int32)}, {}),
+    ("TopKV2", {"input": DIGITS, "k": np.array(9, np.int32)}, {}),
+    ("Transpose", {"x": X, "perm": axes(2, 0, 1)}, {}),
+    ("Unpack", {"value": X}, {"num": 3, "axis": 1}),
+    *[
+        (
+            "StridedSlice",
+            {"input": X, "begin": axes(*b), "end": axes(*e), "strides": axes(*s)},
+            attributes,
+        )
+        for b, e, s, attributes in [
+            ((0, 1), (2, 3), (1, 2), {}),
+            ((1,), (2,), (1,), {"shrink_axis_mask": 1}),
+            (
+                (0, 0),
+                (0, 0),
+                (1, 1),
+                {"begin_mask": 1, "end_mask": 1, "new_axis_mask": 2},
+            ),
+            ((0, -1), (0, 0), (1, -1), {"ellipsis_mask": 1, "end_mask": 2}),
+        ]
+    ],
+    *[
+        (
+            "Conv2D",
+            {"input": IMAGES, "filter": kernel(3, 2, inner, 6)},
+            {"strides": [1, s, s, 1], "dilations": [1, d, d, 1], **padding},
+        )
+        for inner in (4, 2)
+        for s, d in ((1, 1), (2, 1), (1, 2))
+        for padding in (SAME, VALID)
+    ],
+    (
+        "Conv2D",
+        {"input": IMAGES, "filter": kernel(3, 3, 4, 2)},
+        {
+            "strides": [1, 1, 1, 1],
+            "padding": "EXPLICIT",
+            "explicit_paddings": [0, 0, 2, 1, 0, 3, 0, 0],
+        },
+    ),
+    (
+        "Conv3D",
+        {"input": VOLUMES, "filter": kernel(2, 3, 2, 2, 3)},
+        {"strides": [1, 2, 1, 1, 1], **SAME},
+    ),
+    *[
+        (
+            "DepthwiseConv2dNative",
+            {"input": IMAGES, "filter": kernel(3, 2, 4, 2)},
+            {"strides": [1, 2, 2, 1], **padding},
+        )
+        for padding in (SAME, VALID)
+    ],
+    *[
+        (
+            "Conv2DBackpropInput",
+            {
+                "input_sizes": axes(2, 7, 6, 4),
+                "filter": kernel(3, 2, 4, 5),
+                "out_backprop": GENERATOR.normal(size=shape).astype(np.float32),
+            },
+            {"strides": [1, 2, 1, 1], **padding},
+        )
+        for padding, shape in ((SAME, (2, 4, 6, 5)), (VALID, (2, 3, 5, 5)))
+    ],
+    (
+        "Conv3DBackpropInputV2",
+        {
+            "input_sizes": axes(2, 5, 4, 6, 2),
+            "filter": kernel(2, 3, 2, 2, 3),
+            "out_backprop": kernel(2, 3, 4, 3, 3),
+        },
+        {"strides": [1, 2, 1, 2, 1], **SAME},
+    ),
+    ("GatherNd", {"params": X, "indices": np.array([[0, 2], [1, 1]], np.int32)}, {}),
+    *[
+        (
+            "MatrixBandPart",
+            {"input": X, "num_lower": axes(a)[0], "num_upper": axes(b)[0]},
+            {},
+        )
+        for a, b in ((-1, 0), (0, -1), (1, 1))
+    ],
+    (
+        "MatrixDiagV3",
+        {
+            "diagonal": X[0],
+            "k": axes(0)[0],
+            "num_rows": axes(-1)[0],
+            "num_cols": axes(-1)[0],
+            "padding_value": np.float32(0),
+        },
+        {},
+    ),
+    (
+        "MatrixSetDiagV3",
+        {"input": X, "diagonal": Y[:, :, 0], "k": axes(0)[0]},
+        {},
+    ),
+    *[
+        (
+            "MatrixTriangularSolve",
+            {"matrix": X[:, :, :3] + 3.0 * np.eye(3, dtype=np.float32), "rhs": Y},
+            {"lower": lower, "adjoint": adjoint},
+        )
+        for lower in (True, False)
+        for adjoint in (True, False)
+    ],
+    *[
+        ("BroadcastGradientArgs", {"s0": axes(*one_), "s1": axes(*other)}, {})
+        for one_, other in (((2, 1, 4), (3, 1)), ((1,), (2, 1)), ((2, 3), (2, 3)))
+    ],
+    (
+        "DynamicStitch",
+        {"indices": [axes(0, 3, 1), axes(2, 1)], "data": [X[0], Y[0, :2]]},
+        {},
+    ),
+    *[
+        (name, {"gradients": X, "features": Y}, {})
+        for name in ("ReluGrad", "SoftplusGrad")
+    ],
+    *[(name, {"y": X, "dy": Y}, {}) for name in ("SigmoidGrad", "TanhGrad")],
+    ("ReverseV2", {"tensor": X, "axis": axes(0, -1)}, {}),
+    *[
+        pool(name, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], **padding)
+        for name in ("AvgPool", "MaxPool")
+        for padding in (SAME, VALID)
+    ],
+    *[
+        (
+            name,
+            {"input": VOLUMES},
+            {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 1, 2, 1], **SAME},
+        )
+        for name in ("AvgPool3D", "MaxPool3D")
+    ],
+]
+RANDOM = ("StatelessRandomUniformFullIntV2", "StatelessRandomUniformV2")
+LISTS = [name for name in OPERATIONS if name.startswith("TensorList")]
+
+
+def json_of(attributes):
+    """The attributes as a file has them, where those that are the default lack."""
+    renamed = {"axis": "squeeze_dims"} if "axis" in attributes else {}
+    found = {}
+    for name, value in attributes.items():
+        if isinstance(value, tf.DType):
+            value = np.dtype(value.as_numpy_dtype).str
+        found[name] = value
+        if isinstance(value, list) and name in renamed:
+            found[renamed[name]] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "attributes"),
+    CASES,
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_operations_give_what_tensorflow_gives(name, inputs, attributes):
+    wanted = getattr(tf.raw_ops, name)(**given(name, inputs), **attributes)
+    flat = [
+        np.asarray(part)
+        for value in inputs.values()
+        for part in (value if isinstance(value, list) else [value])
+    ]
+    with np.errstate(all="ignore"):
+        found = OPERATIONS[name](json_of(attributes))(*flat)
+    if not isinstance(wanted, list | tuple):
+        wanted, found = [wanted], [found]
+    if name == "SparseSoftmaxCrossEntropyWithLogits":
+        # The second output is a gradient, which answers do without.
+        wanted, found = wanted[:1], found[:1]
+    for result, value in zip(found, wanted, strict=True):
+        result = np.asarray(result)
+        assert result.dtype == value.dtype.as_numpy_dtype
+        assert result.shape == value.shape
+        np.testing.assert_allclose(result, value.numpy(), 3e-6, 3e-6)
+
+
+def given(name, inputs):
+    names = {"OneHot": {"on": "on_value", "off": "off_value"}}.get(name, {})
+    return {names.get(key, key): value for key, value in inputs.items()}
+
+
+def test_every_operation_has_a_case():
+    tested = {name for name, *_ in CASES} | {*RANDOM, *LISTS}
+    assert tested == set(OPERATIONS)
+    assert not set(FLOW) & set(OPERATIONS)
+
+
+@pytest.mark.parametrize("seed", [(0, 0), (1, -5), (2**31 - 1, -(2**31))])
+@pytest.mark.parametrize("skipped", [0, 7, 2**64 - 3])
+def test_random_bits_are_those_of_tensorflow(seed, skipped):
+    key, counter = OPERATIONS["StatelessRandomGetKeyCounter"]({})(axes(*seed))
+    counter[0] += np.uint64(skipped)
+    shape = axes(3, 37)
+    for name, dtypes in zip(
+        RANDOM,
+        (("int32", "uint32", "int64", "uint64"), ("float32", "float64")),
+        strict=True,
+    ):
+        for dtype in dtypes:
+            wanted = getattr(tf.raw_ops, name)(
+                shape=shape, key=key, counter=counter, alg=1, dtype=dtype
+            )
+            random = OPERATIONS[name]({"dtype": dtype})
+            found = random(shape, key, counter, np.array(1))
+            np.testing.assert_array_equal(found, wanted.numpy())
+
+
+def test_lists_of_a_loop_hold_what_was_written():
+    reserved = OPERATIONS["TensorListReserve"]({})(axes(-1), np.array(2))
+    for index in (0, 1):
+        reserved = OPERATIONS["TensorListSetItem"]({})(
+            reserved, np.array(index), X[index]
+        )
+    # A list that is a constant stays as it was.
+    assert OPERATIONS["TensorListSetItem"]({})(reserved, np.array(0), 7)[0] == 7
+    item = OPERATIONS["TensorListGetItem"]({})(reserved, np.array(1), axes(-1))
+    np.testing.assert_array_equal(item, X[1])
+    np.testing.assert_array_equal(OPERATIONS["TensorListStack"]({})(reserved, 0), X)
+    joined, lengths = OPERATIONS["TensorListConcatV2"]({})(reserved, 0, 0)
+    np.testing.assert_array_equal(joined, np.concatenate(X))
+    assert lengths.tolist() == [3, 3]
+    again = OPERATIONS["TensorListFromTensor"]({})(X, axes(-1))
+    np.testing.assert_array_equal(again[0], X[0])
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_indices_beyond_an_array_are_refused(index):
+    with pytest.raises(IndexError, match="out of bounds"):
+        OPERATIONS["GatherV2"]({})(X, axes(0, index), np.array(0))
+
+
+def test_channels_first_are_left_to_tensorflow():
+    with pytest.raises(ValueError, match="channels first"):
+        OPERATIONS["Conv2D"](
+            {"strides": [1, 1, 1, 1], "padding": "SAME", "data_format": "NCHW"}
+        )

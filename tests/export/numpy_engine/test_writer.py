@@ -1,0 +1,132 @@
+"""A SavedModel gets functions for NumPy if they give the same answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.export.manifest import NUMPY_PATH
+from tfbbb.export.numpy_engine import writer
+
+layers = tfbbb.layers
+GENERATOR = np.random.default_rng(0)
+
+
+def images() -> tuple[Any, Any]:
+    inputs = keras.Input((8, 8, 1))
+    hidden = layers.Conv2DVariational(3, 3, activation="relu")(inputs)
+    hidden = keras.layers.MaxPooling2D()(hidden)
+    hidden = layers.Conv2DVariational(2, 2, padding="same", strides=2)(hidden)
+    hidden = keras.layers.BatchNormalization()(hidden)
+    return inputs, keras.layers.Flatten()(hidden)
+
+
+def words() -> tuple[Any, Any]:
+    inputs = keras.Input((6,), dtype="int32")
+    hidden = layers.EmbeddingVariational(10, 4, mask_zero=True)(inputs)
+    return inputs, layers.LSTMVariational(3)(hidden)
+
+
+def steps() -> tuple[Any, Any]:
+    inputs = keras.Input((6, 2))
+    hidden = layers.Conv1DVariational(4, 3, padding="causal")(inputs)
+    hidden = layers.MultiHeadAttentionVariational(2, 2)(hidden, hidden)
+    hidden = keras.layers.LayerNormalization()(hidden)
+    hidden = layers.GRUVariational(3, return_sequences=True)(hidden)
+    return inputs, keras.layers.GlobalAveragePooling1D()(hidden)
+
+
+@pytest.mark.parametrize("network", [images, words, steps])
+def test_networks_answer_by_numpy_as_by_tensorflow(
+    network: Any, tmp_path: Path
+) -> None:
+    inputs, hidden = network()
+    model = tfbbb.BayesianModel(inputs, layers.DenseVariational(1)(hidden))
+    shape = (5, *inputs.shape[1:])
+    x: Any = GENERATOR.normal(size=shape).astype("float32")
+    if inputs.dtype == "int32":
+        x = GENERATOR.integers(0, 10, shape)
+    model.export_predictive(tmp_path / "1", num_samples=20)
+    one, other = (
+        tfbbb.load(tmp_path / "1", engine=engine) for engine in ("numpy", "tensorflow")
+    )
+    assert one.manifest.numpy is not None
+    assert 0.0 <= one.manifest.numpy.difference < 1e-5
+    assert NUMPY_PATH in one.manifest.files
+    found, expected = one.predict(x), other.predict(x)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, 1e-4, 1e-6)
+    for question in ("quantiles", "intervals"):
+        np.testing.assert_allclose(
+            one.ask(question, x, [0.2, 0.9]), other.ask(question, x, [0.2, 0.9]), 1e-5
+        )
+    np.testing.assert_allclose(one.sample(x), other.sample(x), 1e-4, 1e-5)
+
+
+class Determinant(keras.layers.Layer):
+    def call(self, inputs: Any) -> Any:
+        pairs = inputs[:, tf.newaxis, :] * inputs[:, :, tf.newaxis]
+        return tf.linalg.det(pairs)[:, tf.newaxis]
+
+
+def exported(path: Path, hidden: Any = lambda x: x) -> Any:
+    inputs = keras.Input((2,))
+    outputs = layers.DenseVariational(1)(hidden(inputs))
+    tfbbb.BayesianModel(inputs, outputs).export_predictive(path)
+    return tfbbb.export.Manifest.read(path).numpy
+
+
+def test_operation_without_counterpart_is_named(tmp_path: Path) -> None:
+    found = exported(tmp_path / "1", Determinant())
+    assert found.missing == "NumPy lacks operations of the model: MatrixDeterminant."
+    assert found.difference is None
+    assert not (tmp_path / "1" / NUMPY_PATH).exists()
+    # It is answered all the same.
+    assert tfbbb.load(tmp_path / "1").predict([[1.0, 2.0]])["mean"].shape == (1, 1)
+
+
+def test_large_weights_are_left_to_tensorflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_MOST_BYTES", 8)
+    assert exported(tmp_path / "1").missing == "The weights have 0 MB."
+
+
+def test_functions_that_differ_are_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_LARGEST_DIFFERENCE", -1.0)
+    found = exported(tmp_path / "1")
+    assert "The answers of NumPy differ from those of TensorFlow by" in found.missing
+    assert not (tmp_path / "1" / NUMPY_PATH).exists()
+
+
+def test_rows_without_a_finite_answer_leave_others_theirs(tmp_path: Path) -> None:
+    exported(tmp_path / "1")
+    model = tfbbb.load(tmp_path / "1", engine="numpy")
+    rows = np.array([[1.0, 2.0], [3e38, 3e38]])
+    found = model.predict(rows)["variance"]
+    assert np.isfinite(found[0])
+    assert not np.isfinite(found[1])
+    with pytest.raises(ValueError, match=r"no finite answer .* row 1 of 2"):
+        model.predictive(rows)
+
+
+def test_changed_functions_are_refused(tmp_path: Path) -> None:
+    exported(tmp_path / "1")
+    file = tmp_path / "1" / NUMPY_PATH
+    form = json.loads(file.read_text())
+    form["arrays"].append(form["arrays"][0])
+    file.write_text(json.dumps(form))
+    with pytest.raises(tfbbb.export.manifest.ManifestError, match="numpy_functions"):
+        tfbbb.load(tmp_path / "1", engine="numpy")
+
+
+def test_unknown_engine_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"'auto', 'numpy'.* Received: engine='onnx'"):
+        tfbbb.load(tmp_path, engine="onnx")

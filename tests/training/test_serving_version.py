@@ -1,0 +1,133 @@
+"""A new version is compared with the one that serves before it becomes `latest`."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.judging.evaluation.predicted_rows import PredictedRows
+from tfbbb.tables import Schema
+from tfbbb.training import TrainedTable, train_table
+from tfbbb.training.pipeline import WAITS
+from tfbbb.training.serving_version import ServingVersion
+from tfbbb.training.spec import JobSpec
+
+ROWS = 300
+NAME = "version 1, which serves"
+
+
+def table(seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=ROWS)
+    return pa.table({"x": x, "y": 2 * x + 0.3 * rng.normal(size=ROWS)})
+
+
+def spec(**training: float) -> dict[str, object]:
+    return {"target": "y", "model": {"hidden_units": [8]}, "training": training}
+
+
+@pytest.fixture(scope="module")
+def trained() -> TrainedTable:
+    return train_table(table(0), spec(epochs=40))
+
+
+@pytest.fixture(scope="module")
+def directory(trained: TrainedTable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    trained.export(path)
+    return path
+
+
+def test_a_clearly_worse_version_waits(directory: Path) -> None:
+    serving = ServingVersion.under(directory)
+    poor = spec(epochs=1, learning_rate=1e-4)
+    trained = train_table(table(1), poor, serving=serving)
+    judgement = trained.judgement
+    assert judgement["comparisons"][NAME]["error"]["z"] < -2
+    assert f"the error of {NAME}." in " ".join(judgement["warnings"])
+    assert NAME in judgement["verdict"]
+    assert judgement["figures"][NAME]["rmse"] < 0.4
+    assert not judgement["becomes_latest"]
+    assert WAITS in judgement["warnings"]
+    trained.export(directory)
+    assert ServingVersion.under(directory) == serving
+
+
+def beside_serving(
+    directory: Path, schema: Schema, error: float, targets_off: float = 0.0
+) -> bool:
+    """Whether the first version is better than one whose means are further off.
+
+    Args:
+        error: The standard deviation of what is added to its means.
+        targets_off: The standard deviation of what is added to the targets first.
+    """
+    rng = np.random.default_rng(3)
+    rows = table(2)
+    x, y = (rows[name].to_numpy().astype("float32") for name in ("x", "y"))
+    y = (y + targets_off * rng.normal(size=ROWS)).astype("float32")[:, np.newaxis]
+    serving = ServingVersion(directory / "1")
+    theirs = PredictedRows.score(serving.model.predictive({"x": x}), y)
+    mean = theirs.mean + error * rng.normal(size=theirs.mean.shape)
+    scale = np.hypot(np.hypot(0.3, targets_off), error)
+    log_prob = (
+        -0.5 * ((y - mean) / scale) ** 2 - np.log(scale) - 0.5 * np.log(2 * np.pi)
+    )
+    own = replace(theirs, mean=mean, log_prob=log_prob[:, 0])
+    return serving.clearly_better(own, {"x": x}, y, schema) is not None
+
+
+def test_only_a_clear_difference_counts(directory: Path, trained: TrainedTable) -> None:
+    # Of an error of .15, a version that was trained on the rows may be flattered.
+    errors = {0.0: False, 0.05: False, 0.15: False, 0.5: True}
+    for error, better in errors.items():
+        assert beside_serving(directory, trained.schema, error) is better
+
+
+def test_rows_harder_than_those_before_refuse_nothing(
+    directory: Path, trained: TrainedTable
+) -> None:
+    """Its figures were better, on other rows; on these both err alike."""
+    assert not beside_serving(directory, trained.schema, 0.0, targets_off=3.0)
+
+
+def test_a_version_of_other_columns_is_not_compared(
+    directory: Path, trained: TrainedTable
+) -> None:
+    schema = trained.schema
+    others = tuple(replace(column, name="z") for column in schema.features)
+    assert beside_serving(directory, schema, 0.5)
+    assert not beside_serving(directory, replace(schema, features=others), 0.5)
+
+
+def test_what_cannot_be_loaded_does_not_serve(
+    directory: Path, trained: TrainedTable, tmp_path: Path
+) -> None:
+    shutil.copytree(directory / "1", tmp_path / "1")
+    (tmp_path / "2").mkdir()
+    (tmp_path / "2" / "saved_model.pb").write_bytes(b"of another program")
+    assert ServingVersion.under(tmp_path) == ServingVersion(tmp_path / "1")
+    assert beside_serving(tmp_path, trained.schema, 0.5)
+    (tmp_path / "1" / "saved_model.pb").write_bytes(b"damaged")
+    damaged = ServingVersion(tmp_path / "1")
+    nothing = PredictedRows(np.zeros(20), np.zeros((20, 1)))
+    x, y = np.zeros(20, np.float32), np.zeros((20, 1), np.float32)
+    assert damaged.clearly_better(nothing, {"x": x}, y, trained.schema) is None
+
+
+def test_a_job_may_publish_always_or_never() -> None:
+    for publish, published in (
+        ("if_not_worse", [False, True]),
+        ("always", [True, True]),
+        ("never", [False, False]),
+    ):
+        job = JobSpec(target="y", publish=publish)
+        assert [job.publishes(fit) for fit in (False, True)] == published
+
+
+def test_records_of_older_versions_say_latest() -> None:
+    for former, now in (("if_learned", "if_not_worse"), ("always", "always")):
+        assert JobSpec.model_validate({"target": "y", "latest": former}).publish == now

@@ -1,0 +1,52 @@
+"""What computes the answers of an exported model: NumPy or TensorFlow."""
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.export.numpy_engine.functions import texts
+from tfbbb.export.numpy_engine.threads import map_in_threads
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How the functions of a file are called.
+
+    Attributes:
+        call: Returns how a function is called, with nested tensors.
+        tensor: Returns an array as a tensor, of a data type if one is given.
+        rows_at_a_time: How many rows a function takes at the most.
+        map: Returns the results of a function for parts of the rows, as `map` does.
+    """
+
+    call: Callable[[Any], Callable[..., Any]]
+    tensor: Callable[..., Tensor]
+    rows_at_a_time: int
+    map: Callable[..., Iterable[Any]]
+
+
+def tensorflow_engine() -> Engine:
+    """Returns the engine that runs the functions of the SavedModel."""
+    import tensorflow as tf
+
+    from tfbbb.prediction.compiled import fast_call
+
+    return Engine(fast_call, tf.constant, sys.maxsize, map)
+
+
+def _array(value: ArrayLike, dtype: Any = None) -> np.ndarray:
+    """Returns an array, of texts in UTF-8 as TensorFlow has them."""
+    array = np.asarray(value, dtype)
+    if array.dtype.kind not in "OU":
+        return array
+    encoded = [x if isinstance(x, bytes) else str(x).encode() for x in array.ravel()]
+    return texts(encoded, array.shape)
+
+
+# The arrays of so many rows fit into a processor's cache: NumPy computes one operation
+# after the other.
+NUMPY = Engine(lambda function: function, _array, 256, map_in_threads)

@@ -1,0 +1,1 @@
+"""The functions of a SavedModel on NumPy arrays, for answers without TensorFlow."""

@@ -1,0 +1,345 @@
+"""The functions of a SavedModel as JSON, from which NumPy computes."""
+
+import base64
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import tensorflow as tf
+from tensorflow.core.framework.attr_value_pb2 import AttrValue
+from tensorflow.core.framework.function_pb2 import FunctionDef
+from tensorflow.core.framework.node_def_pb2 import NodeDef
+from tensorflow.core.framework.op_def_pb2 import OpDef
+from tensorflow.core.protobuf.saved_object_graph_pb2 import SavedConcreteFunction
+from tensorflow.core.protobuf.struct_pb2 import StructuredValue
+
+from tfbbb.base.private_apis import operation_definition
+from tfbbb.base.types import Json
+from tfbbb.export.engine import NUMPY, tensorflow_engine
+from tfbbb.export.exported_model import ExportedModel
+from tfbbb.export.manifest import NUMPY_PATH, Manifest, NumpyInfo
+from tfbbb.export.numpy_engine.functions import read_functions
+from tfbbb.export.numpy_engine.operations import FLOW, OPERATIONS
+from tfbbb.export.saved_file import SavedFile
+from tfbbb.prediction import questions
+
+# Operations that call a function, whose operations stand in their place.
+_CALLING = ("PartitionedCall", "StatefulPartitionedCall")
+# Operations that return their inputs. A variable stands for its value.
+_PASSING_ON = {
+    *("EnsureShape", "Identity", "IdentityN", "PlaceholderWithDefault"),
+    *("PreventGradient", "ReadVariableOp", "Snapshot", "StopGradient"),
+}
+_GATHER_OF_VARIABLE = "ResourceGather"
+# Objects of the root that answers do without.
+_LEFT_OUT = ("signatures", "read", "tables")
+# Single precision, whose sums are taken in another order, has six digits.
+_LARGEST_DIFFERENCE = 1e-4
+# JSON is read at once, so larger weights are left to TensorFlow.
+_MOST_BYTES = 1 << 26
+_LEVELS = (0.2, 0.5, 0.8)
+
+
+class NeedsTensorFlowError(Exception):
+    """NumPy cannot compute a function; the message says why, in a sentence."""
+
+
+def write_numpy_functions(
+    directory: Path, manifest: Manifest, root: tf.Module
+) -> NumpyInfo:
+    """Writes the functions of a SavedModel for NumPy, if it computes the same answers.
+
+    Args:
+        directory: Directory of the SavedModel.
+        manifest: Its manifest.
+        root: What was saved.
+
+    Raises:
+        Exception: If the model cannot predict by TensorFlow either.
+    """
+    wanted = ExportedModel(root, manifest, tensorflow_engine())
+    wanted.predict(_some_rows(manifest))
+    try:
+        content = numpy_functions(directory)
+        given = ExportedModel(read_functions(content), manifest, NUMPY)
+        difference = max(_differences(given, wanted))
+    except NeedsTensorFlowError as error:
+        return NumpyInfo(missing=str(error))
+    except Exception as error:
+        # An operation with arguments that no layer gives it.
+        reason = f"{type(error).__name__}: {error!s:.200}"
+        return NumpyInfo(missing=f"NumPy fails to compute an answer: {reason}.")
+    if not difference <= _LARGEST_DIFFERENCE:
+        return NumpyInfo(
+            missing="The answers of NumPy differ from those of TensorFlow by "
+            f"{difference:.1g}."
+        )
+    (directory / NUMPY_PATH).write_bytes(content)
+    return NumpyInfo(difference)
+
+
+def numpy_functions(directory: Path | str) -> bytes:
+    """Returns the functions of a SavedModel as JSON: see `read_functions`.
+
+    Args:
+        directory: Directory of the SavedModel.
+
+    Raises:
+        NeedsTensorFlowError: A function has an operation without a counterpart, or
+            reads other objects than variables and constants; or the weights are large.
+    """
+    file = SavedFile(directory)
+    if not file.is_simple:
+        raise NeedsTensorFlowError("The model reads objects such as lookup tables.")
+    num_bytes = sum(value.nbytes for value in file.variables.values())
+    if num_bytes > _MOST_BYTES:
+        raise NeedsTensorFlowError(f"The weights have {num_bytes >> 20} MB.")
+    writer = _Writer(file)
+    root = file.tree(writer.function, _LEFT_OUT)
+    if writer.missing:
+        names = ", ".join(sorted(writer.missing))
+        raise NeedsTensorFlowError(f"NumPy lacks operations of the model: {names}.")
+    return orjson.dumps(
+        {
+            "root": root,
+            "graphs": writer.graphs,
+            "arrays": writer.arrays,
+            "signatures": file.signature_definitions(),
+        }
+    )
+
+
+class _Writer:
+    """Describes the functions of a file, and what they call and read.
+
+    Attributes:
+        graphs: The functions by name.
+        arrays: Variables and constants, each once.
+        missing: Operations that NumPy has no counterpart of.
+    """
+
+    def __init__(self, file: SavedFile):
+        self._file = file
+        self._definitions = {x.signature.name: x for x in file.definitions}
+        self._numbers: dict[bytes, int] = {}
+        self.graphs: dict[str, Json] = {}
+        self.arrays: list[Json] = []
+        self.missing: set[str] = set()
+
+    def function(
+        self, signature: OpDef, saved: SavedConcreteFunction
+    ) -> dict[str, Json]:
+        """Returns the description of a function that callers have by name."""
+        captured = [self._array(self._file.read(n)) for n in saved.bound_inputs]
+        arguments = signature.input_arg[: len(signature.input_arg) - len(captured)]
+        self._write(signature.name)
+        return {
+            "graph": signature.name,
+            "captured": captured,
+            "dtypes": [_dtype(argument.type) for argument in arguments],
+            "structure": _structure(saved.output_signature),
+        }
+
+    def _write(self, name: str) -> None:
+        if name in self.graphs:
+            return
+        num_inputs = len(self._definitions[name].signature.input_arg)
+        nodes: list[Json] = []
+        outputs = self._append(name, list(range(num_inputs)), nodes, [num_inputs])
+        self.graphs[name] = {"inputs": num_inputs, "nodes": nodes, "outputs": outputs}
+
+    def _append(
+        self, name: str, inputs: Sequence[int], nodes: list[Json], size: list[int]
+    ) -> list[int]:
+        """Appends the operations of a function; returns the places of its results.
+
+        Args:
+            name: The name of the function.
+            inputs: The places of its arguments.
+            nodes: The operations before it, which are appended to.
+            size: The number of places so far, as the only element.
+        """
+        definition = self._definitions[name]
+        arguments = definition.signature.input_arg
+        places = {x.name: n for x, n in zip(arguments, inputs, strict=True)}
+        for node in _in_order(definition):
+            sources = [places[read] for read in _reads(node)]
+            names = list(_outputs(node))
+            if node.op in _CALLING:
+                found = self._append(node.attr["f"].func.name, sources, nodes, size)
+            elif node.op in _PASSING_ON:
+                found = sources
+            else:
+                found = list(range(size[0], size[0] + len(names)))
+                size[0] += len(names)
+                nodes.append(self._node(node, sources, len(names)))
+            places |= zip(names, found, strict=True)
+        results = definition.signature.output_arg
+        return [places[definition.ret[x.name]] for x in results]
+
+    def _node(self, node: NodeDef, sources: list[int], num_outputs: int) -> Json:
+        if node.op == "Const":
+            value = tf.make_ndarray(node.attr["value"].tensor)
+            return ["Const", [], 1, {"array": self._array(value)}]
+        operation = "GatherV2" if node.op == _GATHER_OF_VARIABLE else node.op
+        attributes: dict[str, Json] = {}
+        for name, value in node.attr.items():
+            found = _attribute(value)
+            if found is not None and not name.startswith("_"):
+                attributes[name] = found
+            if value.HasField("func"):
+                self._write(value.func.name)
+        if operation not in FLOW:
+            try:
+                OPERATIONS[operation](attributes)
+            except (KeyError, ValueError):
+                self.missing.add(operation)
+        return [operation, sources, num_outputs, attributes]
+
+    def _array(self, value: np.ndarray) -> int:
+        """Returns the number of an array; equal ones have one."""
+        value = np.asarray(value)
+        content: Json
+        if value.dtype == object:
+            dtype = "object"
+            content = [x.decode("utf-8", "surrogateescape") for x in value.ravel()]
+        else:
+            dtype = value.dtype.str
+            content = base64.b64encode(value.tobytes()).decode()
+        described: Json = [dtype, list(value.shape), content]
+        digest = hashlib.sha256(orjson.dumps(described)).digest()
+        if digest not in self._numbers:
+            self._numbers[digest] = len(self.arrays)
+            self.arrays.append(described)
+        return self._numbers[digest]
+
+
+def _in_order(definition: FunctionDef) -> list[NodeDef]:
+    """Returns the operations behind the results, each after those that it reads."""
+    left = {node.name: node for node in definition.node_def}
+    ordered: list[NodeDef] = []
+    waiting = [left[x] for ret in definition.ret.values() if (x := _owner(ret)) in left]
+    while waiting:
+        node = waiting[-1]
+        before = [left[x] for read in _reads(node) if (x := _owner(read)) in left]
+        if before:
+            waiting += before
+        elif left.pop(waiting.pop().name, None) is not None:
+            ordered.append(node)
+    return ordered
+
+
+def _reads(node: NodeDef) -> list[str]:
+    # Those with a caret only have to run before, such as checks.
+    return [name for name in node.input if not name.startswith("^")]
+
+
+def _owner(tensor: str) -> str:
+    return tensor.partition(":")[0]
+
+
+def _outputs(node: NodeDef) -> Iterator[str]:
+    """Yields the names of an operation's outputs in its function."""
+    for argument in operation_definition(node.op).output_arg:
+        count = 1
+        if argument.number_attr:
+            count = node.attr[argument.number_attr].i
+        elif argument.type_list_attr:
+            count = len(node.attr[argument.type_list_attr].list.type)
+        for index in range(count):
+            yield f"{node.name}:{argument.name}:{index}"
+
+
+def _attribute(value: AttrValue) -> Json:
+    """Returns an attribute as JSON; None for one that no operation needs."""
+    match value.WhichOneof("value"):
+        case "b" | "i" | "f" as kind:
+            number: Json = getattr(value, kind)
+            return number
+        case "s":
+            return value.s.decode("latin-1")
+        case "type":
+            return _dtype(value.type)
+        case "func":
+            return value.func.name
+        case "list" if value.list.i:
+            return list(value.list.i)
+    return None
+
+
+def _dtype(number: int) -> str | None:
+    """Returns NumPy's name of a data type; None for one that is no array."""
+    dtype = tf.as_dtype(number)
+    if dtype in (tf.resource, tf.variant):
+        return None
+    return "object" if dtype == tf.string else np.dtype(dtype.as_numpy_dtype).str
+
+
+def _structure(value: StructuredValue) -> Json:
+    """Returns the structure of results, with `null` for each tensor."""
+    match value.WhichOneof("kind"):
+        case "dict_value":
+            fields = value.dict_value.fields
+            return {name: _structure(fields[name]) for name in sorted(fields)}
+        case "list_value" | "tuple_value" as kind:
+            return [_structure(part) for part in getattr(value, kind).values]
+    return None
+
+
+def _differences(given: ExportedModel, wanted: ExportedModel) -> Iterator[float]:
+    """Yields the largest differences of answers about some rows: see `NumpyInfo`."""
+    manifest, rows = wanted.manifest, _some_rows(wanted.manifest)
+    found, expected = given.predict(rows), wanted.predict(rows)
+    of_classes = manifest.task == "classification"
+    unit = 1.0 if of_classes else np.sqrt(expected["variance"])
+    units = {"mean": unit, "mean_standard_error": unit, "familiarity": 1.0}
+    for name, values in expected.items():
+        yield _difference(found[name], values, units.get(name, unit**2))
+    for method in manifest.passes or ():
+        predictions = (x.predictive(rows, method=method) for x in (given, wanted))
+        one, other = (prediction.mean for prediction in predictions)
+        yield _difference(one, other, unit)
+    targets = None
+    if manifest.has_signature("quantiles"):
+        targets = wanted.ask("quantiles", rows, [0.5])[:, 0]
+    if of_classes:
+        targets = np.zeros(expected["probabilities"].shape[:-1], int)
+    for question in questions.served_questions():
+        if not manifest.has_signature(question.name):
+            continue
+        levels = _LEVELS if question.takes_levels else None
+        about = targets if question.takes_targets else None
+        try:
+            one, other = (
+                x.ask(question.name, rows, levels, targets=about)
+                for x in (given, wanted)
+            )
+        except ValueError:
+            # Held-out rows were too few for such a level.
+            continue
+        by_deviation = not of_classes and not question.takes_targets
+        yield _difference(one, other, np.max(unit) if by_deviation else 1.0)
+
+
+def _some_rows(manifest: Manifest) -> dict[str, list[Any]]:
+    """Returns three rows: of least, of greatest and of missing values."""
+    rows: dict[str, list[Any]] = {}
+    for feature in manifest.features:
+        values: list[Any] = [feature.low or 0.0, feature.high or 1.0]
+        nothing: Any = math.nan
+        if feature.kind == "categorical":
+            values, nothing = [(feature.categories or ("a",))[0], "?"], ""
+        may_miss = feature.missing or feature.imputed
+        rows[feature.name] = [*values, nothing if may_miss else values[0]]
+    return rows
+
+
+def _difference(found: np.ndarray, expected: np.ndarray, unit: Any) -> float:
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.where(same, 0.0, np.abs(found - expected) / unit)))

@@ -15,6 +15,13 @@ def against(results: Mapping[str, Any]) -> Iterator[Comparison]:
         yield Comparison("milliseconds", name, *pair, f"commit {commit}", False)
 
 
+def commands(results: Mapping[str, Any]) -> Iterator[Comparison]:
+    """Yields the milliseconds of commands with NumPy beside those with TensorFlow."""
+    for command, engines in results["commands"].items():
+        pair = engines["NumPy"]["median"], engines["TensorFlow"]["median"]
+        yield Comparison("milliseconds", command, *pair, "TensorFlow", False)
+
+
 def laplace_peers(results: Mapping[str, Any]) -> Iterator[Comparison]:
     """Yields the seconds of fits beside those of laplace-torch."""
     for network, figures in results.items():
@@ -57,6 +64,7 @@ def train_step(results: Mapping[str, Any]) -> Iterator[Comparison]:
 # By the name of the program, whose JSON each takes.
 COMPARE: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Comparison]]] = {
     "against": against,
+    "commands": commands,
     "laplace_peers": laplace_peers,
     "predict": predict,
     "train_step": train_step,

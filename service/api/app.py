@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 import tfbbb
 from service.api import documentation, guide, page
+from service.api.audit import endpoints as audit
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
@@ -36,6 +37,8 @@ from service.api.keys.authentication import Authentication
 from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
+from service.api.keys.wrong_keys import FILE as WRONG_KEYS
+from service.api.keys.wrong_keys import WrongKeys
 from service.api.labels import endpoints as labels
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
@@ -55,7 +58,12 @@ from service.api.processes import first_process, further_process
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.database import Database, upgrade
-from service.shared.errors import Forbidden, Unauthenticated, Unavailable
+from service.shared.errors import (
+    Forbidden,
+    Unauthenticated,
+    Unavailable,
+    WrongKeysExceeded,
+)
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from service.shared.store import open_store
@@ -119,9 +127,12 @@ def create_app(
                 first_process(settings, listener, stopping)
                 if directory is None
                 else further_process(settings, directory)
-            ) as (homes, dispatcher):
+            ) as (homes, dispatcher, shared):
                 tending = asyncio.create_task(homes.tend())
                 client = ModelsClient(homes, settings)
+                wrong_keys = WrongKeys(
+                    shared / WRONG_KEYS, settings.max_wrong_keys_per_minute
+                )
                 queue = Queue(database, settings)
                 metrics.observed.register(JobMetrics(database))
                 metrics.observed.register(FeedbackMetrics(database))
@@ -129,6 +140,7 @@ def create_app(
                     settings=settings,
                     database=database,
                     keyring=keyring,
+                    wrong_keys=wrong_keys,
                     models=client,
                     latest_version=LatestVersionBarrier(client),
                     routes=LabelRoutes(database, patience),
@@ -149,6 +161,7 @@ def create_app(
                 yield {"service": state, "door": door}
                 tending.cancel()
                 await client.close()
+                wrong_keys.close()
         database.close()
 
     app = FastAPI(
@@ -165,7 +178,9 @@ def create_app(
         separate_input_output_schemas=False,
     )
     describe_portably(app)
-    refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
+    refusals = as_json(
+        responses(Unauthenticated, Forbidden, WrongKeysExceeded, Unavailable)
+    )
     for resource in (
         predictions,
         models,
@@ -174,6 +189,7 @@ def create_app(
         feedback,
         jobs,
         keys,
+        audit,
         datasets,
         metrics_endpoints,
     ):

@@ -55,6 +55,8 @@ from service.api.openapi import describe_portably
 from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
 from service.api.processes import first_process, further_process
+from service.api.retention import endpoints as retention
+from service.api.retention import removal
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.database import Database, upgrade
@@ -152,6 +154,12 @@ def create_app(
                     dispatcher=dispatcher,
                     metrics=metrics,
                 )
+                # One process of a machine removes what is not kept any longer.
+                removing = (
+                    asyncio.create_task(removal.tend(state))
+                    if directory is None
+                    else None
+                )
                 # The objects made so far live until shutdown. If every garbage
                 # collection visited them, 1 MB of JSON would take 0.5 s to parse.
                 gc.freeze()
@@ -160,6 +168,8 @@ def create_app(
                 gc.set_threshold(*_GC_THRESHOLDS)
                 yield {"service": state, "door": door}
                 tending.cancel()
+                if removing is not None:
+                    removing.cancel()
                 await client.close()
                 wrong_keys.close()
         database.close()
@@ -190,6 +200,7 @@ def create_app(
         jobs,
         keys,
         audit,
+        retention,
         datasets,
         metrics_endpoints,
     ):

@@ -121,6 +121,13 @@ def serve(
     TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
     TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
     TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
+    TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
+    TFBBB_VERSION_DAYS            for ever  time that other versions stay
+    TFBBB_JOB_DAYS                for ever  time that a job stays after its end
+    TFBBB_JOB_LOG_DAYS            90 days   time that its log and epochs stay
+    TFBBB_DATASET_DAYS            for ever  time that a dataset without jobs stays
+    TFBBB_KEEP_UPGRADE_COPIES     5         copies of the database before upgrades
+    TFBBB_AUDIT_DAYS              for ever  time that entries of the audit stay
     TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request
     TFBBB_ACCESS_LOG              text      line per request: text, json or off
 

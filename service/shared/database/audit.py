@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import event, insert, inspect, select
 from sqlalchemy.orm import Session
@@ -24,9 +24,6 @@ from service.shared.database.tables import (
     ModelVersion,
 )
 from service.shared.json_types import JsonObject
-
-if TYPE_CHECKING:
-    from service.shared.database.database import Database
 
 
 class Actor(NamedTuple):
@@ -106,6 +103,8 @@ _TABLES: dict[type[Base], _Audited] = {
 class AuditedSession(Session):
     """A writing session, which records the changes of audited tables.
 
+    `info["now"]` returns the time of the database.
+
     Statements that change many rows at once are not recorded: the service uses them
     for none of these tables but to note when a key was last used.
     """
@@ -121,8 +120,7 @@ def _record(session: Session, context: object) -> None:
     ]
     entries = [_entry(session, row, action) for row, action in changes if action]
     if entries:
-        database: Database = session.info["database"]
-        now = database.now(session)
+        now = session.info["now"](session)
         session.connection().execute(
             insert(AuditEntry), [{**entry, "created_at": now} for entry in entries]
         )

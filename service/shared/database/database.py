@@ -138,7 +138,7 @@ class Database:
         engine = self.engine.execution_options(immediate=True)
         with (
             AuditedSession(
-                engine, expire_on_commit=False, info={"database": self}
+                engine, expire_on_commit=False, info={"now": self.now}
             ) as session,
             session.begin(),
         ):

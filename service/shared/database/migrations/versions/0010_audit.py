@@ -24,8 +24,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("ix_audit_created", "audit", ["created_at", "id"])
-    again = sa.Column("uploaded_again_at", sa.Double(), nullable=True)
-    op.add_column("datasets", again)
+    op.add_column("datasets", sa.Column("uploaded_again_at", sa.Double()))
 
 
 def downgrade() -> None:

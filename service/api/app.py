@@ -42,6 +42,7 @@ from service.api.keys.wrong_keys import WrongKeys
 from service.api.labels import endpoints as labels
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
+from service.api.metrics.disk import DiskMetrics
 from service.api.metrics.feedback import FeedbackMetrics
 from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.registries import Registries
@@ -138,6 +139,9 @@ def create_app(
                 queue = Queue(database, settings)
                 metrics.observed.register(JobMetrics(database))
                 metrics.observed.register(FeedbackMetrics(database))
+                metrics.observed.register(
+                    DiskMetrics(settings, queue.store.models, database)
+                )
                 state = ServiceState(
                     settings=settings,
                     database=database,
@@ -214,7 +218,11 @@ def create_app(
     app.include_router(page.router)
     app.add_middleware(Authentication)
     app.add_middleware(LoadShedding, door=door)
-    app.add_middleware(RequestMetrics, registry=metrics.counted)
+    app.add_middleware(
+        RequestMetrics,
+        registry=metrics.counted,
+        most_models=settings.max_metric_models,
+    )
     app.add_middleware(HeadMiddleware)
     if (provider := exporting_provider()) is not None:
         app.add_middleware(Tracing, provider=provider)

@@ -262,6 +262,13 @@ class Settings(BaseModel):
         float | None,
         Field(gt=0, description="Time that entries of the audit stay; for ever."),
     ] = None
+    max_metric_models: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Models with a label of their own in the metrics of requests.",
+        ),
+    ] = 100
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20

@@ -205,7 +205,7 @@ def _database(
         try:
             with (
                 service_database(settings) as database,
-                acting(Actor("`tfbbb keys`")),
+                acting(Actor("tfbbb keys")),
             ):
                 yield database
         except CredentialError as error:

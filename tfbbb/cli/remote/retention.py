@@ -40,7 +40,7 @@ def retention(
 
 def _row(kind: JsonObject) -> list[object]:
     limits = [
-        f"{name}={value:g}"
+        f"{name}={value:.15g}"
         for name, value in kind["settings"].items()
         if value is not None
     ]

@@ -1,4 +1,4 @@
-"""Memory, disk and start of a service, by the number of its models.
+"""Memory and disk of a service, by the number of its models.
 
     python benchmarks/capacity.py
 
@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import httpx
@@ -24,6 +23,11 @@ from tfbbb.client import Client
 
 NUMBERS = (1, 10, 100)
 COLUMNS = 8
+FIGURES = (
+    "process_resident_memory_bytes",
+    "tfbbb_models_process_resident_memory_bytes",
+    "tfbbb_disk_bytes",
+)
 
 
 def main() -> None:
@@ -42,34 +46,22 @@ def main() -> None:
         for number in numbers:
             print(f"{number} models ...", file=sys.stderr)
             rows.append([f"{number:,}", *measure(folder / "models", model, number)])
-    heads = ["models", "ready, s", "API, MB", "model processes, MB", "disk, MB"]
+    heads = ["models", "API, MB", "model processes, MB", "disk, MB"]
     print_table("Capacity", heads, rows)
 
 
 def measure(models: Path, model: Path, number: int) -> list[str]:
-    """Returns seconds until ready, MB of memory by kind of process, and MB of disk."""
+    """Returns MB of memory by kind of process, and MB of disk."""
     for place in range(number):
         shutil.copytree(model, models / f"model{place}")
-    begin = time.monotonic()
     with running_service(models) as service:
-        seconds = time.monotonic() - begin
         row = {f"x{column}": 0.5 for column in range(COLUMNS)}
         with Client(service.url, service.key) as client:
             for place in range(number):
                 client.model(f"model{place}").predict([row])
         figures = read_metrics(service.url, service.key)
     shutil.rmtree(models)
-    return [
-        f"{seconds:.1f}",
-        *(
-            f"{figures[name] / 1e6:.{decimals}f}"
-            for name, decimals in (
-                ("process_resident_memory_bytes", 0),
-                ("tfbbb_models_process_resident_memory_bytes", 0),
-                ("tfbbb_disk_bytes", 1),
-            )
-        ),
-    ]
+    return [f"{figures[name] / 1e6:,.0f}" for name in FIGURES]
 
 
 def read_metrics(url: str, key: str) -> dict[str, float]:

@@ -182,7 +182,7 @@ def test_what_is_not_kept_is_shown_and_removed_on_demand(remote, settings):
         os.utime(copies / f"before-{number}.sqlite3", (number, number))
     result = remote("retention")
     (row,) = [row for row in result.stdout.splitlines() if "KEEP_UPGRADE" in row]
-    assert row.split()[:5] == "upgrade copies TFBBB_KEEP_UPGRADE_COPIES=5 2 6".split()
+    assert row.split()[2:5] == ["TFBBB_KEEP_UPGRADE_COPIES=5", "2", "6"]
     assert "upgrade copies: before-0.sqlite3, 3 bytes" in result.stdout
     assert len(list(copies.iterdir())) == 7
     kinds = json.loads(remote("retention", "--apply", "--json").stdout)

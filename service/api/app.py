@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 import tfbbb
 from service.api import documentation, guide, page
+from service.api.audit import endpoints as audit
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
@@ -36,9 +37,12 @@ from service.api.keys.authentication import Authentication
 from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
+from service.api.keys.wrong_keys import FILE as WRONG_KEYS
+from service.api.keys.wrong_keys import WrongKeys
 from service.api.labels import endpoints as labels
 from service.api.labels.routes import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
+from service.api.metrics.disk import DiskMetrics
 from service.api.metrics.feedback import FeedbackMetrics
 from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.registries import Registries
@@ -52,10 +56,17 @@ from service.api.openapi import describe_portably
 from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
 from service.api.processes import first_process, further_process
+from service.api.retention import endpoints as retention
+from service.api.retention import removal
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.database import Database, upgrade
-from service.shared.errors import Forbidden, Unauthenticated, Unavailable
+from service.shared.errors import (
+    Forbidden,
+    Unauthenticated,
+    Unavailable,
+    WrongKeysExceeded,
+)
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from service.shared.store import open_store
@@ -119,16 +130,23 @@ def create_app(
                 first_process(settings, listener, stopping)
                 if directory is None
                 else further_process(settings, directory)
-            ) as (homes, dispatcher):
+            ) as (homes, dispatcher, shared):
                 tending = asyncio.create_task(homes.tend())
                 client = ModelsClient(homes, settings)
+                wrong_keys = WrongKeys(
+                    shared / WRONG_KEYS, settings.max_wrong_keys_per_minute
+                )
                 queue = Queue(database, settings)
                 metrics.observed.register(JobMetrics(database))
                 metrics.observed.register(FeedbackMetrics(database))
+                metrics.observed.register(
+                    DiskMetrics(settings, queue.store.models, database)
+                )
                 state = ServiceState(
                     settings=settings,
                     database=database,
                     keyring=keyring,
+                    wrong_keys=wrong_keys,
                     models=client,
                     latest_version=LatestVersionBarrier(client),
                     routes=LabelRoutes(database, patience),
@@ -140,6 +158,12 @@ def create_app(
                     dispatcher=dispatcher,
                     metrics=metrics,
                 )
+                # One process of a machine removes what is not kept any longer.
+                removing = (
+                    asyncio.create_task(removal.tend(state))
+                    if directory is None
+                    else None
+                )
                 # The objects made so far live until shutdown. If every garbage
                 # collection visited them, 1 MB of JSON would take 0.5 s to parse.
                 gc.freeze()
@@ -148,7 +172,10 @@ def create_app(
                 gc.set_threshold(*_GC_THRESHOLDS)
                 yield {"service": state, "door": door}
                 tending.cancel()
+                if removing is not None:
+                    removing.cancel()
                 await client.close()
+                wrong_keys.close()
         database.close()
 
     app = FastAPI(
@@ -165,7 +192,9 @@ def create_app(
         separate_input_output_schemas=False,
     )
     describe_portably(app)
-    refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
+    refusals = as_json(
+        responses(Unauthenticated, Forbidden, WrongKeysExceeded, Unavailable)
+    )
     for resource in (
         predictions,
         models,
@@ -174,6 +203,8 @@ def create_app(
         feedback,
         jobs,
         keys,
+        audit,
+        retention,
         datasets,
         metrics_endpoints,
     ):
@@ -187,7 +218,11 @@ def create_app(
     app.include_router(page.router)
     app.add_middleware(Authentication)
     app.add_middleware(LoadShedding, door=door)
-    app.add_middleware(RequestMetrics, registry=metrics.counted)
+    app.add_middleware(
+        RequestMetrics,
+        registry=metrics.counted,
+        most_models=settings.max_metric_models,
+    )
     app.add_middleware(HeadMiddleware)
     if (provider := exporting_provider()) is not None:
         app.add_middleware(Tracing, provider=provider)

@@ -10,10 +10,10 @@ from fastapi import Query
 from sqlalchemy import Select, tuple_
 from sqlalchemy.orm import Session
 
-from service.shared.database.tables import Dataset, Job
+from service.shared.database.tables import AuditEntry, Dataset, Job
 from service.shared.errors import InvalidRequest
 
-Listed = TypeVar("Listed", Dataset, Job)
+Listed = TypeVar("Listed", AuditEntry, Dataset, Job)
 
 NextCursor = Annotated[
     str | None,

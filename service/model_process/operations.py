@@ -7,7 +7,12 @@ from typing import Any
 
 import orjson
 import psutil
-from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    ProcessCollector,
+    generate_latest,
+)
 from pydantic import BaseModel
 
 from service.model_process.adaptation import groups_of
@@ -64,6 +69,12 @@ class Operations:
         self._figures.register(shadows)
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
+        waiting = Gauge(
+            "tfbbb_waiting_predictions",
+            "Predictions that wait for a computing thread.",
+            registry=self._figures,
+        )
+        waiting.set_function(self.predictions.scheduler.num_waiting)
         ProcessCollector("tfbbb_models", registry=self._figures)
         self._by_name: dict[str, Callable[..., Frame]] = {
             "heartbeat": self._heartbeat,

@@ -80,12 +80,8 @@ class PredictionRecorder:
             )
             newest = session.scalar(select(func.max(RecordedRow.sequence)))
             assert newest is not None
-            too_old = now - self._settings.recorded_seconds
             session.execute(
-                delete(RecordedRow).where(
-                    (RecordedRow.sequence <= newest - most)
-                    | (RecordedRow.created_at < too_old)
-                )
+                delete(RecordedRow).where(RecordedRow.sequence <= newest - most)
             )
         return prediction_id
 

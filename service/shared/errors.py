@@ -215,6 +215,21 @@ class RateExceeded(ServiceError):
         self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
 
 
+class WrongKeysExceeded(ServiceError):
+    """Too many wrong keys came from the address of the client; see `Retry-After`.
+
+    Args:
+        message: The reason.
+        retry_after: Seconds until the address may try a key again.
+    """
+
+    status = 429
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
+
+
 class InvalidTable(ServiceError):
     """The file is not a table, or exceeds a limit; the message says where."""
 

@@ -1,6 +1,7 @@
 """The names of datasets, and the files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
@@ -82,6 +83,12 @@ class JobFiles:
         for discarded in self.directory.glob(f"{_DISCARDED}*"):
             _remove(discarded)
 
+    def remove_log(self) -> None:
+        """Removes the log, and the directory if nothing else is in it."""
+        self.log.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.directory.rmdir()
+
     def remove(self) -> None:
         """Removes all files of the job."""
         _remove(self.directory)
@@ -95,6 +102,22 @@ def jobs_with_scratch(settings: Settings) -> set[str]:
         for pattern in ("scratch", f"{_DISCARDED}*")
         for path in jobs.glob(f"*/{pattern}")
     }
+
+
+def jobs_with_log(settings: Settings) -> set[str]:
+    """Returns the ids of jobs with a log on this machine."""
+    logs = (settings.data_dir / "jobs").glob("*/log.txt")
+    return {path.parent.name for path in logs}
+
+
+def directory_bytes(directory: Path) -> int:
+    """Returns the bytes of the files below a directory, which others may change."""
+    num_bytes = 0
+    for place, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):
+                num_bytes += Path(place, name).lstat().st_size
+    return num_bytes
 
 
 def _remove(directory: Path) -> None:

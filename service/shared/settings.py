@@ -175,6 +175,9 @@ class Settings(BaseModel):
     max_queued_jobs: Annotated[
         int, Field(ge=0, description="Most queued jobs of a key without its own limit.")
     ] = 1000
+    max_wrong_keys_per_minute: Annotated[
+        int, Field(ge=1, description="Most wrong keys of an address per minute.")
+    ] = 20
     min_free_bytes: Annotated[
         int, Field(ge=0, description="Free disk space below which uploads are refused.")
     ] = 2**29
@@ -224,6 +227,48 @@ class Settings(BaseModel):
     recorded_seconds: Annotated[
         float, Field(gt=0, description="Longest time that such a row is kept.")
     ] = 30 * 24 * 3600.0
+    keep_versions: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            description="Newest versions of a model that stay; all. Those with a label "
+            "and `latest` stay in any case.",
+        ),
+    ] = None
+    version_days: Annotated[
+        float | None,
+        Field(gt=0, description="Age up to which other versions stay; any."),
+    ] = None
+    job_days: Annotated[
+        float | None,
+        Field(gt=0, description="Time that a job stays after its end; for ever."),
+    ] = None
+    job_log_days: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="Time that the log and the epochs of a job stay after its end.",
+        ),
+    ] = 90.0
+    dataset_days: Annotated[
+        float | None,
+        Field(gt=0, description="Time that a dataset without a job stays; for ever."),
+    ] = None
+    keep_upgrade_copies: Annotated[
+        int | None,
+        Field(ge=1, description="Newest copies of the database before upgrades."),
+    ] = 5
+    audit_days: Annotated[
+        float | None,
+        Field(gt=0, description="Time that entries of the audit stay; for ever."),
+    ] = None
+    max_metric_models: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Models with a label of their own in the metrics of requests.",
+        ),
+    ] = 100
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20

@@ -15,6 +15,7 @@ import { showAsk } from "./screens/ask.js";
 import { showFile } from "./screens/predict_file.js";
 import { showVersions } from "./screens/versions.js";
 import { showKeys } from "./screens/keys.js";
+import { showAudit } from "./screens/audit.js";
 import { themeSwitch } from "./theme_switch.js";
 
 const PLACES = [
@@ -22,6 +23,7 @@ const PLACES = [
   { name: "jobs", title: "Jobs", scope: "train" },
   { name: "models", title: "Models", scope: "predict" },
   { name: "keys", title: "Keys", scope: "admin" },
+  { name: "audit", title: "Audit", scope: "admin" },
 ];
 
 /** The screen of an address, or null. */
@@ -38,6 +40,8 @@ function screenOf([place, name, , part]) {
       return { ask: showAsk, file: showFile, versions: showVersions }[part] ?? showReport;
     case "keys":
       return showKeys;
+    case "audit":
+      return showAudit;
     default:
       return null;
   }

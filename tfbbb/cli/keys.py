@@ -54,8 +54,8 @@ def create(
     scope: Annotated[
         list[Scope],
         typer.Option(
-            help="Scope of the key; may be repeated. train includes predict; admin "
-            "allows everything."
+            help="Scope of the key; may be repeated. metrics reads /metrics alone, "
+            "predict includes it, and train includes predict; admin allows everything."
         ),
     ],
     days: Annotated[
@@ -199,10 +199,14 @@ def _database(
     """Opens the service's database and turns its errors into one sentence."""
     with errors_in_one_sentence():
         from service.api.keys.credential import CredentialError
+        from service.shared.database import Actor, acting
 
         settings = service_settings(data_dir=data_dir, database_url=database_url)
         try:
-            with service_database(settings) as database:
+            with (
+                service_database(settings) as database,
+                acting(Actor("tfbbb keys")),
+            ):
                 yield database
         except CredentialError as error:
             raise CommandError(str(error)) from None

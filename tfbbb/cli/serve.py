@@ -107,6 +107,7 @@ def serve(
     TFBBB_MAX_DATASETS            1000      most datasets of a key (*)
     TFBBB_MAX_DATASET_BYTES       100 GiB   most bytes of a key's datasets (*)
     TFBBB_MAX_QUEUED_JOBS         1000      most queued jobs of a key (*)
+    TFBBB_MAX_WRONG_KEYS_PER_MINUTE 20      most wrong keys of an address
     TFBBB_MIN_FREE_BYTES          512 MiB   free disk that uploads must leave
     TFBBB_POLL_SECONDS            1 s       time between checks for new versions
     TFBBB_THREADS                 cores/2   batches computed at the same time
@@ -120,6 +121,14 @@ def serve(
     TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
     TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
     TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
+    TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
+    TFBBB_VERSION_DAYS            for ever  time that other versions stay
+    TFBBB_JOB_DAYS                for ever  time that a job stays after its end
+    TFBBB_JOB_LOG_DAYS            90 days   time that its log and epochs stay
+    TFBBB_DATASET_DAYS            for ever  time that a dataset without jobs stays
+    TFBBB_KEEP_UPGRADE_COPIES     5         copies of the database before upgrades
+    TFBBB_AUDIT_DAYS              for ever  time that entries of the audit stay
+    TFBBB_MAX_METRIC_MODELS       100       models told apart in request metrics
     TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request
     TFBBB_ACCESS_LOG              text      line per request: text, json or off
 

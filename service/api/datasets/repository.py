@@ -114,6 +114,28 @@ def check_quota(session: Session, caller: Caller, num_bytes: int) -> None:
         )
 
 
+# When the bytes came last.
+UPLOADED_AT = sqlalchemy.func.coalesce(Dataset.uploaded_again_at, Dataset.created_at)
+
+
+def is_unused_since(until: float) -> sqlalchemy.ColumnElement[bool]:
+    """Returns the condition that a dataset came until a time, and no job has it."""
+    jobs = sqlalchemy.select(Job.id).where(Job.dataset_id == Dataset.id)
+    return sqlalchemy.and_(until >= UPLOADED_AT, ~jobs.exists())
+
+
+def check_unused_since(session: Session, dataset: Dataset, until: float) -> None:
+    """Raises `DatasetInUse` unless a locked dataset is unused since a time."""
+    query = sqlalchemy.select(Dataset.id).where(
+        Dataset.id == dataset.id, is_unused_since(until)
+    )
+    if session.scalar(query) is None:
+        raise DatasetInUse(
+            "A job has the dataset, or it was uploaded again meanwhile. "
+            f"Received: {dataset.id}"
+        )
+
+
 def check_unused(session: Session, dataset: Dataset) -> None:
     """Raises `DatasetInUse` if an unfinished job needs the dataset."""
     job_id = session.scalar(

@@ -116,6 +116,7 @@ class DatasetStore:
         with self._database.writing() as session:
             own = repository.find_upload(session, caller, file.sha256)
             if own is not None:
+                own.uploaded_again_at = self._database.now(session)
                 return own, None
             repository.check_quota(session, caller, file.num_bytes)
             same = repository.find_same_bytes(session, file.sha256)
@@ -186,16 +187,23 @@ class DatasetStore:
             session.flush()
         return dataset, True
 
-    def delete(self, dataset_id: str) -> None:
+    def delete(self, dataset_id: str, *, unused_since: float | None = None) -> None:
         """Deletes a dataset, and its file unless another dataset has the same bytes.
+
+        Args:
+            dataset_id: Id of the dataset.
+            unused_since: If given, the dataset must not have come again since this
+                time, and no job at all may have it.
 
         Raises:
             UnknownDataset: If there is no such dataset.
-            DatasetInUse: If an unfinished job needs the dataset.
+            DatasetInUse: If an unfinished job needs the dataset, or it is not unused.
         """
         with self._database.writing() as session:
             dataset = repository.get_dataset(session, dataset_id, to_change=True)
             repository.check_unused(session, dataset)
+            if unused_since is not None:
+                repository.check_unused_since(session, dataset, unused_since)
             session.delete(dataset)
         self._remove_unreferred(dataset.sha256, dataset.format)
 

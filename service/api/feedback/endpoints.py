@@ -161,14 +161,13 @@ async def _count(
         body = await request.body()
         scoring = state.models.score(name, route, body)
         content = await unless_disconnected(request, scoring)
-    settings, receipt = state.settings, None
+    receipt = None
     if idempotency_key is not None:
         receipt = repository.Receipt.of(
             get_caller(request).key_id,
             idempotency_key,
             request.url.path,
             body,
-            settings.recorded_seconds,
         )
 
     def count() -> dict[str, int]:

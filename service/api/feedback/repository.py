@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from service.shared.database import Database
@@ -29,26 +29,19 @@ class Receipt:
         key_id: Id of the caller's key.
         idempotency_key: The caller's name for the request.
         sha256: SHA-256 of the request.
-        seconds: Time that the database keeps it.
     """
 
     key_id: str | None
     idempotency_key: str
     sha256: str
-    seconds: float
 
     @classmethod
     def of(
-        cls,
-        key_id: str | None,
-        idempotency_key: str,
-        path: str,
-        body: bytes,
-        seconds: float,
+        cls, key_id: str | None, idempotency_key: str, path: str, body: bytes
     ) -> "Receipt":
         """Creates the receipt of a request."""
         sha256 = hashlib.sha256(path.encode() + b"\0" + body).hexdigest()
-        return cls(key_id, idempotency_key, sha256, seconds)
+        return cls(key_id, idempotency_key, sha256)
 
 
 def count(
@@ -182,8 +175,6 @@ def _find_receipt(session: Session, receipt: Receipt) -> FeedbackReceipt | None:
 def _store_receipt(
     session: Session, receipt: Receipt, answer: JsonObject, now: float
 ) -> None:
-    too_old = FeedbackReceipt.created_at < now - receipt.seconds
-    session.execute(delete(FeedbackReceipt).where(too_old))
     session.add(
         FeedbackReceipt(
             key_id=receipt.key_id,

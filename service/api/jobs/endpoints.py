@@ -32,7 +32,7 @@ from service.shared.errors import (
     UnknownJob,
 )
 from service.shared.files import JobFiles
-from service.shared.job_state import ENDED, JobState
+from service.shared.job_state import JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ScopedRoute)
 
@@ -163,20 +163,7 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
 )
 def delete_job(state: State, _: Training, id: JobId) -> None:
     """Deletes a job that has ended, its events and its log, but not its model."""
-    with state.database.writing() as session:
-        job = repository.get_job(session, id, to_change=True)
-        if job.state not in ENDED:
-            raise JobStateConflict(
-                "Only a job that has ended can be deleted; cancel it first. "
-                f"Received: job {id}, which is {job.state}"
-            )
-        files = JobFiles(state.settings, id)
-        # Files first: after a crash in between, the job can be deleted again. Scratch
-        # may be large, and is only moved aside before the commit.
-        files.discard_scratch()
-        files.log.unlink(missing_ok=True)
-        session.delete(job)
-    files.remove()
+    repository.delete_job(state.database, state.settings, id)
 
 
 def last_seen(

@@ -7,10 +7,13 @@ from sqlalchemy.orm import Session
 
 from service.api import pagination as cursor
 from service.api.pagination import Cursor
+from service.shared.database import Database
 from service.shared.database.tables import Job, ModelVersion
-from service.shared.errors import UnknownJob
-from service.shared.job_state import JobState
+from service.shared.errors import JobStateConflict, UnknownJob
+from service.shared.files import JobFiles
+from service.shared.job_state import ENDED, JobState
 from service.shared.json_types import JsonObject
+from service.shared.settings import Settings
 
 
 def page(
@@ -41,6 +44,42 @@ def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
     if job is None:
         raise UnknownJob(f"There is no job {job_id}; `GET /v1/jobs` lists the jobs.")
     return job
+
+
+def delete_job(
+    database: Database,
+    settings: Settings,
+    job_id: str,
+    finished_at: float | None = None,
+) -> None:
+    """Deletes a job that has ended, its events and its files, but not its model.
+
+    Args:
+        database: Holds the job.
+        settings: The directory of its files.
+        job_id: Id of the job.
+        finished_at: If given, the job must have ended then, and not again since.
+
+    Raises:
+        UnknownJob: If no job has this id.
+        JobStateConflict: If the job has not ended.
+    """
+    with database.writing() as session:
+        job = get_job(session, job_id, to_change=True)
+        if job.state not in ENDED:
+            raise JobStateConflict(
+                "Only a job that has ended can be deleted; cancel it first. "
+                f"Received: job {job_id}, which is {job.state}"
+            )
+        if finished_at not in (None, job.finished_at):
+            raise JobStateConflict(f"The job {job_id} was tried again meanwhile.")
+        files = JobFiles(settings, job_id)
+        # Files first: after a crash in between, the job can be deleted again. Scratch
+        # may be large, and is only moved aside before the commit.
+        files.discard_scratch()
+        files.log.unlink(missing_ok=True)
+        session.delete(job)
+    files.remove()
 
 
 def find_judgements(

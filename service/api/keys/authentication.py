@@ -14,6 +14,7 @@ from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
+from service.shared.database import Actor, acting
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
 _OPEN = ("/health/", "/v2/health/", "/web/", "/guide/")
@@ -55,6 +56,9 @@ class Authentication:
                 response = answer_database_outage(Request(scope), error)
                 await response(scope, receive, send)
                 return
+            with acting(_actor(connection)):
+                await self._app(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
     async def _visitor(self, connection: HTTPConnection) -> Caller | None:
@@ -72,18 +76,27 @@ class Authentication:
             if state.settings.insecure:
                 return Caller.anyone(state.settings)
             text = _browser_key(connection)
-        try:
-            credential = Credential.parse(text)
-        except CredentialError as error:
-            raise Unauthenticated(str(error)) from None
         keyring = state.keyring
-        caller = await keyring.find(credential)
+        with state.wrong_keys.counting(connection, is_known=keyring.knows(text)):
+            try:
+                credential = Credential.parse(text)
+            except CredentialError as error:
+                raise Unauthenticated(str(error)) from None
+            caller = await keyring.find(credential)
         if keyring.is_use_due(caller):
             loop = asyncio.get_running_loop()
             writing = loop.run_in_executor(None, keyring.record_use, caller)
             self._writing.add(writing)
             writing.add_done_callback(self._writing.discard)
         return caller
+
+
+def _actor(connection: HTTPConnection) -> Actor:
+    """Returns who makes the changes of a request."""
+    caller: Caller | None = getattr(connection.state, "caller", None)
+    if caller is None:
+        return Actor("nobody")
+    return Actor(caller.name, caller.key_id, connection.state.request_id)
 
 
 def _is_open(path: str) -> bool:

@@ -99,6 +99,7 @@ async def _allowed(
     return caller
 
 
+may_read_metrics = Security(_allowed, scopes=[Scope.METRICS])
 may_predict = Security(_allowed, scopes=[Scope.PREDICT])
 may_administer = Security(_allowed, scopes=[Scope.ADMIN])
 Training = Annotated[Caller, Security(_allowed, scopes=[Scope.TRAIN])]

@@ -65,6 +65,16 @@ class Keyring:
         self._uses: dict[str, float] = {}
         self._recording = threading.Lock()
 
+    def knows(self, text: str) -> bool:
+        """Whether a text is a key that was right within the last ten minutes."""
+        prefix, _, secret = text.partition(".")
+        known = self._known.get(prefix)
+        return (
+            known is not None
+            and known.valid_until >= time.monotonic()
+            and known.is_of(Credential(prefix, secret))
+        )
+
     async def find(self, credential: Credential) -> Caller:
         """Returns the caller who owns a key, without the database if it is cached.
 

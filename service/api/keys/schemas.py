@@ -46,7 +46,8 @@ class KeyRequest(KnownFields):
             fail_fast=True,
             min_length=1,
             max_length=len(Scope),
-            description="`train` includes `predict`; `admin` allows everything.",
+            description="`predict` includes `metrics`, and `train` `predict`; "
+            "`admin` allows everything.",
             examples=[["predict"]],
         ),
     ]
@@ -137,6 +138,6 @@ class Session(BaseModel):
     name: str = Field(examples=["nightly predictions"])
     scopes: list[Scope] = Field(
         description="All scopes of the key, with those that others include.",
-        examples=[["predict", "train"]],
+        examples=[["metrics", "predict", "train"]],
     )
     expires_at: datetime | None

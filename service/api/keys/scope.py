@@ -6,6 +6,7 @@ from enum import StrEnum
 class Scope(StrEnum):
     """What a key allows; each scope includes those before it."""
 
+    METRICS = "metrics"
     PREDICT = "predict"
     TRAIN = "train"
     ADMIN = "admin"

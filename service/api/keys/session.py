@@ -32,11 +32,12 @@ async def sign_in(
     Scripts cannot read the cookie, and pages of other origins cannot use it. Needs no
     key but the one in the body.
     """
-    try:
-        credential = Credential.parse(body.key.strip())
-    except CredentialError as error:
-        raise Unauthenticated(str(error)) from None
-    caller = await asyncio.to_thread(state.keyring.authenticate, credential)
+    with state.wrong_keys.counting(request):
+        try:
+            credential = Credential.parse(body.key.strip())
+        except CredentialError as error:
+            raise Unauthenticated(str(error)) from None
+        caller = await asyncio.to_thread(state.keyring.authenticate, credential)
     set_cookie(request, response, credential.text)
     response.headers["Cache-Control"] = "no-store"
     return await asyncio.to_thread(_describe, state, caller)

@@ -8,14 +8,16 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
-from service.api.keys.caller import may_predict
+from service.api.keys.caller import may_read_metrics
 from service.api.metrics.models import label_by_process
 from service.api.state import State
 from service.shared.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
-router = APIRouter(tags=["health"], dependencies=[may_predict], route_class=ScopedRoute)
+router = APIRouter(
+    tags=["health"], dependencies=[may_read_metrics], route_class=ScopedRoute
+)
 
 
 @router.get(

@@ -6,28 +6,36 @@ from http import HTTPMethod
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.api.state import ServiceState
+
 _METHODS = frozenset(HTTPMethod)
+_OTHER = "other"
 
 
 class RequestMetrics:
-    """Counts requests by route template, and measures their duration.
+    """Counts requests by route template and model, and measures their duration.
 
-    Requests that match no route, or have no valid key, get the route `none`, so that
-    clients cannot create labels.
+    Requests that match no route, or have no valid key, get the route `none`, and models
+    that the service does not know the label `other`, so that clients cannot create
+    labels. So do known models once `most_models` have a label of their own.
     """
 
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, app: ASGIApp, registry: CollectorRegistry, most_models: int
+    ) -> None:
         self._app = app
+        self._most_models = most_models
+        self._models: set[str] = set()
         self._requests = Counter(
             "tfbbb_http_requests",
             "Answered requests.",
-            ["method", "route", "status"],
+            ["method", "route", "model", "status"],
             registry=registry,
         )
         self._seconds = Histogram(
             "tfbbb_http_request_duration_seconds",
             "Time from a request to the end of its response.",
-            ["method", "route"],
+            ["method", "route", "model"],
             registry=registry,
         )
 
@@ -48,8 +56,21 @@ class RequestMetrics:
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "other"
             route = route_template(scope)
-            self._requests.labels(method, route, status).inc()
-            self._seconds.labels(method, route).observe(time.perf_counter() - started)
+            model = self._model(scope)
+            seconds = time.perf_counter() - started
+            self._requests.labels(method, route, model, status).inc()
+            self._seconds.labels(method, route, model).observe(seconds)
+
+    def _model(self, scope: Scope) -> str:
+        """Returns the label of a request's model, which is empty if it has none."""
+        name = scope.get("path_params", {}).get("name")
+        if name is None or name in self._models:
+            return name or ""
+        state: ServiceState = scope["state"]["service"]
+        if len(self._models) < self._most_models and state.models.knows(name):
+            self._models.add(name)
+            return str(name)
+        return _OTHER
 
 
 def route_template(scope: Scope) -> str:

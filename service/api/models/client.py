@@ -59,6 +59,10 @@ class ModelsClient:
             self._num_waiting -= 1
             self._bytes_waiting -= size
 
+    def knows(self, name: str) -> bool:
+        """Whether a process has a model, as far as this process knows."""
+        return self._homes.knows(name)
+
     async def predict(
         self,
         name: str,

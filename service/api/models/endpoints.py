@@ -10,6 +10,7 @@ from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
+from service.api.models import deletion
 from service.api.models.report import read_report
 from service.api.models.repository import find_lineage
 from service.api.models.schemas import (
@@ -31,9 +32,7 @@ from service.shared.model_messages import (
     Metadata,
     ModelList,
     ModelStatus,
-    VersionState,
 )
-from service.shared.version_deletion import delete_version, finish_deletions
 
 router = APIRouter(
     prefix="/v1/models",
@@ -142,12 +141,7 @@ async def remove_version(
     Refused while a label points at the version, a job starts from it, or it is
     `latest`. Needs a key with the scope `train`.
     """
-    await state.models.version(name, version)  # Raises if it does not exist.
-    _check_is_not_latest(await state.models.model(name), version)
-    store = state.queue.store
-    await asyncio.to_thread(delete_version, state.database, store, name, version)
-    await asyncio.to_thread(finish_deletions, state.database, store)
-    await state.models.rescan()
+    await deletion.remove_version(state, name, version)
 
 
 @router.get(
@@ -174,18 +168,3 @@ async def get_version_metadata(
     """Returns the signatures and the manifest of the version."""
     content = await state.models.metadata(name, version)
     return Response(content, media_type="application/json")
-
-
-def _check_is_not_latest(status: ModelStatus, number: int) -> None:
-    """Raises `VersionInUse` if a version is `latest`, or may become it at once."""
-    good = (
-        version.version
-        for version in status.model_version_status
-        if version.state is not VersionState.END
-    )
-    if str(number) == status.labels.get("latest", next(good, None)):
-        raise VersionInUse(
-            f"Version {number} of the model {status.name!r} is `latest`, which "
-            "predicts by default; publish a newer version, or make another one "
-            "`latest`, first."
-        )

@@ -49,6 +49,10 @@ class HomeTable(ABC):
         """
         return min(self.all(name), key=lambda host: host.num_waiting)
 
+    def knows(self, name: str) -> bool:
+        """Whether a model has a home."""
+        return name in self._table
+
     def all(self, name: str) -> list[ModelHost]:
         """Returns every process that may be asked for a model; one at least."""
         homes = self._table.get(name, [])

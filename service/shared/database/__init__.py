@@ -1,5 +1,6 @@
 """The database of the service: SQLite or PostgreSQL, with the same queries."""
 
+from service.shared.database.audit import Actor, acting
 from service.shared.database.database import (
     LOST,
     Database,
@@ -12,10 +13,12 @@ from service.shared.database.upgrade import NewerDatabaseError, upgrade
 
 __all__ = [
     "LOST",
+    "Actor",
     "Base",
     "Database",
     "DatabaseFileError",
     "NewerDatabaseError",
+    "acting",
     "new_id",
     "report_outage",
     "timestamp",

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, Operationa
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from service.shared.database.audit import AuditedSession
 from service.shared.database.sqlite_file import SqliteFile
 from service.shared.errors import Unavailable
 
@@ -130,9 +131,17 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Runs a transaction, which commits at its end or rolls back if it raises."""
+        """Runs a transaction, which commits at its end or rolls back if it raises.
+
+        It records who changes what: see `service.shared.database.audit`.
+        """
         engine = self.engine.execution_options(immediate=True)
-        with Session(engine, expire_on_commit=False) as session, session.begin():
+        with (
+            AuditedSession(
+                engine, expire_on_commit=False, info={"now": self.now}
+            ) as session,
+            session.begin(),
+        ):
             if not self.is_sqlite:
                 self.allow_seconds(session.connection(), _BUSY_SECONDS)
                 session.execute(_LIMITS)

@@ -83,6 +83,8 @@ class Dataset(Base):
     problems: Mapped[JsonList]
     parts: Mapped[JsonList] = mapped_column(default=list)
     created_at: Mapped[float]
+    # When the key uploaded the same bytes again.
+    uploaded_again_at: Mapped[float | None]
 
 
 class Job(Base):
@@ -271,3 +273,25 @@ class DispatcherRegistration(Base):
     slots: Mapped[int]
     started_at: Mapped[float]
     seen_at: Mapped[float]
+
+
+class AuditEntry(Base):
+    """Who changed what and when; `service.shared.database.audit` writes the rows.
+
+    `actor` is the name of a key, or says which part of the service acted; `key_id` is
+    None for such a part.
+    """
+
+    __tablename__ = "audit"
+    __table_args__ = (Index("ix_audit_created", "created_at", "id"),)
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    created_at: Mapped[float]
+    actor: Mapped[str] = mapped_column(Text)
+    # Not a foreign key: the entry stays whatever happens to the key.
+    key_id: Mapped[str | None] = mapped_column(String(24))
+    request_id: Mapped[str | None] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(Text)
+    action: Mapped[str] = mapped_column(Text)
+    subject: Mapped[str] = mapped_column(Text)
+    details: Mapped[JsonObject]

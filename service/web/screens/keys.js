@@ -10,7 +10,7 @@ import { session } from "../session.js";
 
 const DAY = 86400;
 const PAGE = 25;
-const SCOPES = [["predict", "predict: ask models"], ["train", "train: also upload, train and label"], ["admin", "admin: also make keys"]];
+const SCOPES = [["metrics", "metrics: read /metrics alone"], ["predict", "predict: ask models"], ["train", "train: also upload, train and label"], ["admin", "admin: also make keys"]];
 
 export async function showKeys(root, { signal }) {
   const { keys } = await get("v1/keys", { signal });

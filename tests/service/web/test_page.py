@@ -50,6 +50,7 @@ SCREENS = {
     "file": f"models/{MODEL}/1/file",
     "versions": f"models/{MODEL}/1/versions",
     "keys": "keys",
+    "audit": "audit",
 }
 
 
@@ -626,6 +627,11 @@ def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
     assert site.client.get("/v1/models", headers=headers).status_code == 200
     page.reload()
     expect(page.get_by_role("row").filter(has_text=ATTACK).first).to_be_visible()
+    assert text not in page.content()
+    visit(page, site, "audit")
+    page.get_by_label("Changes of").select_option("key")
+    made = page.get_by_role("row").filter(has_text=ATTACK).first
+    expect(made).to_contain_text("create key")
     assert text not in page.content()
 
 

@@ -10,6 +10,7 @@ from tfbbb.cli.remote import (
     label,
     models,
     predict,
+    retention,
     train,
     upload,
     watch,
@@ -44,4 +45,5 @@ remote.command("cancel")(jobs.cancel)
 remote.command("retry")(jobs.retry)
 remote.command("models")(models.models)
 remote.command("label")(label.label)
+remote.command("retention")(retention.retention)
 remote.add_typer(delete)

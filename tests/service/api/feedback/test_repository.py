@@ -139,7 +139,7 @@ def test_request_with_a_row_counted_before_counts_nothing(database: Database) ->
 
 
 def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
-    receipt = Receipt.of(None, "once", "/", b"", 60.0)
+    receipt = Receipt.of(None, "once", "/", b"")
 
     def give() -> None:
         count(database, NO_MODELS, "m", [scored([1.0, 2.0])], None)

@@ -5,6 +5,7 @@ import gc
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -84,9 +85,14 @@ def ask(
     async def find(credential: object) -> Caller:
         return caller
 
-    keyring = SimpleNamespace(find=find, is_use_due=lambda _: False)
+    keyring = SimpleNamespace(
+        find=find, is_use_due=lambda _: False, knows=lambda _: True
+    )
+    wrong_keys = SimpleNamespace(counting=lambda *_, **__: nullcontext())
     models = ModelsClient(Homes([ModelHost(Path("none"))], SETTINGS), SETTINGS)
-    service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
+    service = SimpleNamespace(
+        settings=SETTINGS, keyring=keyring, models=models, wrong_keys=wrong_keys
+    )
     given = {"content-type": "application/json"} | (headers or {})
     if key is not None:
         given["authorization"] = "Bearer a.b"

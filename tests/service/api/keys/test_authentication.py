@@ -48,10 +48,19 @@ def test_expired_keys_are_refused(client: httpx.Client, key_with: KeyWith) -> No
 
 
 def test_each_scope_lets_ask_models(client: httpx.Client, key_with: KeyWith) -> None:
-    for scope in Scope:
+    for scope in (Scope.PREDICT, Scope.TRAIN, Scope.ADMIN):
         response = client.get("/v1/models", headers=key_with(scope))
         assert response.status_code == 503
         assert "models are being loaded" in response.json()["error"]
+
+
+def test_a_key_for_metrics_reads_them_and_nothing_else(
+    client: httpx.Client, key_with: KeyWith
+) -> None:
+    headers = key_with(Scope.METRICS)
+    assert client.get("/metrics", headers=headers).status_code == 200
+    for path in ("/v1/models", "/v1/jobs", "/v1/audit"):
+        assert client.get(path, headers=headers).status_code == 403
 
 
 def test_the_last_use_is_written_once_a_minute(

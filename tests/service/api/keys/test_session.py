@@ -34,7 +34,7 @@ def test_a_key_signs_in_and_out(browser: httpx.Client, key_with: KeyWith) -> Non
     # The test speaks HTTP, over which a secure cookie would never be sent.
     assert "secure" not in cookie
     made = response.json()
-    assert (made["name"], made["scopes"]) == ("a test", ["predict", "train"])
+    assert (made["name"], made["scopes"]) == ("a test", ["metrics", "predict", "train"])
     assert browser.get(URL).json() == made
     assert browser.get("/v1/jobs").status_code == 200
     assert browser.delete(URL).status_code == 204
@@ -75,7 +75,7 @@ def test_revoked_key_is_refused_and_signs_out(
 
 
 def test_other_pages_can_neither_sign_in_nor_out(client: httpx.Client) -> None:
-    assert client.get(URL).json()["scopes"] == ["admin", "predict", "train"]
+    assert client.get(URL).json()["scopes"] == ["admin", "metrics", "predict", "train"]
     del client.headers["Authorization"]
     body = {"key": ADMIN_KEY}
     for headers in (

@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.service.serving import ask, wait_until_ready
+from service.shared.settings import Settings
+from tests.service.serving import ask, serving, wait_until_ready
 
 
 def figures(client: httpx.Client) -> dict[tuple[str, frozenset[str]], float]:
@@ -19,6 +22,7 @@ def test_requests_are_counted_by_route_and_status(client: httpx.Client) -> None:
     client.get("/v1/models/no%2Fsuch")
     client.get("/v1/models/diabetes/versions/1")
     client.get("/v1/models/diabetes/versions/999")
+    client.get("/v1/models/nosuch/versions/1")
     client.get("/no/such")
     client.get("/v1/models", headers={"Authorization": "Bearer x"})
     client.request("PROPFIND", "/no/such")
@@ -29,15 +33,14 @@ def test_requests_are_counted_by_route_and_status(client: httpx.Client) -> None:
         return after.get(key, 0) - before.get(key, 0)
 
     version = "/v1/models/{name}/versions/{version}"
-    assert counted("GET", version, "200") == 1
-    assert counted("GET", version, "404") == 1
-    assert counted("GET", "none", "404") == 2
-    assert counted("GET", "none", "401") == 1
-    assert counted("other", "none", "404") == 1
-    seconds = after[
-        "tfbbb_http_request_duration_seconds_count", frozenset(("GET", version))
-    ]
-    assert seconds >= 2
+    assert counted("GET", version, "diabetes", "200") == 1
+    assert counted("GET", version, "diabetes", "404") == 1
+    assert counted("GET", version, "other", "404") == 1
+    assert counted("GET", "none", "", "404") == 2
+    assert counted("GET", "none", "", "401") == 1
+    assert counted("other", "none", "", "404") == 1
+    key = frozenset(("GET", version, "diabetes"))
+    assert after["tfbbb_http_request_duration_seconds_count", key] >= 2
 
 
 def test_models_say_how_sure_they_were(client: httpx.Client) -> None:
@@ -59,3 +62,40 @@ def test_both_processes_say_what_they_take(client: httpx.Client) -> None:
     models = found["tfbbb_models_process_resident_memory_bytes", frozenset(["0"])]
     assert min(api, models) > 2**20
     assert api != models
+
+
+def test_number_of_models_with_a_label_is_bounded(saved_models: Path) -> None:
+    with serving(Settings(models=saved_models, max_metric_models=1)) as client:
+        wait_until_ready(client)
+        for name in ("patients", "diabetes", "iris", "patients"):
+            assert client.get(f"/v1/models/{name}").status_code == 200
+        found = {
+            key: value
+            for (name, key), value in figures(client).items()
+            if name == "tfbbb_http_requests_total" and "/v1/models/{name}" in key
+        }
+    route = ("GET", "/v1/models/{name}", "200")
+    assert found == {
+        frozenset((*route, "patients")): 2,
+        frozenset((*route, "other")): 2,
+    }
+
+
+def test_disk_of_what_is_stored_is_counted(
+    client: httpx.Client, saved_models: Path
+) -> None:
+    found = figures(client)
+    files = [path for path in saved_models.rglob("*") if path.is_file()]
+    versions = found["tfbbb_disk_bytes", frozenset(["versions"])]
+    assert versions == sum(path.stat().st_size for path in files) > 0
+    assert found["tfbbb_disk_bytes", frozenset(["database"])] > 0
+    for kind in ("datasets", "jobs", "backups"):
+        assert found["tfbbb_disk_bytes", frozenset([kind])] >= 0
+    for directory in ("data", "models"):
+        assert found["tfbbb_disk_free_bytes", frozenset([directory])] > 0
+
+
+def test_queues_are_told(client: httpx.Client) -> None:
+    found = figures(client)
+    assert found["tfbbb_jobs", frozenset(["queued"])] == 0
+    assert found["tfbbb_waiting_predictions", frozenset(["0"])] == 0

@@ -41,7 +41,17 @@ def test_label_is_asked_as_its_version(client: httpx.Client, publish: Publish) -
         assert status["model_version_status"][0]["version"] == version
         metadata = client.get(f"/v1/models/asked/labels/{label}/metadata").json()
         assert metadata["model_spec"]["version"] == version
-    assert put(client, "asked/labels/champion", 2).json()["version"] == 2
+    headers = {"X-Request-Id": "move-to-2"}
+    body = {"version": 2}
+    path = "/v1/models/asked/labels/champion"
+    assert client.put(path, json=body, headers=headers).json()["version"] == 2
+    audit = {"kind": "label", "subject": "asked/champion"}
+    moved = client.get("/v1/audit", params=audit).json()["changes"]
+    assert [change["details"]["number"] for change in moved] == [2, 1]
+    assert (moved[0]["actor"], moved[0]["request_id"]) == (
+        "TFBBB_ADMIN_KEY",
+        "move-to-2",
+    )
     assert ask(client, "asked/labels/champion", BODY).json()["model_version"] == "2"
 
 

@@ -1,0 +1,1 @@
+"""What the service removes by itself, and when."""

@@ -1,0 +1,184 @@
+"""Records who changed what, in the transaction of the change itself.
+
+Whatever adds, changes or deletes a row of an audited table adds an entry when it is
+flushed: no endpoint and no process can forget it, and an entry exists if and only if
+its change was committed.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import event, insert, inspect, select
+from sqlalchemy.orm import Session
+
+from service.shared.database.tables import (
+    AuditEntry,
+    Base,
+    Dataset,
+    Job,
+    Key,
+    Label,
+    ModelVersion,
+)
+from service.shared.json_types import JsonObject
+
+
+class Actor(NamedTuple):
+    """Who makes a change.
+
+    Args:
+        name: Name of the key, or of the part of the service.
+        key_id: Id of the key; None if no key asked for the change.
+        request_id: Id of the request, as in the access log.
+    """
+
+    name: str
+    key_id: str | None = None
+    request_id: str | None = None
+
+
+_SERVICE = Actor("the service")
+_actor: ContextVar[Actor] = ContextVar("actor", default=_SERVICE)
+
+
+@contextmanager
+def acting(actor: Actor) -> Iterator[None]:
+    """Records changes of the block, also in threads that it starts, as an actor's."""
+    token = _actor.set(actor)
+    try:
+        yield
+    finally:
+        _actor.reset(token)
+
+
+@dataclass(frozen=True)
+class _Audited:
+    """What is recorded of the rows of a table.
+
+    Args:
+        kind: What a row is.
+        added: The action that adds one.
+        details: The columns that an entry repeats.
+        set: The actions that set a column, by column.
+        cleared: The actions that clear a column, by column.
+    """
+
+    kind: str
+    added: str
+    details: tuple[str, ...]
+    set: Mapping[str, str] = field(default_factory=dict)
+    cleared: Mapping[str, str] = field(default_factory=dict)
+
+
+_TABLES: dict[type[Base], _Audited] = {
+    Dataset: _Audited("dataset", "upload", ("name", "sha256", "num_bytes")),
+    Job: _Audited(
+        "job",
+        "submit",
+        ("name", "dataset_id"),
+        set={"cancel_requested_at": "cancel"},
+        cleared={"finished_at": "retry"},
+    ),
+    ModelVersion: _Audited(
+        "version", "publish", ("job_id",), set={"deleted_at": "delete"}
+    ),
+    Label: _Audited(
+        "label",
+        "move",
+        ("number", "canary", "canary_weight", "shadow"),
+        set={"moved_at": "move"},
+    ),
+    Key: _Audited(
+        "key",
+        "create",
+        ("name", "prefix", "scopes", "expires_at"),
+        set={"revoked_at": "revoke", "secret_sha256": "change secret"},
+    ),
+}
+
+
+class AuditedSession(Session):
+    """A writing session, which records the changes of audited tables.
+
+    `info["now"]` returns the time of the database.
+
+    Statements that change many rows at once are not recorded: the service uses them
+    for none of these tables but to note when a key was last used.
+    """
+
+
+@event.listens_for(AuditedSession, "after_flush")
+def _record(session: Session, context: object) -> None:
+    """Adds the entries of a flush; new rows have their ids by now."""
+    changes = [
+        *((row, _added(row)) for row in session.new),
+        *((row, _changed(row)) for row in session.dirty),
+        *((row, "delete" if type(row) in _TABLES else None) for row in session.deleted),
+    ]
+    entries = [_entry(session, row, action) for row, action in changes if action]
+    if entries:
+        now = session.info["now"](session)
+        session.connection().execute(
+            insert(AuditEntry), [{**entry, "created_at": now} for entry in entries]
+        )
+
+
+def _added(row: Any) -> str | None:
+    return _TABLES[type(row)].added if type(row) in _TABLES else None
+
+
+def _changed(row: Any) -> str | None:
+    """Returns the action that changed a row; None if it is not recorded."""
+    audited = _TABLES.get(type(row))
+    if audited is None:
+        return None
+    attributes = inspect(row).attrs
+    for actions, is_set in ((audited.set, True), (audited.cleared, False)):
+        for column, action in actions.items():
+            (new, *_) = attributes[column].history.added or (None,)
+            has_changed = attributes[column].history.has_changes()
+            if has_changed and (new is not None) is is_set:
+                return action
+    return None
+
+
+def _entry(session: Session, row: Any, action: str) -> JsonObject:
+    audited = _TABLES[type(row)]
+    attributes = inspect(row).attrs
+    details: JsonObject = {name: getattr(row, name) for name in audited.details}
+    before = {
+        name: old
+        for name in audited.details
+        for old in attributes[name].history.deleted or ()
+        if old != details[name]
+    }
+    if before:
+        details["before"] = before
+    actor = _actor.get()
+    if actor is _SERVICE and isinstance(row, ModelVersion):
+        actor = _owner(session, row) or actor
+    return {
+        "actor": actor.name,
+        "key_id": actor.key_id,
+        "request_id": actor.request_id,
+        "kind": audited.kind,
+        "action": action,
+        "subject": "/".join(
+            map(str, inspect(row).mapper.primary_key_from_instance(row))
+        ),
+        "details": details,
+    }
+
+
+def _owner(session: Session, version: ModelVersion) -> Actor | None:
+    """Returns the key whose job published a version, in whichever process."""
+    found = session.connection().execute(
+        select(Key.name, Key.id)
+        .join(Job, Job.key_id == Key.id)
+        .where(Job.id == version.job_id)
+    )
+    owner = found.first()
+    return None if owner is None else Actor(*owner)

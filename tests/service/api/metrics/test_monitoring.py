@@ -1,0 +1,152 @@
+"""The alerts and the board of `deploy/` ask for metrics that the service exports."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.deployment.programs import program
+from tests.service.serving import ask, wait_until_ready
+
+DEPLOY = Path(__file__).parents[4] / "deploy"
+RULES = DEPLOY / "prometheus" / "tfbbb.rules.yml"
+BOARD = json.loads((DEPLOY / "grafana" / "tfbbb.json").read_text())
+# Prometheus itself makes these.
+OF_PROMETHEUS = {"up"}
+TARGET_LABELS = {"instance", "job"}
+
+SELECTOR = re.compile(r"([a-z_]\w*)\s*\{([^}]*)\}")
+GROUPING = re.compile(r"\b(?:by|without|on|ignoring)\s*\(([^)]*)\)")
+OPERATORS = {"and", "or", "unless"}
+
+
+def rules() -> list[dict[str, Any]]:
+    (group,) = yaml.safe_load(RULES.read_text())["groups"]
+    return group["rules"]
+
+
+def panels() -> list[dict[str, Any]]:
+    return [panel for panel in BOARD["panels"] if panel["type"] != "row"]
+
+
+def expressions() -> dict[str, str]:
+    """The expressions by what they are for."""
+    alerts = {rule["alert"]: rule["expr"] for rule in rules()}
+    shown = {
+        f"{panel['title']} {target['refId']}": target["expr"]
+        for panel in panels()
+        for target in panel["targets"]
+    }
+    chosen = {
+        f"variable {variable['name']}": variable["query"]
+        .partition("(")[2]
+        .split(",")[0]
+        for variable in BOARD["templating"]["list"]
+        if variable["type"] == "query"
+    }
+    return alerts | shown | chosen
+
+
+def metrics_of(expression: str) -> set[str]:
+    """The metrics of an expression: its names that are no functions and no labels."""
+    bare = re.sub(r'"[^"]*"', "", expression)
+    for inner in (r"\{[^}]*\}", r"\[[^]]*\]", GROUPING.pattern):
+        bare = re.sub(inner, " ", bare)
+    names = re.findall(r"(?<![\w.$])([a-z_]\w*)(?!\w*\s*\()", bare)
+    return set(names) - OPERATORS
+
+
+@pytest.fixture(scope="module")
+def exported(client: httpx.Client) -> dict[str, Metric]:
+    """The metrics by the names of their samples, also those without a sample yet."""
+    wait_until_ready(client)
+    assert ask(client, "diabetes", {"instances": [[1, 2, 3]]}).status_code == 200
+    text = client.get("/metrics").text
+    suffixes = {
+        "counter": ("_total",),
+        "histogram": ("_bucket", "_sum", "_count"),
+        "summary": ("_sum", "_count"),
+    }
+    return {
+        family.name + suffix: family
+        for family in text_string_to_metric_families(text)
+        for suffix in suffixes.get(family.type, ("",))
+    }
+
+
+def test_metrics_of_an_expression_are_found() -> None:
+    expression = 'sum by (a, le) (rate(x_total{b=~"c_d", e!=""}[5m])) / y > 2e9 or up'
+    assert metrics_of(expression) == {"x_total", "y", "up"}
+
+
+@pytest.mark.parametrize("name", expressions())
+def test_expression_asks_for_exported_metrics(
+    exported: dict[str, Metric], name: str
+) -> None:
+    expression = expressions()[name]
+    found = metrics_of(expression)
+    assert found
+    assert found <= exported.keys() | OF_PROMETHEUS
+    for metric, matchers in SELECTOR.findall(expression):
+        labels = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", matchers))
+        samples = exported[metric].samples if metric in exported else ()
+        for sample in [sample for sample in samples if sample.name == metric][:1]:
+            assert labels <= sample.labels.keys() | TARGET_LABELS
+
+
+def test_every_alert_says_what_it_means() -> None:
+    names = [rule["alert"] for rule in rules()]
+    assert len(names) == len(set(names)) > 10
+    for rule in rules():
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["annotations"]["summary"]
+
+
+def test_panels_have_places_of_their_own() -> None:
+    ids = [panel["id"] for panel in BOARD["panels"]]
+    assert len(ids) == len(set(ids))
+    taken: set[tuple[int, int]] = set()
+    for panel in BOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken
+        assert place["x"] + place["w"] <= 24
+        taken |= cells
+
+
+def run_promtool(*arguments: object) -> None:
+    promtool = program("promtool", "`apt-get install prometheus` installs it")
+    run = subprocess.run(
+        [promtool, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_alerts_fire_as_their_examples_say() -> None:
+    run_promtool("check", "rules", RULES)
+    run_promtool("test", "rules", RULES.with_name("tfbbb.test.yml"))
+
+
+def test_expressions_of_the_board_parse(tmp_path: Path) -> None:
+    shown = [
+        target["expr"].replace("$__rate_interval", "5m")
+        for panel in panels()
+        for target in panel["targets"]
+    ]
+    records = [
+        {"record": f"panel:{number}", "expr": expr} for number, expr in enumerate(shown)
+    ]
+    file = tmp_path / "board.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "board", "rules": records}]}))
+    run_promtool("check", "rules", file)

@@ -1,0 +1,124 @@
+import pytest
+from sqlalchemy import select
+
+from service.shared.database import Actor, acting
+from service.shared.database.tables import AuditEntry, Job, Key, Label, ModelVersion
+from service.shared.queue import Queue
+from tests.service.queued import leased, registered, submitted
+
+SOMEBODY = Actor("nightly", "5f1d7e2a9c3b4d6e8f012345", "request-1")
+
+
+def entries(queue: Queue) -> list[AuditEntry]:
+    with queue.database.reading() as session:
+        order = select(AuditEntry).order_by(AuditEntry.created_at)
+        return list(session.scalars(order))
+
+
+def told(queue: Queue) -> list[tuple[str, str, str, str]]:
+    return [
+        (entry.actor, entry.kind, entry.action, entry.subject)
+        for entry in entries(queue)
+    ]
+
+
+def a_version(number: int, job_id: str | None = None) -> ModelVersion:
+    return ModelVersion(
+        name="wine", number=number, digest="0" * 64, job_id=job_id, lineage={},
+        created_at=1.0,
+    )  # fmt: skip
+
+
+def test_changes_of_a_job_are_recorded_by_who_made_them(queue: Queue) -> None:
+    with acting(SOMEBODY):
+        (job_id,) = submitted(queue)
+        with queue.database.writing() as session:
+            queue.cancel(session, session.get_one(Job, job_id))
+        with queue.database.writing() as session:
+            queue.retry(session, session.get_one(Job, job_id))
+        with queue.database.writing() as session:
+            session.delete(session.get_one(Job, job_id))
+    assert told(queue) == [
+        ("nightly", "job", action, job_id)
+        for action in ("submit", "cancel", "retry", "delete")
+    ]
+    first = entries(queue)[0]
+    assert (first.actor, first.key_id, first.request_id) == SOMEBODY
+    assert first.details == {"name": "model", "dataset_id": None}
+
+
+def test_progress_of_a_job_is_not_recorded(queue: Queue) -> None:
+    submitted(queue)
+    lease = leased(queue, registered(queue))
+    queue.heartbeat(lease, {"saved_step": 1}, [{"epoch": 1}])
+    queue.release(lease, "The service stopped")
+    assert [action for _, _, action, _ in told(queue)] == ["submit"]
+
+
+def test_moved_label_is_recorded_with_its_version_before(queue: Queue) -> None:
+    with queue.database.writing() as session:
+        session.add_all([a_version(1), a_version(2)])
+        session.flush()
+        session.add(Label(name="wine", label="champion", number=1, moved_at=1.0))
+    with acting(SOMEBODY):
+        with queue.database.writing() as session:
+            label = session.get_one(Label, ("wine", "champion"))
+            label.number, label.canary, label.canary_weight = 2, 1, 0.25
+            label.moved_at = 2.0
+        with queue.database.writing() as session:
+            session.delete(session.get_one(Label, ("wine", "champion")))
+    moved, deleted = entries(queue)[-2:]
+    assert moved.subject == deleted.subject == "wine/champion"
+    assert (moved.action, deleted.action) == ("move", "delete")
+    assert moved.details == {
+        "number": 2,
+        "canary": 1,
+        "canary_weight": 0.25,
+        "shadow": None,
+        "before": {"number": 1, "canary": None, "canary_weight": None},
+    }
+
+
+def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
+    key = Key(
+        name="trainer", prefix="p", secret_sha256="0" * 64, scopes=["train"],
+        created_at=1.0,
+    )  # fmt: skip
+    with queue.database.writing() as session:
+        session.add(key)
+    (job_id,) = submitted(queue, key_id=key.id)
+    with queue.database.writing() as session:
+        session.add_all([a_version(1, job_id), a_version(2)])
+    with queue.database.writing() as session:
+        version = session.get_one(ModelVersion, ("wine", 1))
+        version.deleted_at = 3.0
+    versions = [entry for entry in told(queue) if entry[1] == "version"]
+    assert sorted(versions[:2], key=lambda entry: entry[3]) == [
+        ("trainer", "version", "publish", "wine/1"),
+        ("the service", "version", "publish", "wine/2"),
+    ]
+    assert versions[2][2:] == ("delete", "wine/1")
+
+
+def test_change_that_is_rolled_back_has_no_entry(queue: Queue) -> None:
+    def change_and_fail() -> None:
+        with queue.database.writing() as session:
+            session.add(a_version(1))
+            session.flush()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        change_and_fail()
+    assert entries(queue) == []
+
+
+def test_entries_hold_no_secret(queue: Queue) -> None:
+    key = Key(
+        name="k", prefix="p", secret_sha256="a" * 64, scopes=["train"], created_at=1.0
+    )
+    with queue.database.writing() as session:
+        session.add(key)
+    with queue.database.writing() as session:
+        session.get_one(Key, key.id).secret_sha256 = "b" * 64
+    assert [action for _, _, action, _ in told(queue)] == ["create", "change secret"]
+    assert not any(64 * "a" in str(entry.details) for entry in entries(queue))

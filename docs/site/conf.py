@@ -9,10 +9,19 @@ import tfbbb
 
 project = "tfbbb"
 version = release = tfbbb.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "docs.site.mathml",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+]
 source_suffix = {".md": "markdown"}
 # The slugs of headings are those of GitHub, where the same pages are read.
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+# "$70" in a text is no equation.
+myst_dmath_allow_digits = myst_dmath_allow_space = False
+html_math_renderer = "mathml"
 smartquotes = False
 nitpicky = False
 

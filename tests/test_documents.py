@@ -59,8 +59,8 @@ def test_every_page_has_the_programs_that_are_run():
     assert {page: number for page, number in found.items() if number} == NUM_PROGRAMS
 
 
-@pytest.mark.parametrize("page", GALLERY)
-def test_every_page_of_the_gallery_ends_in_its_picture(page):
+@pytest.mark.parametrize("page", [*GALLERY, *COURSE])
+def test_pages_of_gallery_and_course_end_in_their_picture(page):
     assert len(blocks(page, "python")) > 1
     *_, last = prose(page).split("![")
     assert last.count("\n\n") <= 1, "a picture, and at most one remark"

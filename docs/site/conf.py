@@ -19,6 +19,7 @@ source_suffix = {".md": "markdown"}
 # The slugs of headings are those of GitHub, where the same pages are read.
 myst_heading_anchors = 4
 myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
 # "$70" in a text is no equation.
 myst_dmath_allow_digits = myst_dmath_allow_space = False
 html_math_renderer = "mathml"

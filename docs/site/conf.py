@@ -90,6 +90,14 @@ def setup(app):
         lambda app, what, name, thing, options, lines: _mark_equations(lines),
         priority=400,
     )
+    # Sphinx writes a bound method's signature into its function, once per mention.
+    app.connect(
+        "autodoc-before-process-signature",
+        lambda app, thing, bound_method: getattr(
+            getattr(thing, "__func__", None), "__dict__", {}
+        ).pop("__signature__", None),
+        priority=600,
+    )
     app.connect(
         "autodoc-process-signature",
         # Keras' layers have a `__new__` with other arguments.

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,9 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.nodeid.startswith(OUTER) or "docs/gallery" in item.name:
+        if item.nodeid.startswith(OUTER) or re.search(
+            "docs/(course|gallery)", item.name
+        ):
             item.add_marker("outer")
         if item.get_closest_marker("few"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)

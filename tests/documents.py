@@ -12,12 +12,13 @@ from tfbbb.tables.writing import write_table
 ROOT = Path(__file__).parent.parent
 PAGES = {
     str(path.relative_to(ROOT)): path
-    for pattern in ("*.md", "docs/*.md", "docs/gallery/*.md", "benchmarks/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md")
     for path in sorted(ROOT.glob(pattern))
 }
 # Its programs ask a running service.
 CLIENT_PAGE = "docs/service.md"
 GALLERY = tuple(page for page in PAGES if page.startswith("docs/gallery/"))
+COURSE = tuple(page for page in PAGES if page.startswith("docs/course/"))
 # Their own programs draw the pictures that they show.
 PICTURED_PAGES = (
     "docs/evidence.md",
@@ -25,6 +26,7 @@ PICTURED_PAGES = (
     "docs/uncertainty.md",
     "docs/which.md",
     *GALLERY,
+    *COURSE,
 )
 # The sizes of a program, which its short form makes smaller.
 _SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")

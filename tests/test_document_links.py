@@ -5,7 +5,7 @@ import re
 import pytest
 
 import tfbbb
-from tests.documents import GALLERY, PAGES, ROOT, prose
+from tests.documents import COURSE, GALLERY, PAGES, ROOT, prose
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.*)$", re.MULTILINE)
@@ -44,12 +44,15 @@ def test_paths_in_the_text_exist(page):
 
 def test_the_readme_links_to_every_page():
     links = set(_LINK.findall(prose("README.md")))
-    assert PAGES.keys() - {"README.md", *GALLERY} <= links
+    assert PAGES.keys() - {"README.md", *GALLERY, *COURSE} <= links
 
 
-def test_the_gallery_links_to_its_pages():
-    links = {f"docs/{link}" for link in _LINK.findall(prose("docs/gallery.md"))}
-    assert set(GALLERY) <= links
+@pytest.mark.parametrize(
+    ("contents", "pages"), [("docs/gallery.md", GALLERY), ("docs/course.md", COURSE)]
+)
+def test_tables_of_contents_link_to_their_pages(contents, pages):
+    links = {f"docs/{link}" for link in _LINK.findall(prose(contents))}
+    assert set(pages) <= links
 
 
 def test_the_table_of_stability_has_every_public_name():

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tests.documents import (
     CLIENT_PAGE,
+    COURSE,
     GALLERY,
     PAGES,
     PICTURED_PAGES,
@@ -43,7 +44,7 @@ NUM_PROGRAMS = {
 # Pages whose programs have a short form.
 SIZED_PAGES = {
     *("README.md", "docs/keras.md", "docs/tables.md", "docs/uncertainty.md"),
-    *("docs/which.md", *GALLERY),
+    *("docs/which.md", *GALLERY, *COURSE),
 }
 # Pages that take half a minute and more: `make docs` and `make test-slow` run them.
 LONG_PAGES = {
@@ -53,13 +54,13 @@ LONG_PAGES = {
 
 
 def test_every_page_has_the_programs_that_are_run():
-    pages = PAGES.keys() - set(GALLERY)
+    pages = PAGES.keys() - {*GALLERY, *COURSE}
     found = {page: len(blocks(page, "python")) for page in pages}
     assert {page: number for page, number in found.items() if number} == NUM_PROGRAMS
 
 
-@pytest.mark.parametrize("page", GALLERY)
-def test_every_page_of_the_gallery_ends_in_its_picture(page):
+@pytest.mark.parametrize("page", [*GALLERY, *COURSE])
+def test_pages_of_gallery_and_course_end_in_their_picture(page):
     assert len(blocks(page, "python")) > 1
     *_, last = prose(page).split("![")
     assert last.count("\n\n") <= 1, "a picture, and at most one remark"

@@ -1,13 +1,16 @@
 """The documentation site: its links, its check of what pages load, and its build."""
 
+import re
 import subprocess
 import sys
 
 import pytest
+from markdown_it import MarkdownIt
 
 from docs.site.build import check_self_contained
 from docs.site.links import site_link, with_site_links
-from tests.documents import ROOT
+from docs.site.mathml import equation
+from tests.documents import COURSE, PAGES, ROOT
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,44 @@ def test_pages_of_own_files_and_outgoing_links_pass(tmp_path):
         '<script src="a.js"></script><a href="https://example.org">there</a>'
     )
     assert check_self_contained(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        ("w", "<mi>w</mi>"),
+        ("`w`", "<mi>w</mi>"),
+        ("\\sigma^2", "<msup><mi>&#x003C3;</mi><mn>2</mn></msup>"),
+        ("\\operatorname{Var}[y]", '<mi>Var</mi><mo stretchy="false">[</mo>'),
+        ("N \\log y", "<mi>N</mi>_<mi>log</mi>_<mi>y</mi>"),
+        ("\\log(y)", '<mi>log</mi><mo stretchy="false">&#x00028;</mo>'),
+    ],
+)
+def test_equations_become_mathml(latex, expected):
+    thin = '<mspace width="0.167em" />'
+    assert expected.replace("_", thin) in equation(latex)
+    assert 'display="inline"' in equation(latex)
+    block = equation(latex, block=True)
+    assert block.startswith('<div class="equation"><math')
+    assert 'display="block"' in block
+
+
+@pytest.mark.parametrize(
+    "latex", ["\\unknown w", "\\begin{aligned} a &= b \\end{aligned}"]
+)
+def test_equations_with_unknown_commands_are_refused(latex):
+    with pytest.raises(ValueError, match="does not know a command"):
+        equation(latex)
+
+
+@pytest.mark.parametrize("page", ["docs/course.md", *COURSE])
+def test_markdown_leaves_equations_as_they_are(page):
+    """As on GitHub, which reads `$...$` as text first; $`...`$ and ```math as code."""
+    for block in MarkdownIt().enable("table").parse(PAGES[page].read_text()):
+        texts = [child.content or "\n" for child in block.children or ()]
+        for found in re.findall(r"\$\$?[^$`]+\$\$?", block.content):
+            if block.type == "inline":
+                assert found in "".join(texts), f"write {found} with backticks"
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ import matplotlib
 from docs.site.links import page_of_site, with_site_links
 from docs.site.programs import run_page
 from docs.site.reference import write_reference
-from tests.documents import GALLERY, PAGES, ROOT, blocks
+from tests.documents import COURSE, GALLERY, PAGES, ROOT, blocks
 from tfbbb.base.extras import import_extra
 
 BUILD = ROOT / "build" / "docs"
@@ -31,6 +31,7 @@ CONTENTS = {
         *("which", "uncertainty", "inference", "distributed", "evidence"),
         *("coming_from", "tfp_layers"),
     ),
+    "Course": ("course", *(page_of_site(page)[:-3] for page in COURSE)),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),
     "Reference": ("api/index", "benchmarks/README", "benchmarks/RESULTS"),
     "Inside": ("architecture", "CONTRIBUTING", "SECURITY", "CHANGELOG"),

@@ -9,10 +9,20 @@ import tfbbb
 
 project = "tfbbb"
 version = release = tfbbb.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "docs.site.mathml",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+]
 source_suffix = {".md": "markdown"}
 # The slugs of headings are those of GitHub, where the same pages are read.
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
+# "$70" in a text is no equation.
+myst_dmath_allow_digits = myst_dmath_allow_space = False
+html_math_renderer = "mathml"
 smartquotes = False
 nitpicky = False
 
@@ -79,6 +89,14 @@ def setup(app):
         "autodoc-process-docstring",
         lambda app, what, name, thing, options, lines: _mark_equations(lines),
         priority=400,
+    )
+    # Sphinx writes a bound method's signature into its function, once per mention.
+    app.connect(
+        "autodoc-before-process-signature",
+        lambda app, thing, bound_method: getattr(
+            getattr(thing, "__func__", None), "__dict__", {}
+        ).pop("__signature__", None),
+        priority=600,
     )
     app.connect(
         "autodoc-process-signature",

@@ -27,10 +27,8 @@ class Extrapolation:
     among them. So the location f of the likelihood, an output of the network, gets a
     further normal variance, which counts as epistemic:
 
-    ```
-    Var[f(x)] = min((amplitude * spread(x))^2 * log(max(1, exceedance(x))), s^2)
-                + sum_j slope_j^2 (r_j(x) + r_j(x)^2)
-    ```
+        Var[f(x)] = min((amplitude * spread(x))^2 * log(max(1, exceedance(x))), s^2)
+                    + sum_j slope_j^2 (r_j(x) + r_j(x)^2)
 
     `spread` is the standard deviation of the targets of the 20 nearest training rows,
     as locations. `exceedance` says how far the row is beyond the training rows, by the

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from service.model_process.targets import fill_targets, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList, JsonObject
+from service.shared.prediction_parameters import Detector
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
 
 FAMILIARITY = "familiarity"
+PERCENTILE = "epistemic_percentile"
 # In the order of the response.
 _MOMENTS = (
     *("mean", "variance", "standard_deviation", "epistemic", "aleatoric"),
@@ -154,7 +156,23 @@ class Request:
             and self.asks_moments
             and (parameters.method or self.manifest.method) != "moments"
             and not any(question.draws_first for question in self.asked)
+            and not (self.detector == "epistemic" and self.abstain_above is not None)
         )
+
+    @property
+    def abstain_above(self) -> float | None:
+        """The percentile above which rows get no answer; None for all answers."""
+        level = self.query.parameters.abstain_above
+        return self.manifest.abstain_above if level is None else level
+
+    @property
+    def detector(self) -> Detector | None:
+        """What decides about abstaining; None if the version has nothing."""
+        chosen = self.query.parameters.abstain_by
+        if chosen is not None:
+            return chosen
+        detectors: tuple[Detector, ...] = get_args(Detector)
+        return next((x for x in detectors if self.manifest.detects(x)), None)
 
     @property
     def needs_passes(self) -> bool:
@@ -185,7 +203,8 @@ class Request:
             for name, value in parameters
             if name not in _NOT_IN_KEY
         )
-        return self.signatures, self.num_samples, self.seed, *others
+        draws = self.num_samples, self.seed, self.is_truncated
+        return self.signatures, *draws, *others
 
 
 class LoadedRequest(NamedTuple):
@@ -362,6 +381,8 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 if question.needs_classes
                 else values
             )
+    if PERCENTILE in arrays:
+        outputs[PERCENTILE] = arrays[PERCENTILE]
     check_finite(outputs, request.version)
     if request.targets is not None and "log_prob" in outputs:
         known = request.targets.known
@@ -479,6 +500,11 @@ def _predict(
                 question.outputs, _parts(found, question), strict=True
             ):
                 arrays[name] = swap_draws(part, question)
+        # Fewer draws, to be in time, leave no time for those of the reference.
+        if request.asks_moments and not request.is_truncated:
+            percentiles = model.epistemic_percentiles(tensors)
+            if percentiles is not None:
+                arrays[PERCENTILE] = percentiles
     except InputError:
         raise
     except ValueError as error:

@@ -116,7 +116,8 @@ class RowMoments(BaseModel):
     epistemic_percentile: float | None = Field(
         None,
         description="Percentile of the epistemic uncertainty among rows that the model "
-        "was not trained on, if the version has a reference of them.",
+        "was not trained on, by the same draws; absent without a reference of them, "
+        "and if fewer draws were made to be in time.",
     )
     abstained: str | None = Field(
         None,

@@ -18,6 +18,7 @@ from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList, JsonObject
 from service.shared.prediction_parameters import Detector
 from service.shared.settings import Settings
+from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
@@ -250,10 +251,23 @@ class Answer:
     prediction_id: str | None = None
 
     @property
-    def adapted(self) -> JsonObject | None:
-        """How the answer is adapted to feedback; None if it is not."""
-        adaptation = self.request.adaptation
-        return None if adaptation is None else adaptation.describe()
+    def remarks(self) -> JsonObject:
+        """What is said of the whole answer, by name, each only where it applies.
+
+        `calibration` is what calibrates each answer at levels, and `adapted` how it is
+        adapted to feedback.
+        """
+        manifest, adaptation = self.request.manifest, self.request.adaptation
+        asked = [question for question in self.request.asked if question.takes_levels]
+        said: JsonObject = {}
+        if asked:
+            said["calibration"] = {
+                question.name: describe_calibration(manifest, question)
+                for question in asked
+            }
+        if adaptation is not None:
+            said["adapted"] = adaptation.describe()
+        return said
 
 
 def prepare(

@@ -1,12 +1,11 @@
 """The Markdown pages of the project, as its tests read them."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
+from tfbbb.tables import samples
 from tfbbb.tables.writing import write_table
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +31,44 @@ PICTURED_PAGES = (
 _SIZE = re.compile(r"""\b((?:epochs|rounds|steps|draws)"?(?: = |=|: ))\d+""")
 # An estimator that is given nothing takes a thousand steps of the default recipe.
 _ESTIMATOR = ("Regressor()", "Regressor(steps=4, members=1, likelihood='normal')")
+# Commands that need more than this machine, by page and heading.
+ELSEWHERE = {
+    "README.md": {"Try it": "installs the package"},
+    "docs/operations.md": {
+        "Several servers": "PostgreSQL and an object store",
+        "Several servers with Docker Compose": "Docker",
+        "Kubernetes": "a cluster",
+        "Jobs on a Ray cluster": "a cluster",
+        "Container": "Docker",
+    },
+}
+_SESSION = """set -euo pipefail
+curl() { command curl --fail-with-body "$@" && echo; }
+serve() {
+  tfbbb serve > serve.log 2>&1 < /dev/null & service=$!
+  trap 'kill $service; wait $service' EXIT
+  until command curl -sf "http://127.0.0.1:$TFBBB_PORT/health/ready" > ready.json; do
+    kill -0 $service && sleep 0.2
+  done
+}
+"""
+# A network that learns the sample table in a second.
+_FEW_STEPS = {
+    "model": {"hidden_units": [16], "members": 2, "likelihood": "normal"},
+    "training": {"epochs": 30, "learning_rate": 0.02},
+}
+_FIELDS = json.dumps(_FEW_STEPS)
+_SHORT_TRAININGS = (
+    ("--target price", f"--target price --spec <(echo '{_FIELDS}')"),
+    ('"target": "price"', f'"target": "price", {_FIELDS[1:-1]}'),
+    ('"price", name=', f'"price", **{_FEW_STEPS}, name='),
+    # A search takes as long as its trials do.
+    ("--trials 20", "--trials 2"),
+)
+_HEADING_OR_BLOCK = re.compile(
+    r"^#+ (?P<heading>[^\n]*)$|^```(?P<language>\w*)\n(?P<block>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -67,17 +104,37 @@ def pictures(page: str) -> list[str]:
 
 
 def write_houses(directory: Path) -> None:
-    """Writes the tables that the pages name."""
-    write_table(_houses(400, 0), directory / "houses.csv")
-    write_table(_houses(9, 1).drop_columns("price"), directory / "more.csv")
+    """Writes the table that the commands of a page write before its programs run."""
+    write_table(samples.houses(), directory / "houses.csv")
 
 
-def _houses(rows: int, seed: int) -> pa.Table:
-    generator = np.random.default_rng(seed)
-    area = generator.uniform(30, 250, rows)
-    street = generator.choice(["mill lane", "park road"], rows)
-    price = 1000 * area + generator.normal(0, 8000, rows)
-    return pa.table({"area": area, "street": street, "price": price})
+def shell_session(page: str, *, short: bool = False) -> str:
+    """Returns one script of bash with the commands of a page, in their order.
+
+    `tfbbb serve` runs in the background, on the port `TFBBB_PORT` in place of 8000, and
+    the script goes on when the service is ready. A request that is refused ends the
+    script, as any other failure does. Programs in Python are run if the page asks a
+    service.
+
+    Args:
+        page: The page.
+        short: Whether trainings have few steps.
+    """
+    parts, heading = [_SESSION], ""
+    languages = {"sh", "bash"} | ({"python"} if page == CLIENT_PAGE else set())
+    for found in _HEADING_OR_BLOCK.finditer(PAGES[page].read_text()):
+        heading = found["heading"] or heading
+        if found["language"] not in languages or heading in ELSEWHERE.get(page, {}):
+            continue
+        block = found["block"]
+        if found["language"] == "python":
+            block = f"python - <<'PROGRAM'\n{block}PROGRAM\n"
+        if short:
+            for old, new in _SHORT_TRAININGS:
+                block = block.replace(old, new)
+        block = block.replace("127.0.0.1:8000", "127.0.0.1:$TFBBB_PORT")
+        parts.append(re.sub("^tfbbb serve$", "serve", block, flags=re.MULTILINE))
+    return "".join(parts)
 
 
 def prose(page: str) -> str:

@@ -9,6 +9,7 @@ import orjson
 from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import Block, VersionName, compute, finish, prepare
 from service.model_process.codecs import CODECS
+from service.shared.frames import Frame
 from service.shared.settings import Settings
 
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
@@ -23,8 +24,15 @@ def served_body(
     model: Any, codec: str, body: bytes, options: Mapping[str, Any] = NO_OPTIONS
 ) -> bytes | bytearray:
     """Returns the body of an answer in a wire format to a body in the same format."""
+    return served_frame(model, codec, body, options).body
+
+
+def served_frame(
+    model: Any, codec: str, body: bytes, options: Mapping[str, Any] = NO_OPTIONS
+) -> Frame:
+    """Returns an answer in a wire format to a body in the same format."""
     query = CODECS[codec].read(body, options)
     request = prepare(VersionName("m", 1), model.manifest, query, Settings())
     check_abstention(request)
     (arrays,) = compute(model, [Block(request, slice(0, request.num_rows))])
-    return CODECS[codec].write(abstain(finish(request, [arrays]))).body
+    return CODECS[codec].write(abstain(finish(request, [arrays])))

@@ -1,18 +1,15 @@
 """Withholds answers about rows of which a model is too uncertain."""
 
 from dataclasses import replace
-from typing import get_args
 
 import numpy as np
 
-from service.model_process.answer import FAMILIARITY, Answer, Request
+from service.model_process.answer import FAMILIARITY, PERCENTILE, Answer, Request
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList
-from service.shared.prediction_parameters import Detector
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.unlike_rows import is_unlike
 
-PERCENTILE = "epistemic_percentile"
 ABSTAINED = "abstained"
 # What rows without an answer keep.
 KEPT = (FAMILIARITY, PERCENTILE)
@@ -28,8 +25,8 @@ def check_abstention(request: Request) -> None:
     parameters = request.query.parameters
     if parameters.abstain_above is None and parameters.abstain_by is None:
         return
-    detector = _detector(request)
-    if detector is None or not _has(request.manifest, detector):
+    detector = request.detector
+    if detector is None or not request.manifest.detects(detector):
         raise InvalidRequest(
             "`parameters.abstain_above` needs the familiarity of rows, or (with "
             "`abstain_by`) the epistemic uncertainty of rows that the model was not "
@@ -45,29 +42,20 @@ def check_abstention(request: Request) -> None:
 
 
 def abstain(answer: Answer) -> Answer:
-    """Adds the percentile of each row's epistemic uncertainty, and withholds answers.
+    """Withholds answers about rows above the limit of the request or the version.
 
-    Rows above the limit of the request, or else of the version, have the reason as
+    Rows above the limit of the request, or else of the version, get the reason as
     `abstained`, and no other output but familiarity and percentile: NaN, empty texts
     and sets. The familiarity decides, or the epistemic uncertainty if the request says
     so or the version has no familiarity.
     """
-    request = answer.request
-    manifest, parameters = request.manifest, request.query.parameters
-    detector = _detector(request)
-    if detector is None or not request.asks_moments:
+    request, outputs = answer.request, answer.outputs
+    detector, level = request.detector, request.abstain_above
+    if detector is None or level is None or not request.asks_moments:
         return answer
-    outputs = answer.outputs
-    if manifest.epistemic_reference is not None:
-        percentiles = manifest.epistemic_reference.percentiles(outputs)
-        outputs = outputs | {PERCENTILE: percentiles}
-    level = parameters.abstain_above
-    if level is None:
-        level = manifest.abstain_above
-    if level is None:
-        return replace(answer, outputs=outputs)
     if detector == "familiarity":
-        above = _are_unfamiliar(np.asarray(outputs[FAMILIARITY]), manifest, level)
+        familiarity = np.asarray(outputs[FAMILIARITY])
+        above = _are_unfamiliar(familiarity, request.manifest, level)
         reason = f"The row is less familiar than {level:g} % of rows like those "
         reason += "of the training."
     else:
@@ -90,21 +78,6 @@ def _are_unfamiliar(
         return np.zeros(len(familiarity), bool)
     assert manifest.familiarity is not None
     return is_unlike(familiarity, manifest.familiarity.num_rows, 1.0 - 0.01 * level)
-
-
-def _detector(request: Request) -> Detector | None:
-    """Returns what decides about abstaining; None if the version has nothing."""
-    chosen = request.query.parameters.abstain_by
-    if chosen is not None:
-        return chosen
-    detectors: tuple[Detector, ...] = get_args(Detector)
-    return next((x for x in detectors if _has(request.manifest, x)), None)
-
-
-def _has(manifest: Manifest, detector: Detector) -> bool:
-    if detector == "familiarity":
-        return manifest.familiarity is not None
-    return manifest.epistemic_reference is not None
 
 
 def _without(values: np.ndarray | JsonList, above: np.ndarray) -> np.ndarray | JsonList:

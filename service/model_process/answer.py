@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from service.model_process.targets import fill_targets, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList, JsonObject
+from service.shared.prediction_parameters import Detector
 from service.shared.settings import Settings
+from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
 
 FAMILIARITY = "familiarity"
+PERCENTILE = "epistemic_percentile"
 # In the order of the response.
 _MOMENTS = (
     *("mean", "variance", "standard_deviation", "epistemic", "aleatoric"),
@@ -154,7 +157,23 @@ class Request:
             and self.asks_moments
             and (parameters.method or self.manifest.method) != "moments"
             and not any(question.draws_first for question in self.asked)
+            and not (self.detector == "epistemic" and self.abstain_above is not None)
         )
+
+    @property
+    def abstain_above(self) -> float | None:
+        """The percentile above which rows get no answer; None for all answers."""
+        level = self.query.parameters.abstain_above
+        return self.manifest.abstain_above if level is None else level
+
+    @property
+    def detector(self) -> Detector | None:
+        """What decides about abstaining; None if the version has nothing."""
+        chosen = self.query.parameters.abstain_by
+        if chosen is not None:
+            return chosen
+        detectors: tuple[Detector, ...] = get_args(Detector)
+        return next((x for x in detectors if self.manifest.detects(x)), None)
 
     @property
     def needs_passes(self) -> bool:
@@ -185,7 +204,8 @@ class Request:
             for name, value in parameters
             if name not in _NOT_IN_KEY
         )
-        return self.signatures, self.num_samples, self.seed, *others
+        draws = self.num_samples, self.seed, self.is_truncated
+        return self.signatures, *draws, *others
 
 
 class LoadedRequest(NamedTuple):
@@ -231,10 +251,23 @@ class Answer:
     prediction_id: str | None = None
 
     @property
-    def adapted(self) -> JsonObject | None:
-        """How the answer is adapted to feedback; None if it is not."""
-        adaptation = self.request.adaptation
-        return None if adaptation is None else adaptation.describe()
+    def remarks(self) -> JsonObject:
+        """What is said of the whole answer, by name, each only where it applies.
+
+        `calibration` is what calibrates each answer at levels, and `adapted` how it is
+        adapted to feedback.
+        """
+        manifest, adaptation = self.request.manifest, self.request.adaptation
+        asked = [question for question in self.request.asked if question.takes_levels]
+        said: JsonObject = {}
+        if asked:
+            said["calibration"] = {
+                question.name: describe_calibration(manifest, question)
+                for question in asked
+            }
+        if adaptation is not None:
+            said["adapted"] = adaptation.describe()
+        return said
 
 
 def prepare(
@@ -362,6 +395,8 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
                 if question.needs_classes
                 else values
             )
+    if PERCENTILE in arrays:
+        outputs[PERCENTILE] = arrays[PERCENTILE]
     check_finite(outputs, request.version)
     if request.targets is not None and "log_prob" in outputs:
         known = request.targets.known
@@ -479,6 +514,11 @@ def _predict(
                 question.outputs, _parts(found, question), strict=True
             ):
                 arrays[name] = swap_draws(part, question)
+        # Fewer draws, to be in time, leave no time for those of the reference.
+        if request.asks_moments and not request.is_truncated:
+            percentiles = model.epistemic_percentiles(tensors)
+            if percentiles is not None:
+                arrays[PERCENTILE] = percentiles
     except InputError:
         raise
     except ValueError as error:

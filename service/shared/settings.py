@@ -13,8 +13,9 @@ from tfbbb.base.validation_errors import describe_rule
 logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
-# Variables of `tfbbb remote` and `tfbbb.client`, often set in the same shell.
-_CLIENT_VARIABLES = {"TFBBB_URL", "TFBBB_KEY"}
+# Variables of `tfbbb remote` and `tfbbb.client`, often set in the same shell, and an
+# option of `tfbbb serve`.
+_OTHER_VARIABLES = {"TFBBB_URL", "TFBBB_KEY", "TFBBB_PORT"}
 
 
 class SettingsError(ValueError):
@@ -303,7 +304,7 @@ class Settings(BaseModel):
             SettingsError: If a variable has an invalid value; the message names it.
         """
         known = [cls.variable(name) for name in cls.model_fields]
-        for variable in sorted(environment.keys() - set(known) - _CLIENT_VARIABLES):
+        for variable in sorted(environment.keys() - set(known) - _OTHER_VARIABLES):
             if variable.startswith(_PREFIX):
                 logger.warning(
                     "%s is not a setting; the settings are %s",

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import tfbbb
 from tests.trained import trained_table
 from tfbbb.export.manifest import Manifest
 
@@ -26,7 +27,7 @@ def trained_by(target, **spec):
 
 
 def percentiles(trained, rows):
-    prediction = trained.model.predictive(trained.schema.inputs(rows))
+    prediction = trained.model.predictive(trained.schema.inputs(rows), method="local")
     return trained.epistemic_reference.percentiles(prediction)
 
 
@@ -62,6 +63,14 @@ def test_the_limit_of_a_job_is_in_the_manifest(crossed, tmp_path):
     assert reference.abstain_above == 95
 
 
+def test_a_file_has_the_percentiles_of_its_model(crossed, tmp_path):
+    crossed.export_to(tmp_path / "1")
+    rows = table(50, 3)
+    found = tfbbb.load(tmp_path / "1").epistemic_percentiles(rows.to_pydict())
+    # The uncertainties of file and model agree to some 1e-5.
+    np.testing.assert_allclose(found, percentiles(crossed, rows), atol=0.05)
+
+
 def test_held_out_rows_are_the_reference_as_they_are():
     trained = trained_by(
         "y", model={"members": 2}, training={"validation": {"fraction": 0.3}}
@@ -69,7 +78,8 @@ def test_held_out_rows_are_the_reference_as_they_are():
     reference = trained.epistemic_reference
     assert (reference.factor, reference.num_rows) == (1.0, 90)
     prediction = trained.model.predictive(
-        trained.schema.inputs(table(ROWS, 0).take(trained.held_out_rows))
+        trained.schema.inputs(table(ROWS, 0).take(trained.held_out_rows)),
+        method="local",
     )
     np.testing.assert_allclose(
         np.quantile(prediction.epistemic / reference.scales, [0.0, 0.5, 1.0]),

@@ -15,6 +15,7 @@ from tfbbb.cli import (
     html_report,
     inspect,
     predict,
+    sample,
     serve,
     train,
     tune,
@@ -58,6 +59,7 @@ def _options(
     """
 
 
+app.command("sample")(sample.sample)
 add_job_command(app, train.train)
 add_job_command(
     app, tune.tune, without={"max_seconds", "partitions", "devices", "start_from"}

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, envvar="TFBBB_PORT", help="Port.")
+    ] = 8000,
     models: Models = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,

@@ -54,6 +54,9 @@ class Prediction:
         abstained: Why the model abstained from each row, of which other attributes have
             NaN, empty texts or empty sets, and None for a row with an answer; None if
             every row has one.
+        calibration: What calibrates the `quantiles`, `intervals` and `prediction_sets`
+            that were requested, by these names, such as "conformal on 120 held-out
+            rows" or "none: quantiles of the predictive distribution".
         adapted: How the intervals or sets were adapted to feedback, if they were.
     """
 
@@ -85,6 +88,7 @@ class Prediction:
     log_prob: np.ndarray | None = None
     warnings: list[list[str]] | None = None
     abstained: list[str | None] | None = None
+    calibration: dict[str, str] | None = None
     adapted: JsonObject | None = None
 
     @classmethod
@@ -131,7 +135,10 @@ class Prediction:
             levels=_levels(levels),
             interval_levels=_levels(interval_levels),
             set_levels=_levels(set_levels),
-            adapted=json.loads(metadata.get("adapted", "null")),
+            **{
+                name: json.loads(metadata.get(name, "null"))
+                for name in ("calibration", "adapted")
+            },
             **values,
         )
 

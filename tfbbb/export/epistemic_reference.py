@@ -22,6 +22,11 @@ class EpistemicReference:
     division by `scales`, and of classes the mutual information of class and weights. Of
     rows that are like those of the reference, q % have a percentile of q or less.
 
+    That is exact if the rows of `of` and of `percentiles` share the draws: predict them
+    with the same `method`, `num_samples` and `seed`. S draws estimate a variance with a
+    relative error of about `sqrt(4 / S)`, because half of them mirror the others, and
+    with other draws the rows have another error than the reference.
+
     Args:
         quantiles: Quantiles of the uncertainty at evenly spaced levels from 0 to 1.
         scales: The unit of each target's variance; empty for classes.
@@ -30,6 +35,9 @@ class EpistemicReference:
             members were trained on them; 1 for rows that no member was trained on.
         abstain_above: Rows with a higher percentile get no answer, unless a request
             says otherwise; None for answers to all rows.
+        num_samples: Number of draws behind the uncertainties of the reference; None for
+            those of the exported model by default.
+        seed: Seed of these draws; None for that of the exported model by default.
 
     Raises:
         ValueError: The numbers contradict each other.
@@ -48,6 +56,8 @@ class EpistemicReference:
     num_rows: int
     factor: float = 1.0
     abstain_above: float | None = None
+    num_samples: int | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         ascending = all(
@@ -91,7 +101,12 @@ class EpistemicReference:
         levels = np.linspace(0.0, 1.0, _NUM_QUANTILES)
         quantiles = np.quantile(uncertainty, levels).tolist()
         return cls(
-            tuple(quantiles), scales, len(uncertainty), float(factor), abstain_above
+            tuple(quantiles),
+            scales,
+            len(uncertainty),
+            float(factor),
+            abstain_above,
+            *_draws(prediction),
         )
 
     def percentiles(
@@ -114,6 +129,16 @@ def _summaries(
     prediction: "Predictive | Mapping[str, ArrayLike]",
 ) -> Mapping[str, ArrayLike]:
     return prediction if isinstance(prediction, Mapping) else prediction.to_numpy()
+
+
+def _draws(
+    prediction: "Predictive | Mapping[str, ArrayLike]",
+) -> tuple[int | None, int | None]:
+    """Returns number and seed of the draws that all rows share; None if unknown."""
+    number = getattr(prediction, "num_samples", None)
+    if isinstance(prediction, Mapping) or not isinstance(number, int):
+        return None, None
+    return number, prediction.seed
 
 
 def _uncertainty(

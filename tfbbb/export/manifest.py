@@ -438,6 +438,12 @@ class Manifest:
                 return found.abstain_above
         return None
 
+    def detects(self, detector: Literal["familiarity", "epistemic"]) -> bool:
+        """Whether the model has what a detector decides by."""
+        if detector == "familiarity":
+            return self.familiarity is not None
+        return self.epistemic_reference is not None
+
     def answers(self, question: Question) -> bool:
         """Whether the model answers a question that takes levels, targets or nothing.
 

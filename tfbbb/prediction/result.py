@@ -56,6 +56,7 @@ class Predictive:
     Attributes:
         num_samples: Number S of draws from the posterior; an array [rows] where
             `max_standard_error` or `deadline_ms` was given.
+        seed: Seed of the draws.
         truncated: Whether a row got fewer draws than it needed, [rows].
         operations: Whether each operation of the network is exact or approximate, for
             the method `moments`; empty for other methods.
@@ -83,7 +84,7 @@ class Predictive:
         # Before recalibration.
         self._mixture_summary = {name: np.asarray(x) for name, x in summary.items()}
         self._blocks = blocks
-        self._seed = seed
+        self.seed = seed
         self.functions = functions
         # Where in the result each row of the blocks belongs.
         self._order = order
@@ -127,7 +128,7 @@ class Predictive:
             np.repeat([part.num_samples for part in parts], list(map(len, parts)))[
                 back
             ],
-            first._seed,
+            first.seed,
             functions,
             truncated,
             order,
@@ -228,7 +229,7 @@ class Predictive:
             "summary": self._mixture_summary,
             "blocks": self._blocks,
             "num_samples": self.num_samples,
-            "seed": self._seed,
+            "seed": self.seed,
             "functions": self.functions,
             "truncated": self.truncated,
             "order": self._order,
@@ -565,7 +566,7 @@ class Predictive:
         return numbers
 
     def _checked_draws(self, n: int, seed: int | None) -> tuple[int, int]:
-        seed = self._seed if seed is None else int32("seed", seed)
+        seed = self.seed if seed is None else int32("seed", seed)
         return int32("n", n, least=1), seed
 
     def _check_ordered(self, what: str) -> None:

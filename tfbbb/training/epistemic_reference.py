@@ -48,9 +48,9 @@ def epistemic_reference(
         assert left_out is not None
         seen = _prediction_by_others(model, members, inputs)
         factor = max(_median_variance(left_out) / _median_variance(seen), 1.0)
-    return EpistemicReference.of(
-        model.predictive(inputs), factor=factor, abstain_above=abstain_above
-    )
+    # The method by which files draw by default: see `EpistemicReference`.
+    prediction = model.predictive(inputs, method="local")
+    return EpistemicReference.of(prediction, factor=factor, abstain_above=abstain_above)
 
 
 def _prediction_by_others(

@@ -116,7 +116,8 @@ class RowMoments(BaseModel):
     epistemic_percentile: float | None = Field(
         None,
         description="Percentile of the epistemic uncertainty among rows that the model "
-        "was not trained on, if the version has a reference of them.",
+        "was not trained on, by the same draws; absent without a reference of them, "
+        "and if fewer draws were made to be in time.",
     )
     abstained: str | None = Field(
         None,
@@ -206,6 +207,18 @@ class _NamedResponse(BaseModel):
 class PredictResponse(_NamedResponse):
     """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
 
+    calibration: dict[str, str] | None = Field(
+        None,
+        description="What calibrates the quantiles, intervals or prediction sets that "
+        "were asked for: conformal scores or a recalibration of the density, with the "
+        "number of held-out rows, or `none`.",
+        examples=[
+            {
+                "quantiles": "none: quantiles of the predictive distribution",
+                "intervals": "conformal on 120 held-out rows",
+            }
+        ],
+    )
     adapted: Adapted | None = Field(
         None,
         description="How intervals or prediction sets are adapted to feedback, if "

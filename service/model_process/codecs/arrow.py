@@ -62,7 +62,7 @@ def write(answer: Answer) -> Frame:
         **({"truncated": "true"} if request.is_truncated else {}),
         **({} if classes is None else {"classes": json.dumps(classes)}),
         **({} if (found := answer.prediction_id) is None else {"prediction_id": found}),
-        **({} if (how := answer.adapted) is None else {"adapted": json.dumps(how)}),
+        **{name: json.dumps(said) for name, said in answer.remarks.items()},
     }
     table = pa.table(columns).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()

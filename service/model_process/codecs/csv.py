@@ -80,8 +80,8 @@ def write(answer: Answer) -> Frame:
         headers["Truncated"] = "true"
     if answer.prediction_id is not None:
         headers["Prediction_Id"] = answer.prediction_id
-    if answer.adapted is not None:
-        headers["Adapted"] = json.dumps(answer.adapted)
+    for name, said in answer.remarks.items():
+        headers[name.capitalize()] = json.dumps(said)
     return response(sink.getvalue(), CSV, **headers)
 
 

@@ -59,9 +59,7 @@ def write_json(body: JsonObject, answer: Answer) -> Frame:
         body["classes"] = classes
     if answer.prediction_id is not None:
         body["prediction_id"] = answer.prediction_id
-    if answer.adapted is not None:
-        body["adapted"] = answer.adapted
-    content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    content = orjson.dumps(body | answer.remarks, option=orjson.OPT_SERIALIZE_NUMPY)
     return response(content, "application/json")
 
 

@@ -144,9 +144,9 @@ def write(answer: Answer) -> Frame:
         document["parameters"]["truncated"] = True
     if answer.prediction_id is not None:
         document["parameters"]["prediction_id"] = answer.prediction_id
-    if answer.adapted is not None:
+    for name, said in answer.remarks.items():
         # Parameters are texts, numbers and booleans.
-        document["parameters"]["adapted"] = orjson.dumps(answer.adapted).decode()
+        document["parameters"][name] = orjson.dumps(said).decode()
     document["outputs"] = described
     head = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
     if not raw:

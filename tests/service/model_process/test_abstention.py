@@ -9,8 +9,20 @@ import pyarrow as pa
 import pytest
 
 import tfbbb
+from service.model_process.answer import (
+    PERCENTILE,
+    Block,
+    Request,
+    VersionName,
+    compute,
+    finish,
+    prepare,
+    truncate,
+)
+from service.model_process.codecs import CODECS
 from service.shared.errors import InvalidRequest
-from tests.served_answer import served_answer, served_body
+from service.shared.settings import Settings
+from tests.served_answer import NO_OPTIONS, served_answer, served_body
 from tests.service.model_process.exporting import exported, network
 from tfbbb.client import Prediction
 from tfbbb.export import EpistemicReference
@@ -60,6 +72,12 @@ def arrow_of(rows: np.ndarray) -> bytes:
     return bytes(sink.getvalue())
 
 
+def prepared(model: Any, **parameters: Any) -> Request:
+    body = orjson.dumps({"instances": ROWS.tolist(), "parameters": parameters})
+    query = CODECS["json"].read(body, NO_OPTIONS)
+    return prepare(VersionName("m", 1), model.manifest, query, Settings())
+
+
 def rows_of(model: Any, **body: Any) -> Any:
     return served_answer(model, {"instances": ROWS.tolist(), **body})["predictions"]
 
@@ -73,6 +91,24 @@ def test_each_row_has_its_percentile(numbers: Any) -> None:
     np.testing.assert_allclose(percentiles, expected, rtol=1e-4)
     assert percentiles[2] == 100.0
     assert not any("abstained" in row for row in found)
+
+
+def test_a_row_has_one_percentile_whatever_draws_are_asked(numbers: Any) -> None:
+    expected = [row["epistemic_percentile"] for row in rows_of(numbers)]
+    for parameters in ({"seed": 5}, {"num_samples": 20}, {"method": "weight"}):
+        found = rows_of(numbers, parameters=parameters)
+        assert [row["epistemic_percentile"] for row in found] == expected
+
+
+def test_fewer_draws_to_be_in_time_have_no_percentile(numbers: Any) -> None:
+    request = prepared(numbers, deadline_ms=60_000)
+    assert request.may_truncate
+    fewer = truncate(request, request.work / 4)
+    (arrays,) = compute(numbers, [Block(fewer, slice(0, 3))])
+    assert PERCENTILE not in finish(fewer, [arrays]).outputs
+    # A request that abstains by it needs its draws.
+    limit = {"abstain_above": 99, "abstain_by": "epistemic"}
+    assert not prepared(numbers, deadline_ms=60_000, **limit).may_truncate
 
 
 def test_rows_above_the_limit_of_the_request_have_the_reason_alone(

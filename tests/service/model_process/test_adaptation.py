@@ -83,9 +83,9 @@ def test_rows_of_a_group_have_its_ends(numbers: Any) -> None:
     np.testing.assert_allclose(
         (lengths[0] / lengths[1])[:, 0, 0], [1, factor, factor, 1], rtol=1e-5
     )
-    assert answer.adapted is not None
-    assert list(answer.adapted["groups"]) == ["1"]
-    assert answer.adapted["groups"]["1"]["num_rows"] == 10
+    adapted = answer.remarks["adapted"]
+    assert list(adapted["groups"]) == ["1"]
+    assert adapted["groups"]["1"]["num_rows"] == 10
 
 
 def test_ends_move_in_units_of_the_widest_rows_of_feedback(numbers: Any) -> None:

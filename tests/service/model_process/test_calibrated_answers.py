@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pytest
 
 from service.model_process.answer import VersionName, prepare
@@ -13,9 +14,12 @@ from service.model_process.scores import score
 from service.model_process.targets import read_targets
 from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
-from tests.served_answer import served_answer
+from tests.served_answer import served_answer, served_frame
 from tests.service.model_process.exporting import CLASSES, exported, network
+from tfbbb.client import Prediction
+from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.manifest import InputError
+from tfbbb.prediction.questions import question_named
 from tfbbb.prediction.recalibration import ConformalIntervals
 from tfbbb.tables.notations.number import NumberNotation
 
@@ -52,6 +56,76 @@ def test_intervals_of_each_group_are_answered(numbers: Any) -> None:
     half = prediction.interval(0.9)[1] - prediction.mean
     reach = [1.8, 5.0, 5.0, 1.8]
     np.testing.assert_allclose(half / prediction.stddev, np.c_[reach], rtol=1e-6)
+
+
+def test_every_format_says_what_calibrates_levels(numbers: Any) -> None:
+    expected = {
+        "quantiles": "none: quantiles of the predictive distribution",
+        "intervals": "conformal on 19 held-out rows, by 'x1'",
+    }
+    levels = {"quantiles": [0.05, 0.95], "intervals": [0.9]}
+    assert asked(numbers, parameters=levels)["calibration"] == expected
+    assert "calibration" not in asked(numbers)
+
+    texts = {name: ",".join(map(str, given)) for name, given in levels.items()}
+    body = b"x0,x1\n0.5,1\n"
+    answer = served_frame(numbers, "csv", body, texts)
+    assert orjson.loads(answer.header["headers"]["Calibration"]) == expected
+
+    table = pa.table({"x0": X[:, 0], "x1": X[:, 1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    answer = served_frame(numbers, "arrow", sink.getvalue().to_pybytes(), texts)
+    table = pa.ipc.open_stream(answer.body).read_all()
+    assert Prediction.of(table, *levels.values()).calibration == expected
+
+    tensor = {"name": "inputs", "shape": [4, 2], "datatype": "FP32", "data": ROWS}
+    body = orjson.dumps({"inputs": [tensor], "parameters": texts})
+    answer = served_frame(numbers, "open_inference", body)
+    said = orjson.loads(answer.body)["parameters"]["calibration"]
+    assert orjson.loads(said) == expected
+
+
+SCALED = {"class_name": "VarianceScaling", "config": {"factors": [1.5]}}
+
+
+@pytest.mark.parametrize(
+    ("question", "recalibration", "expected"),
+    [
+        ("quantiles", None, "none: quantiles of the predictive distribution"),
+        ("intervals", None, "none: quantiles of the predictive distribution"),
+        ("prediction_sets", None, "none: probabilities of the predictive distribution"),
+        ("intervals", SCALED, "variance scaling on 40 held-out rows"),
+        (
+            "quantiles",
+            {"class_name": "IsotonicPIT", "config": {}},
+            "isotonic PIT on 40 held-out rows",
+        ),
+        (
+            "quantiles",
+            {
+                "class_name": "ConformalIntervals",
+                "config": {"scores": [[0.1, 0.2]], "density": SCALED},
+            },
+            "variance scaling on 40 held-out rows",
+        ),
+        (
+            "prediction_sets",
+            {"class_name": "ConformalSets", "config": {"scores": [[0.1, 0.2]]}},
+            "conformal on 2 held-out rows",
+        ),
+    ],
+)
+def test_the_calibration_is_that_of_the_manifest(
+    numbers: Any, question: str, recalibration: Any, expected: str
+) -> None:
+    manifest = replace(
+        numbers.manifest,
+        recalibration=recalibration,
+        recalibration_choice={"num_rows": 40},
+    )
+    assert describe_calibration(manifest, question_named(question)) == expected
 
 
 def test_signature_of_intervals_returns_them_alone(numbers: Any) -> None:

@@ -1,0 +1,46 @@
+"""`tfbbb sample`."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+
+
+def sample(
+    table: Annotated[
+        Path, typer.Argument(help="File to write: .csv, .jsonl, .parquet or .xlsx.")
+    ],
+    rows: Annotated[int, typer.Option(min=1, max=10**6, help="Number of rows.")] = 800,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Another seed gives other houses.")
+    ] = 0,
+) -> None:
+    """Write a table to try the commands with: made-up sales of houses.
+
+    Area, rooms, age, district, heating, date and price, with some missing values. The
+    same seed gives the same table. A file that holds something else is not replaced.
+
+    Example: tfbbb sample houses.csv
+    """
+    with errors_in_one_sentence():
+        from tfbbb.tables import samples
+        from tfbbb.tables.writing import check_writable, write_table
+
+        check_writable(table)
+        houses = samples.houses(rows, seed)
+        if table.exists():
+            with tempfile.TemporaryDirectory() as directory:
+                same = Path(directory) / table.name
+                write_table(houses, same)
+                if same.read_bytes() != table.read_bytes():
+                    raise CommandError(f"{table} exists; name another file.")
+        else:
+            write_table(houses, table)
+        *features, target = houses.column_names
+        typer.echo(
+            f"{table} holds {rows} houses; train with --target {target} from "
+            f"{', '.join(features)}"
+        )

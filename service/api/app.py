@@ -25,7 +25,7 @@ from service.api.http.outages import (
     answer_disk_outage,
 )
 from service.api.http.protocol import HeadMiddleware
-from service.api.http.request_log import RequestLog, write_access_log
+from service.api.http.request_log import RequestLog
 from service.api.http.scoped_route import check_scoped
 from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
@@ -105,7 +105,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
-        _prepare_logs(settings)
+        hide_keys_in_access_log()
         # Threads that wait for a database which does not answer must not use up those
         # of other requests.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
@@ -198,12 +198,6 @@ def create_app(
         app.add_exception_handler(outage, answer_database_outage)
     app.add_exception_handler(OSError, answer_disk_outage)  # type: ignore[arg-type]
     return app
-
-
-def _prepare_logs(settings: Settings) -> None:
-    hide_keys_in_access_log()
-    if settings.access_log == "json":
-        write_access_log()
 
 
 def _prepare(database: Database, settings: Settings) -> None:

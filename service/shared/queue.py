@@ -44,6 +44,9 @@ class Lease:
     attempt: int
     expires_at: float = field(default=0.0, compare=False)
 
+    def __str__(self) -> str:
+        return f"attempt {self.attempt} of job {self.job_id}"
+
 
 class StaleAttemptError(Exception):
     """The lease has ended; nothing was written."""

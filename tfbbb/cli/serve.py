@@ -1,5 +1,6 @@
 """`tfbbb serve`."""
 
+import logging
 import os
 import shlex
 import socket
@@ -24,6 +25,9 @@ from tfbbb.cli.termination import exit_on_sigterm
 if TYPE_CHECKING:
     from service.api.keys.credential import Credential
     from service.shared.settings import Settings
+
+
+logger = logging.getLogger(__name__)
 
 
 def serve(
@@ -83,7 +87,7 @@ def serve(
     TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
     TFBBB_IDLE_SECONDS            600 s     idle time of an old version
     TFBBB_START_DISPATCHER        1         0: no process that runs jobs
-    TFBBB_RAY_PYTHON              python    the Python that trains on the nodes
+    TFBBB_RAY_PYTHON              Ray's     the Python that trains on the nodes
     TFBBB_RAY_WHEEL               none      wheel of tfbbb that Ray brings to nodes
     TFBBB_RAY_REQUIREMENTS        none      lock file of what Ray installs with it
     TFBBB_RAY_JOB_CPUS            1         cores that Ray reserves for a job
@@ -121,7 +125,8 @@ def serve(
     TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
     TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
     TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request
-    TFBBB_ACCESS_LOG              text      line per request: text, json or off
+    TFBBB_LOG_FORMAT              text      lines of all logs: text or json
+    TFBBB_ACCESS_LOG              the same  line per request: text, json or off
 
     (*) unless the key has a limit of its own
 
@@ -129,7 +134,9 @@ def serve(
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         from service.api.shared_counters import shared_counters
+        from service.shared.logs import configure_logging
 
+        configure_logging("api")
         settings = service_settings(
             models=models,
             data_dir=data_dir,
@@ -166,7 +173,7 @@ def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
     from service.app import create_app
 
     key = _first_key(settings, host)
-    created = server(create_app(settings, listener=listener), settings)
+    created = server(create_app(settings, listener=listener))
     _print_url(host, listener.getsockname()[1], key, settings)
     run(created, listener)
 
@@ -209,17 +216,25 @@ def _print_url(
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if settings.insecure:
-        typer.echo(f"{url} accepts every request without a key.")
+        _say(f"{url} accepts every request without a key.")
     elif key is None:
-        typer.echo(
+        _say(
             f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
             f"train{_data_dir_option(settings)}`."
         )
     else:
-        typer.echo(
+        _say(
             f"This URL contains an admin key, shown only once; open or save it:\n\n"
             f"    {url}?key={key.text}\n"
         )
+
+
+def _say(text: str) -> None:
+    """Prints a text; logs it where every line of the output must be JSON."""
+    if os.environ.get("TFBBB_LOG_FORMAT") == "json":
+        logger.info(text)
+    else:
+        typer.echo(text)
 
 
 def _check_trainers(settings: "Settings") -> None:
@@ -241,7 +256,7 @@ def _check_cluster(settings: "Settings") -> None:
     except RayClusterError as error:
         raise CommandError(str(error)) from None
     if warning is not None:
-        typer.echo(warning, err=True)
+        logger.warning(warning)
 
 
 def _check_store(settings: "Settings", models: Path | None) -> None:
@@ -273,7 +288,7 @@ def _make_directory(models: Path) -> None:
             f"Cannot create the models directory {models}: {error.strerror}; name a "
             "writable directory with --models."
         ) from None
-    typer.echo(f"created the models directory {models}")
+    _say(f"created the models directory {models}")
 
 
 def _check_directory(models: Path) -> None:

@@ -5,7 +5,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -54,8 +54,10 @@ from service.api.predictions import endpoints as predictions
 from service.api.processes import first_process, further_process
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
+from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database, upgrade
 from service.shared.errors import Forbidden, Unauthenticated, Unavailable
+from service.shared.installation import check_installation
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from service.shared.store import open_store
@@ -90,7 +92,8 @@ def create_app(
     Args:
         settings: Read from the environment by default.
         listener: The socket that further API processes answer too; without one there is
-            only this process, whatever `settings.workers`.
+            only this process, whatever `settings.workers`. The caller has locked the
+            data directory.
         directory: The sockets of the model processes, in a further API process. Without
             one this is the first process, which starts the others.
 
@@ -110,11 +113,16 @@ def create_app(
         # of other requests.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         database = Database(settings.effective_database_url)
-        if directory is None:
-            await asyncio.to_thread(_prepare, database, settings)
         patience = Patience()
         keyring = Keyring(database, settings, patience)
-        with shutdown_event() as stopping:
+        # The caller that has a listener has locked it.
+        is_alone = listener is None and directory is None
+        with (
+            lock_data_directory(settings) if is_alone else nullcontext(),
+            shutdown_event() as stopping,
+        ):
+            if directory is None:
+                await asyncio.to_thread(_prepare, database, settings)
             async with (
                 first_process(settings, listener, stopping)
                 if directory is None
@@ -208,6 +216,7 @@ def _prepare(database: Database, settings: Settings) -> None:
         store.models.mkdir(exist_ok=True)
     database.wait()
     upgrade(database, settings.data_dir / "backups")
+    check_installation(database, settings)
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
     DatasetStore(settings, database, store).sweep()

@@ -5,10 +5,9 @@ import logging
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from zipfile import ZipFile
 
@@ -26,6 +25,7 @@ from service.shared.ray_cluster import (
     describe_refusal,
 )
 from service.shared.settings import Settings
+from service.shared.temporary import temporary_directory
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,8 @@ class RayLauncher:
         self._jobs: dict[Lease, _RayJob] = {}
         self._ended: list[tuple[Lease, str]] = []
         self._may_ask_at = float("-inf")
-        self._unpacked: TemporaryDirectory[str] | None = None
+        self._unpacked: Path | None = None
+        self._directories = ExitStack()
 
     def start(self, lease: Lease) -> None:
         """Submits the attempt of a lease; Ray starts it once a node has room."""
@@ -183,6 +184,7 @@ class RayLauncher:
 
     def close(self, seconds: float) -> None:
         """Leaves all jobs running, for the next dispatcher to take over."""
+        self._directories.close()
 
     def _environment(self) -> JsonObject:
         """Returns Ray's description of the environment of a trainer."""
@@ -196,10 +198,11 @@ class RayLauncher:
         if settings.ray_wheel is not None:
             # Ray would install a wheel with the newest packages that it depends on.
             if self._unpacked is None:
-                self._unpacked = TemporaryDirectory(prefix="tfbbb-wheel-")
+                directory = temporary_directory("wheel")
+                self._unpacked = self._directories.enter_context(directory)
                 with ZipFile(settings.ray_wheel) as wheel:
-                    wheel.extractall(self._unpacked.name)
-            environment["working_dir"] = self._unpacked.name
+                    wheel.extractall(self._unpacked)
+            environment["working_dir"] = str(self._unpacked)
         if settings.ray_requirements is not None:
             environment["pip"] = locked_requirements(settings.ray_requirements)
         return environment

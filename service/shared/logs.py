@@ -5,11 +5,11 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import TracebackType
 
 import orjson
 
-from service.shared.database import timestamp
 from service.shared.json_types import JsonObject
 
 # The logger of requests, whose records have `fields`.
@@ -94,7 +94,8 @@ def _handler(process: str, format: str, requests: bool = False) -> logging.Handl
 
 
 def _time(record: logging.LogRecord) -> str:
-    return timestamp(round(record.created, 3))
+    at = datetime.fromtimestamp(record.created, UTC)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _log_end_of_process(

@@ -43,7 +43,7 @@ def check_cluster(settings: Settings) -> str | None:
     if database.is_sqlite and not _is_this_machine(address):
         raise RayClusterError(
             "Trainers on other machines cannot share a SQLite database; name a "
-            f"PostgreSQL database with --database-url. Received: {database.url}"
+            f"PostgreSQL database with --database-url. Received: {database.name}"
         )
     there = _version(address)
     if there.split(".")[0] != here.split(".")[0]:

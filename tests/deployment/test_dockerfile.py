@@ -45,7 +45,9 @@ def test_only_the_small_image_starts_no_dispatcher() -> None:
     ("image", "package"), [("full", "package"), ("predict", "predict-package")]
 )
 def test_images_have_version_and_commit(image: str, package: str) -> None:
-    labels = dict(re.findall(r'org\.opencontainers\.image\.(\w+)="(.*?)"', stage(image)))
+    labels = dict(
+        re.findall(r'org\.opencontainers\.image\.(\w+)="(.*?)"', stage(image))
+    )
     assert labels["version"] == __version__
     assert labels["revision"] == "${SOURCE_COMMIT}"
     for name in (image, package):

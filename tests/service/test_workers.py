@@ -29,9 +29,7 @@ class Service:
     Its output is in the file `log`.
     """
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], port: int, log: Path
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         self.process = process
         self.log = log
         self.url = f"http://127.0.0.1:{port}"
@@ -147,7 +145,7 @@ def test_every_line_of_the_output_is_json_with_time_and_level(
     assert all({"time", "level", "process"} <= line.keys() for line in lines)
     said = " ".join(line.get("message", "") for line in lines)
     assert "requires a key" in said
-    assert "Uvicorn running on" in said
+    assert "Application startup complete." in said
     assert "created the tables" in said
     paths = [line["path"] for line in lines if "path" in line]
     assert PATH in paths

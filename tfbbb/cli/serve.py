@@ -134,6 +134,10 @@ def serve(
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         from service.api.shared_counters import shared_counters
+        from service.shared.data_directory import (
+            DataDirectoryInUseError,
+            lock_data_directory,
+        )
         from service.shared.logs import configure_logging
 
         configure_logging("api")
@@ -159,13 +163,17 @@ def serve(
                 _check_writable(settings.models)
         # Open the port before creating the first key: if the port is taken, the key,
         # which is shown only once, would be lost.
-        with (
-            # The server sends itself the signal again when it has stopped.
-            exit_on_sigterm(0),
-            _open_listener(host, port) as listener,
-            shared_counters() if settings.workers > 1 else nullcontext(),
-        ):
-            _run(settings, host, listener)
+        try:
+            with (
+                # The server sends itself the signal again when it has stopped.
+                exit_on_sigterm(0),
+                lock_data_directory(settings),
+                _open_listener(host, port) as listener,
+                shared_counters() if settings.workers > 1 else nullcontext(),
+            ):
+                _run(settings, host, listener)
+        except DataDirectoryInUseError as error:
+            raise CommandError(str(error)) from None
 
 
 def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
@@ -193,20 +201,28 @@ def _open_listener(host: str, port: int) -> socket.socket:
 def _first_key(settings: "Settings", host: str) -> "Credential | None":
     from service.api.keys.credential import CredentialError
     from service.api.keys.first_key import NoKeyError, create_first_key
+    from service.shared.installation import InstallationError, check_installation
 
     try:
         with service_database(settings, starting=True) as database:
+            check_installation(database, settings)
             return create_first_key(database, settings, host)
-    except (NoKeyError, CredentialError) as error:
+    except (InstallationError, NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None
 
 
-def _data_dir_option(settings: "Settings") -> str:
-    """Returns the option with which other commands find the data of this service."""
-    default = type(settings).model_fields["data_dir"].default
-    if settings.data_dir == default:
-        return ""
-    return f" --data-dir {shlex.quote(str(settings.data_dir))}"
+def _database_options(settings: "Settings") -> str:
+    """Returns the options with which other commands find the database, no password."""
+    from service.shared.database import Database
+
+    options = ""
+    if settings.data_dir != type(settings).model_fields["data_dir"].default:
+        options += f" --data-dir {shlex.quote(str(settings.data_dir))}"
+    if settings.database_url is not None:
+        database = Database(settings.database_url)
+        name = database.name if database.path is None else settings.database_url
+        options += f" --database-url {shlex.quote(name)}"
+    return options
 
 
 def _print_url(
@@ -220,7 +236,7 @@ def _print_url(
     elif key is None:
         _say(
             f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
-            f"train{_data_dir_option(settings)}`."
+            f"train{_database_options(settings)}`."
         )
     else:
         _say(

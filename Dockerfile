@@ -2,6 +2,7 @@
 # - the full one trains and predicts: `docker build -t tfbbb .`
 # - the small one only predicts, without TensorFlow:
 #   `docker build --target predict -t tfbbb-predict .`
+# Without `--build-arg SOURCE_COMMIT=$(git rev-parse HEAD)` their commit is unknown.
 
 # Any Debian-based image with Python 3.11, 3.12 or 3.13.
 ARG BASE_IMAGE=python:3.12-slim
@@ -35,6 +36,7 @@ RUN pip install --no-deps --no-compile --require-hashes \
 # Separate stages, so that a new version of the source is a small layer. The imports fail
 # if a library is broken or a file is missing.
 FROM dependencies AS package
+ARG SOURCE_COMMIT=""
 COPY . ./
 RUN pip install --no-compile --no-deps --prefix /opt/package . \
     && export PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) \
@@ -46,6 +48,7 @@ RUN pip install --no-compile --no-deps --prefix /opt/package . \
         service.job_process.dispatcher, service.model_process.worker'
 
 FROM predict-dependencies AS predict-package
+ARG SOURCE_COMMIT=""
 COPY . ./
 RUN pip install --no-compile --no-deps --prefix /opt/package ./deploy/predict \
     && export PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) \
@@ -87,6 +90,9 @@ LABEL org.opencontainers.image.title="tfbbb-predict" \
 COPY --from=predict-dependencies /opt/tfbbb /opt/tfbbb
 COPY --from=predict-package /opt/package /opt/tfbbb
 ENV TFBBB_START_DISPATCHER=0
+ARG SOURCE_COMMIT=""
+LABEL org.opencontainers.image.version="0.2.0" \
+    org.opencontainers.image.revision="${SOURCE_COMMIT}"
 
 # Trains models, and answers with those too that NumPy cannot compute.
 FROM runtime AS full
@@ -94,3 +100,6 @@ LABEL org.opencontainers.image.title="tfbbb" \
     org.opencontainers.image.description="Trains Bayesian neural networks, and answers with them."
 COPY --from=dependencies /opt/tfbbb /opt/tfbbb
 COPY --from=package /opt/package /opt/tfbbb
+ARG SOURCE_COMMIT=""
+LABEL org.opencontainers.image.version="0.2.0" \
+    org.opencontainers.image.revision="${SOURCE_COMMIT}"

@@ -15,6 +15,7 @@ import pytest
 
 import service
 import tfbbb
+from tfbbb import version
 
 ROOT = Path(tfbbb.__file__).parent.parent
 
@@ -113,6 +114,7 @@ def test_a_wheel_has_every_file_of_the_packages_and_no_other(packages, place):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert {"tfbbb/py.typed", "service/web/index.html"} < expected
+    expected.add("tfbbb/commit.txt")
     with ZipFile(packages[place]) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == expected
@@ -170,6 +172,29 @@ def test_both_packages_are_imported_from_the_wheel(installed, tmp_path):
     program = "import tfbbb, service; print(tfbbb.__file__); print(service.__file__)"
     for place in run(installed / "python", "-c", program, cwd=tmp_path).splitlines():
         assert Path(place).is_relative_to(installed.parent), place
+
+
+def test_the_wheel_says_its_commit(installed, tmp_path):
+    said = run(installed / "tfbbb", "--version", cwd=tmp_path)
+    commit = version.commit().removesuffix("-dirty")
+    assert re.fullmatch(rf"tfbbb \S+ \(commit {commit}(-dirty)?\)\n", said), said
+
+
+def test_the_commit_of_a_build_comes_from_its_variable(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_COMMIT", "c0ffee")
+    build = (sys.executable, "-m", "hatchling", "build", "--directory", tmp_path)
+    run(*build, "--target", "wheel", cwd=ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        assert archive.read("tfbbb/commit.txt") == b"c0ffee\n"
+
+
+def test_a_source_without_build_and_clone_has_an_unknown_commit(tmp_path):
+    """Git is not asked: the folder may lie in the clone of something else."""
+    (tmp_path / "tfbbb").mkdir()
+    (tmp_path / "tfbbb" / "version.py").write_bytes(Path(version.__file__).read_bytes())
+    program = "from tfbbb.version import commit; print(commit())"
+    assert run(sys.executable, "-c", program, cwd=tmp_path) == "unknown\n"
 
 
 def test_the_commands_of_the_wheel_have_help(installed, tmp_path):

@@ -5,7 +5,7 @@ import gc
 import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -26,7 +26,7 @@ from service.api.http.outages import (
     answer_disk_outage,
 )
 from service.api.http.protocol import HeadMiddleware
-from service.api.http.request_log import RequestLog, write_access_log
+from service.api.http.request_log import RequestLog
 from service.api.http.scoped_route import check_scoped
 from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
@@ -60,6 +60,7 @@ from service.api.retention import endpoints as retention
 from service.api.retention import removal
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
+from service.shared.data_directory import lock_data_directory
 from service.shared.database import Database, upgrade
 from service.shared.errors import (
     Forbidden,
@@ -67,6 +68,7 @@ from service.shared.errors import (
     Unavailable,
     WrongKeysExceeded,
 )
+from service.shared.installation import check_installation
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from service.shared.store import open_store
@@ -101,7 +103,8 @@ def create_app(
     Args:
         settings: Read from the environment by default.
         listener: The socket that further API processes answer too; without one there is
-            only this process, whatever `settings.workers`.
+            only this process, whatever `settings.workers`. The caller has locked the
+            data directory.
         directory: The sockets of the model processes, in a further API process. Without
             one this is the first process, which starts the others.
 
@@ -116,16 +119,21 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
-        _prepare_logs(settings)
+        hide_keys_in_access_log()
         # Threads that wait for a database which does not answer must not use up those
         # of other requests.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         database = Database(settings.effective_database_url)
-        if directory is None:
-            await asyncio.to_thread(_prepare, database, settings)
         patience = Patience()
         keyring = Keyring(database, settings, patience)
-        with shutdown_event() as stopping:
+        # The caller that has a listener has locked it.
+        is_alone = listener is None and directory is None
+        with (
+            lock_data_directory(settings) if is_alone else nullcontext(),
+            shutdown_event() as stopping,
+        ):
+            if directory is None:
+                await asyncio.to_thread(_prepare, database, settings)
             async with (
                 first_process(settings, listener, stopping)
                 if directory is None
@@ -235,12 +243,6 @@ def create_app(
     return app
 
 
-def _prepare_logs(settings: Settings) -> None:
-    hide_keys_in_access_log()
-    if settings.access_log == "json":
-        write_access_log()
-
-
 def _prepare(database: Database, settings: Settings) -> None:
     """Upgrades the database, and removes the files that dead processes left."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -249,6 +251,7 @@ def _prepare(database: Database, settings: Settings) -> None:
         store.models.mkdir(exist_ok=True)
     database.wait()
     upgrade(database, settings.data_dir / "backups")
+    check_installation(database, settings)
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
     DatasetStore(settings, database, store).sweep()

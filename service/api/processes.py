@@ -5,7 +5,6 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from service.api.child_processes import child_processes, model_sockets
@@ -15,6 +14,7 @@ from service.api.models.homes import Homes
 from service.api.models.host import ModelHost
 from service.api.supervision import SupervisedProcess
 from service.shared.settings import Settings
+from service.shared.temporary import temporary_directory
 
 
 class Processes(NamedTuple):
@@ -37,8 +37,7 @@ async def first_process(
 ) -> AsyncIterator[Processes]:
     """Runs the other processes until the block ends, and assigns models to them."""
     # The path of a socket may have only about a hundred characters.
-    with TemporaryDirectory(prefix="tfbbb-") as directory:
-        path = Path(directory)
+    with temporary_directory("sockets") as path:
         async with child_processes(settings, path, stopping, listener) as children:
             hosts = [ModelHost(*pair) for pair in children.models.items()]
             yield Processes(Homes(hosts, settings), children.dispatcher, path)

@@ -7,7 +7,6 @@ import uvicorn
 from fastapi import FastAPI
 
 from service.api.http.protocol import JsonErrorProtocol
-from service.shared.settings import Settings
 
 SECONDS_TO_FINISH_REQUESTS = 30
 # Longer than nginx keeps idle connections (60 s): it may send a request just when this
@@ -17,12 +16,14 @@ _SECONDS_IDLE = 75
 _ACCEPTED_PER_TURN = 32
 
 
-def server(app: FastAPI, settings: Settings) -> uvicorn.Server:
+def server(app: FastAPI) -> uvicorn.Server:
     """Creates the server of an app."""
     config = uvicorn.Config(
         app,
         http=JsonErrorProtocol,
-        access_log=settings.access_log == "text",
+        # `service.shared.logs` formats its lines, and `RequestLog` logs the requests.
+        log_config=None,
+        access_log=False,
         timeout_keep_alive=_SECONDS_IDLE,
         timeout_graceful_shutdown=SECONDS_TO_FINISH_REQUESTS,
     )

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
+
+from service.shared.temporary import temporary_directory
 
 # Where the library of the metrics keeps the counters of all processes. It reads this
 # variable when it is imported, so this module must not import it.
@@ -13,8 +14,8 @@ VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 @contextmanager
 def shared_counters() -> Iterator[None]:
     """Makes this process and its children share their counters until the block ends."""
-    with TemporaryDirectory(prefix="tfbbb-metrics-") as directory:
-        os.environ[VARIABLE] = directory
+    with temporary_directory("metrics") as directory:
+        os.environ[VARIABLE] = str(directory)
         try:
             yield
         finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from service.api.app import create_app
 from service.api.server import run, server
+from service.shared.logs import configure_logging
 from service.shared.settings import Settings
 
 
@@ -22,8 +23,9 @@ def main() -> None:
     """Answers requests until the first API process stops or ends."""
     listener, directory = int(sys.argv[1]), Path(sys.argv[2])
     threading.Thread(target=_stop_with_the_first, daemon=True).start()
+    configure_logging("api")
     settings = Settings.from_environment()
-    worker = server(create_app(settings, directory=directory), settings)
+    worker = server(create_app(settings, directory=directory))
     # The first process has said that the service starts, and on which port.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     run(worker, socket.socket(fileno=listener))

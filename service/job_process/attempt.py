@@ -24,6 +24,10 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
+class OtherVersionError(Exception):
+    """Only another version of tfbbb can run the job; the message says why."""
+
+
 class ShutdownError(Exception):
     """The process must end; its job goes back to the queue."""
 
@@ -50,6 +54,7 @@ class Trainer(Protocol):
         Raises:
             Interrupted: If `should_stop` returned true; the state is saved.
             StaleAttemptError: If `should_stop` raises it.
+            OtherVersionError: If only another version of tfbbb can run the job.
             Exception: If the job fails.
         """
 
@@ -96,6 +101,10 @@ class Attempt:
         except (Interrupted, CancelledError):
             reason = "The service stopped"
             self._retry(lambda: self.queue.release(self.lease, reason))
+        except OtherVersionError as error:
+            reason = str(error)
+            logger.warning(reason)
+            self._retry(lambda: self.queue.leave_to_another_version(self.lease, reason))
         except (StaleAttemptError, ShutdownError):
             raise
         except Exception as error:

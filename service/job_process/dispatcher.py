@@ -25,6 +25,7 @@ from service.job_process.cleanup import remove_leftovers
 from service.job_process.launcher import Launcher, LocalLauncher
 from service.shared.database import Database, new_id
 from service.shared.database.tables import DispatcherRegistration
+from service.shared.logs import configure_logging
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.settings import Settings
 
@@ -122,9 +123,7 @@ class Dispatcher:
                     expiry = self._queue.take_over(lease, dispatcher, self.id)
                     self._launcher.take_over(lease)
                     self._expiries[lease] = expiry
-                    logger.info(
-                        "took over attempt %d of job %s", lease.attempt, lease.job_id
-                    )
+                    logger.info("took over %s", lease)
 
     def _launch(self) -> None:
         while (
@@ -134,7 +133,7 @@ class Dispatcher:
             lease = self._queue.lease(self.id)
             if lease is None:
                 return
-            logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
+            logger.info("%s", lease)
             try:
                 self._launcher.start(lease)
                 self._expiries[lease] = lease.expires_at
@@ -167,9 +166,7 @@ class Dispatcher:
             # The trainer of a stale attempt has already recorded its end.
             with suppress(StaleAttemptError):
                 self._queue.record_death(lease, self._killed.get(lease, how))
-                logger.warning(
-                    "attempt %d of job %s: %s", lease.attempt, lease.job_id, how
-                )
+                logger.warning("%s: %s", lease, how)
             self._dead.pop(0)
             self._killed.pop(lease, None)
 
@@ -250,9 +247,7 @@ def main(
         "--until-input-ends", action="store_true", help="end with the parent"
     )
     options = parser.parse_args(arguments)
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s dispatcher %(levelname)s %(message)s"
-    )
+    configure_logging("dispatcher")
     settings = Settings.from_environment()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -13,11 +13,14 @@ from typing import Protocol
 
 import psutil
 
-from service.shared.files import JobFiles
+from service.shared.files import JobFiles, last_line
 from service.shared.queue import Lease
 from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+# The end of a log, with room for its last line.
+_OUTPUT_BYTES = 2**14
 
 
 class Launcher(Protocol):
@@ -101,7 +104,8 @@ class LocalLauncher:
                 self._trainers.remove(trainer)
                 trainer.close_input()
                 if not trainer.is_idle() and trainer.lease:
-                    ended.append((trainer.lease, _describe_exit(code)))
+                    how = with_last_line(_describe_exit(code), trainer.output())
+                    ended.append((trainer.lease, how))
             elif trainer.idle_seconds() > self._settings.warm_seconds:
                 trainer.close_input()
         return ended
@@ -146,11 +150,13 @@ class _TrainerProcess:
     def __init__(self, settings: Settings, module: str, lease: Lease) -> None:
         self.lease: Lease | None = lease
         self.started_at = time.monotonic()
+        self._settings = settings
         self._idle_since: float | None = None
         attempt = ["--attempt", str(lease.attempt)]
-        log = JobFiles(settings, lease.job_id).log
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as errors:
+        files = JobFiles(settings, lease.job_id)
+        files.directory.mkdir(parents=True, exist_ok=True)
+        self._log_begins = files.size_of_log()
+        with files.log.open("ab") as errors:
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", module),
@@ -187,7 +193,15 @@ class _TrainerProcess:
                 return False
             self.lease, self._idle_since = lease, None
             self.started_at = time.monotonic()
+            self._log_begins = JobFiles(self._settings, lease.job_id).size_of_log()
             return True
+
+    def output(self) -> str:
+        """Returns the end of what its attempt wrote to the job's log."""
+        assert self.lease is not None
+        files = JobFiles(self._settings, self.lease.job_id)
+        written = files.size_of_log() - self._log_begins
+        return files.log_tail(min(written, _OUTPUT_BYTES)) if written > 0 else ""
 
     def close_input(self) -> None:
         assert self.process.stdin is not None
@@ -201,6 +215,12 @@ class _TrainerProcess:
                 if line == "ready\n":
                     with self._changing:
                         self._idle_since = time.monotonic()
+
+
+def with_last_line(how: str, output: str) -> str:
+    """Adds the last line of what a process wrote to how it ended."""
+    line = last_line(output)
+    return how if line is None else f"{how}; the last line of its log: {line}"
 
 
 def _describe_exit(code: int) -> str:

@@ -5,20 +5,27 @@ import logging
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from zipfile import ZipFile
 
 import requests
+from ray.exceptions import AuthenticationError
 from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
 
+from service.job_process.launcher import with_last_line
 from service.shared.files import JobFiles
 from service.shared.json_types import JsonObject
 from service.shared.queue import Lease
+from service.shared.ray_cluster import (
+    RayClusterError,
+    authorization,
+    describe_refusal,
+)
 from service.shared.settings import Settings
+from service.shared.temporary import temporary_directory
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +39,19 @@ _LOOKS_PER_STEP = 10
 _SECONDS_TO_RECOVER = 5.0
 _SECONDS_TO_ANSWER = 10.0
 _SECONDS_BETWEEN_STOPS = 10.0
+
+# Sets `python` to the Python of the node's Ray, in the shell that Ray's supervisor of a
+# job starts. Ray tells it to no job, but its raylet, which has started the supervisor,
+# has it among its arguments. An environment that Ray made for the job is activated.
+_FIND_PYTHON = (
+    "raylet=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$PPID/status); "
+    r"python=$(tr '\0' '\n' < /proc/$raylet/cmdline "
+    r"| sed -n 's/^--python_worker_command=\([^ ]*\) .*/\1/p'); "
+    '[ -z "$VIRTUAL_ENV" ] && [ -x "$python" ] || python=python; '
+    'exec "$python"'
+)
+# Ray writes it before the output of a job.
+_ENTRYPOINT = "Running entrypoint for job "
 
 
 class RayError(OSError):
@@ -83,19 +103,22 @@ class RayLauncher:
         self._jobs: dict[Lease, _RayJob] = {}
         self._ended: list[tuple[Lease, str]] = []
         self._may_ask_at = float("-inf")
-        self._unpacked: TemporaryDirectory[str] | None = None
+        self._unpacked: Path | None = None
+        self._directories = ExitStack()
 
     def start(self, lease: Lease) -> None:
         """Submits the attempt of a lease; Ray starts it once a node has room."""
         settings, log = self._settings, _AttemptLog(self._settings, lease)
-        command = [
-            *(settings.ray_python, "-m", self._module),
-            *(lease.job_id, "--attempt", str(lease.attempt), "--print-log"),
-        ]
+        python = settings.ray_python
+        attempt = ["--attempt", str(lease.attempt), "--print-log"]
+        trainer = shlex.join(["-m", self._module, lease.job_id, *attempt])
         try:
             self._ask(
                 lambda client: client.submit_job(
-                    entrypoint=shlex.join(command),
+                    entrypoint=(
+                        f"{_FIND_PYTHON if python is None else shlex.quote(python)} "
+                        f"{trainer}"
+                    ),
                     submission_id=submission_id(lease),
                     runtime_env=self._environment(),
                     metadata={"tfbbb_job": lease.job_id},
@@ -161,6 +184,7 @@ class RayLauncher:
 
     def close(self, seconds: float) -> None:
         """Leaves all jobs running, for the next dispatcher to take over."""
+        self._directories.close()
 
     def _environment(self) -> JsonObject:
         """Returns Ray's description of the environment of a trainer."""
@@ -174,10 +198,11 @@ class RayLauncher:
         if settings.ray_wheel is not None:
             # Ray would install a wheel with the newest packages that it depends on.
             if self._unpacked is None:
-                self._unpacked = TemporaryDirectory(prefix="tfbbb-wheel-")
+                directory = temporary_directory("wheel")
+                self._unpacked = self._directories.enter_context(directory)
                 with ZipFile(settings.ray_wheel) as wheel:
-                    wheel.extractall(self._unpacked.name)
-            environment["working_dir"] = self._unpacked.name
+                    wheel.extractall(self._unpacked)
+            environment["working_dir"] = str(self._unpacked)
         if settings.ray_requirements is not None:
             environment["pip"] = locked_requirements(settings.ray_requirements)
         return environment
@@ -194,7 +219,25 @@ class RayLauncher:
             self._fetch_log(job)
         if has_ended:
             del self._jobs[job.lease]
-            self._ended.append((job.lease, _describe_end(details)))
+            self._ended.append((job.lease, self._describe_end(job, details)))
+
+    def _describe_end(self, job: _RayJob, details: JobDetails | None) -> str:
+        if details is None:
+            return "the Ray cluster does not know its job any more"
+        code = details.driver_exit_code
+        if details.status == JobStatus.STOPPED:
+            return "Ray stopped it"
+        if code is None:
+            return f"Ray: {_first_line(details.message or details.status)}"
+        output = job.log.read()
+        how = with_last_line(f"exit code {code}", output)
+        if str(job.lease) in output:
+            return how
+        python = self._settings.ray_python or "the one of the node's Ray"
+        return (
+            f"{how}; TFBBB_RAY_PYTHON must name a Python of the nodes that has "
+            f"tfbbb. Received: {python}"
+        )
 
     def _fetch_log(self, job: _RayJob) -> None:
         # The log is lost with its node.
@@ -216,8 +259,15 @@ class RayLauncher:
     def _ask(self, request: Callable[[JobSubmissionClient], Result]) -> Result:
         try:
             if self._connection is None:
-                self._connection = _Client(self._address)
+                self._connection = _Client(self._address, headers=authorization())
             return request(self._connection)
+        except AuthenticationError as error:
+            # The next request reads the token again.
+            self._connection = None
+            status = 401 if str(error).startswith("Authentication required") else 403
+            raise RayError(describe_refusal(status), self._address) from None
+        except RayClusterError as error:
+            raise RayError(str(error), self._address) from None
         except (ConnectionError, requests.RequestException) as error:
             raise RayError(
                 f"The Ray cluster does not answer ({_first_line(error)})", self._address
@@ -256,6 +306,14 @@ class _AttemptLog:
                 file.write(heading)
             self._start = file.seek(0, 2) if not found else len(before) + len(heading)
 
+    def read(self) -> str:
+        """Returns the output of the attempt, without the line that Ray adds."""
+        with self._path.open("rb") as file:
+            file.seek(self._start)
+            output = file.read().partition(self._heading_of_job)[0]
+        lines = output.decode(errors="replace").splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith(_ENTRYPOINT))
+
     def write(self, text: str) -> None:
         """Writes the whole output so far, unless a later attempt writes already."""
         with self._path.open("r+b") as file:
@@ -277,17 +335,6 @@ def locked_requirements(path: Path) -> list[str]:
     lines = path.read_text().replace("\\\n", " ").splitlines()
     found = (" ".join(line.partition(" #")[0].split()) for line in lines)
     return [line for line in found if line and not line.startswith("#")]
-
-
-def _describe_end(details: JobDetails | None) -> str:
-    if details is None:
-        return "the Ray cluster does not know its job any more"
-    code = details.driver_exit_code
-    if details.status == JobStatus.STOPPED:
-        return "Ray stopped it"
-    if code is not None:
-        return f"exit code {code}"
-    return f"Ray: {_first_line(details.message or details.status)}"
 
 
 def _first_line(error: object) -> str:

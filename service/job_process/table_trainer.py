@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 import tfbbb
+from service.job_process.attempt import OtherVersionError
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
@@ -60,11 +63,12 @@ class TableTrainer:
         should_stop: Callable[[], bool],
     ) -> TrainedJob:
         """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
+        spec = _spec(job)
         import_tensorflow()
         from tfbbb.tables.scan import TableScan
         from tfbbb.training import CheckpointError, train_table
 
-        settings, spec = self.settings, JobSpec.model_validate(job.spec)
+        settings = self.settings
         files, store = JobFiles(settings, job.id), open_store(settings)
 
         def trained() -> "TrainedTable":
@@ -99,6 +103,24 @@ class TableTrainer:
             store.remove_checkpoints(job.id)
             table = trained()
         return TrainedJob(table, _lineage(job, spec, table))
+
+
+def _spec(job: Job) -> JobSpec:
+    """Returns the spec of a job, which the API has validated.
+
+    Raises:
+        OtherVersionError: If another version of the API has, with other fields.
+    """
+    try:
+        return JobSpec.model_validate(job.spec)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise OtherVersionError(
+            f"Another version of tfbbb accepted the job, whose field {field!r} the "
+            f"trainer of version {tfbbb.__version__} cannot read ({first['msg']}): a "
+            "trainer of that version can run it"
+        ) from None
 
 
 def _directory(store: Store, spec: JobSpec) -> Path | None:

@@ -14,6 +14,7 @@ from typing import IO
 from service.job_process.attempt import Attempt, Trainer
 from service.shared.database import Database
 from service.shared.files import JobFiles
+from service.shared.logs import configure_logging
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
 
@@ -37,10 +38,7 @@ def main(
         "--print-log", action="store_true", help="print, in place of the job's log"
     )
     options = parser.parse_args(arguments)
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("absl").setLevel(logging.ERROR)
+    configure_logging("trainer")
     settings = Settings.from_environment()
     queue = Queue(Database(settings.effective_database_url), settings)
     stopping = threading.Event()
@@ -55,7 +53,7 @@ def main(
         return 1
     trainer = make_trainer(settings)
     if options.print_log:
-        logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
+        logger.info("%s", lease)
         return 0 if Attempt(queue, lease, stopping, trainer).run() else 1
     if not options.stay:
         return 0 if run(Attempt(queue, lease, stopping, trainer)) else 1
@@ -71,7 +69,7 @@ def run(attempt: Attempt) -> bool:
     """Runs an attempt, and redirects output to the job's log; see `Attempt.run`."""
     lease = attempt.lease
     with redirect_output(JobFiles(attempt.queue.settings, lease.job_id)):
-        logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
+        logger.info("%s", lease)
         return attempt.run()
 
 

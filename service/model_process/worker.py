@@ -23,6 +23,7 @@ from service.model_process.operations import Operations
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
+from service.shared.logs import configure_logging
 from service.shared.settings import Settings
 from service.shared.store import open_store
 from service.shared.work_rates import RATES, WorkRates
@@ -78,6 +79,7 @@ def main() -> None:
     # finishes running requests first, and then closes the input of this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    configure_logging("models")
     settings = Settings.from_environment()
     database = Database(settings.effective_database_url)
     store = open_store(settings)
@@ -90,11 +92,6 @@ def main() -> None:
         registry, settings, recorder, WorkRates(path.parent / RATES)
     )
     threading.Thread(target=_exit_with_parent, args=(operations,), daemon=True).start()
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s models %(levelname)s %(message)s"
-    )
-    # The messages of libraries about graphs do not help an operator.
-    logging.getLogger("absl").setLevel(logging.ERROR)
     # In a separate thread, so that the process can answer that it is not ready while
     # models are loaded.
     threading.Thread(

@@ -135,6 +135,8 @@ def _copy_files(settings: Settings, destination: Path) -> None:
     _copy(data / "jobs", destination / "jobs", only="log.txt")
     if settings.store is None:
         _copy(data / "datasets", destination / "datasets")
+        with suppress(FileNotFoundError):
+            shutil.copy2(data / "identity", destination / "identity")
         _copy(settings.models, destination / "models")
 
 

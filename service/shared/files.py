@@ -1,6 +1,7 @@
 """The names of datasets, and the files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Iterable
@@ -11,6 +12,7 @@ from service.shared.database import new_id
 from service.shared.settings import Settings
 
 _DISCARDED = "discarded-"
+_LONGEST_LINE = 500
 
 
 def dataset_name(sha256: str, format: str) -> str:
@@ -65,13 +67,21 @@ class JobFiles:
         try:
             with self.log.open("rb") as file:
                 size = file.seek(0, 2)
-                file.seek(max(0, size - num_bytes))
+                # With the byte before, which may end a line.
+                file.seek(max(0, size - num_bytes - 1))
                 text = file.read()
         except FileNotFoundError:
             return ""
         if size > num_bytes:
             text = text.partition(b"\n")[2]
         return text.decode(errors="replace")
+
+    def size_of_log(self) -> int:
+        """Returns the bytes of the log; 0 if there is none."""
+        try:
+            return self.log.stat().st_size
+        except FileNotFoundError:
+            return 0
 
     def discard_scratch(self) -> None:
         """Renames the scratch directory, for `remove_discarded` to remove later."""
@@ -92,6 +102,23 @@ class JobFiles:
     def remove(self) -> None:
         """Removes all files of the job."""
         _remove(self.directory)
+
+
+def last_line(log: str) -> str | None:
+    """Returns the last line of a log that says something; None if there is none.
+
+    Of a line of JSON it is the message, or the last line of its exception.
+    """
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    if not lines:
+        return None
+    with suppress(ValueError):
+        found = json.loads(lines[-1])
+        if isinstance(found, dict):
+            told = str(found.get("exception") or found.get("message") or "")
+            lines = told.strip().splitlines() or lines
+    # PostgreSQL refuses texts with a NUL character.
+    return lines[-1].replace("\0", "\N{REPLACEMENT CHARACTER}")[:_LONGEST_LINE]
 
 
 def jobs_with_scratch(settings: Settings) -> set[str]:

@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 MOST_DEATHS = 3
 # Pauses before the next attempt of a job whose process died.
 _PAUSES = (0.0, 1.0, 5.0)
+# Pause before the next attempt of a job that this version cannot run, and how long
+# another version may take to come.
+_SECONDS_TO_ANOTHER_VERSION, _SECONDS_FOR_UPGRADE = 30.0, 3600.0
 # Number of queued jobs among which to look for one that its key may run.
 _CANDIDATES = 50
 
@@ -43,6 +46,9 @@ class Lease:
     job_id: str
     attempt: int
     expires_at: float = field(default=0.0, compare=False)
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt} of job {self.job_id}"
 
 
 class StaleAttemptError(Exception):
@@ -257,6 +263,19 @@ class Queue:
         """
         with self.database.writing() as session:
             self._requeue(session, self.lock_job(session, lease), reason)
+
+    def leave_to_another_version(self, lease: Lease, reason: str) -> None:
+        """Requeues a job that only another version of tfbbb can run.
+
+        While services are upgraded one after the other, such a version comes. The job
+        fails if none has run it an hour after its first attempt.
+        """
+        with self.database.writing() as session:
+            job, now = self.lock_job(session, lease), self.database.now(session)
+            if now - (job.started_at or now) < _SECONDS_FOR_UPGRADE:
+                self._requeue(session, job, reason, _SECONDS_TO_ANOTHER_VERSION)
+            else:
+                self._end(session, job, JobState.FAILED, reason)
 
     def record_death(self, lease: Lease, reason: str) -> None:
         """Requeues a job whose process died; the third death without progress fails."""

@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import ipaddress
+import os
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -41,7 +43,7 @@ def check_cluster(settings: Settings) -> str | None:
     if database.is_sqlite and not _is_this_machine(address):
         raise RayClusterError(
             "Trainers on other machines cannot share a SQLite database; name a "
-            f"PostgreSQL database with --database-url. Received: {database.url}"
+            f"PostgreSQL database with --database-url. Received: {database.name}"
         )
     there = _version(address)
     if there.split(".")[0] != here.split(".")[0]:
@@ -57,9 +59,51 @@ def check_cluster(settings: Settings) -> str | None:
     return None
 
 
+def authorization() -> dict[str, str]:
+    """Returns the header with Ray's token; none where this machine has no token.
+
+    As Ray reads it: RAY_AUTH_TOKEN, the file RAY_AUTH_TOKEN_PATH, `~/.ray/auth_token`.
+    Ray's own client sends it only if RAY_AUTH_MODE is set too.
+
+    Raises:
+        RayClusterError: If the file that RAY_AUTH_TOKEN_PATH names cannot be read.
+    """
+    if os.environ.get("RAY_AUTH_MODE", "token").lower() == "disabled":
+        return {}
+    token = os.environ.get("RAY_AUTH_TOKEN", "").strip()
+    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    file = Path(named) if named else Path("~/.ray/auth_token").expanduser()
+    if not token:
+        try:
+            token = file.read_text().strip()
+        except OSError as error:
+            if named:
+                raise RayClusterError(
+                    f"Ray's token cannot be read: RAY_AUTH_TOKEN_PATH={named}: "
+                    f"{error.strerror}"
+                ) from None
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def describe_refusal(status: int) -> str:
+    """Describes an answer with status 401 (no token) or 403 (a wrong one)."""
+    what = "needs a token" if status == 401 else "refuses the token of this machine"
+    return (
+        f"The Ray cluster {what}: `ray get-auth-token` prints it on the head; set "
+        "RAY_AUTH_TOKEN to it, or RAY_AUTH_TOKEN_PATH to a file that has it"
+    )
+
+
 def _version(address: str) -> str:
     try:
-        response = httpx.get(f"{address}/api/version", timeout=_SECONDS_TO_ANSWER)
+        response = httpx.get(
+            f"{address}/api/version",
+            headers=authorization(),
+            timeout=_SECONDS_TO_ANSWER,
+        )
+        if response.status_code in (401, 403):
+            refusal = describe_refusal(response.status_code)
+            raise RayClusterError(f"{address}: {refusal}.")
         response.raise_for_status()
         return str(response.json()["ray_version"])
     except httpx.HTTPStatusError as error:

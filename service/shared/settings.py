@@ -92,8 +92,12 @@ class Settings(BaseModel):
         ),
     ] = None
     ray_python: Annotated[
-        str, Field(description="The Python of the nodes that runs trainers.")
-    ] = "python"
+        str | None,
+        Field(
+            description="The Python of the nodes that runs trainers; by default that "
+            "of the node's Ray."
+        ),
+    ] = None
     ray_wheel: Annotated[
         Path | None,
         Field(
@@ -273,10 +277,17 @@ class Settings(BaseModel):
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20
-    access_log: Annotated[
-        Literal["text", "json", "off"],
-        Field(description="How requests are logged: a line of text or JSON each."),
+    log_format: Annotated[
+        Literal["text", "json"],
+        Field(description="What the lines of all logs are: text or JSON."),
     ] = "text"
+    access_log: Annotated[
+        Literal["text", "json", "off"] | None,
+        Field(
+            description="How requests are logged: a line of text or JSON each, by "
+            "default as all else, or not at all."
+        ),
+    ] = None
 
     @classmethod
     def variable(cls, name: str) -> str:

@@ -7,8 +7,8 @@ import sys
 import pytest
 import typer
 
-from tfbbb import __version__
 from tfbbb.cli import app
+from tfbbb.version import __version__, commit
 
 HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "fastapi"]
 
@@ -96,8 +96,9 @@ finally:
     assert "imported: []" in done.stdout
 
 
-def test_version_prints_the_version_of_the_package(tfbbb):
-    assert tfbbb("--version").stdout == f"tfbbb {__version__}\n"
+def test_version_prints_version_and_commit_of_the_package(tfbbb):
+    expected = f"tfbbb {__version__} (commit {commit()})\n"
+    assert tfbbb("--version").stdout == expected
 
 
 def test_the_package_runs_with_python_m():

@@ -1,3 +1,4 @@
+import os
 import re
 import socket
 import sys
@@ -5,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from service.shared.data_directory import lock_data_directory
 from service.shared.settings import Settings
 from tests.ports import free_port
+from tfbbb.cli.serve import _database_options
 
 
 @pytest.fixture
@@ -261,4 +264,46 @@ def test_cluster_that_does_not_answer_is_refused(tfbbb, served):
     result = tfbbb("serve", "--launcher", "ray", "--ray-address", "http://127.0.0.1:9")
     assert result.exit_code == 1
     assert "No Ray cluster answers at http://127.0.0.1:9: " in result.output
+    assert served == {}
+
+
+def test_hint_names_the_database_without_its_password(tfbbb, served, tmp_path):
+    given = Settings(
+        data_dir="/data", database_url="postgresql://me:secret@db.example/tfbbb"
+    )
+    assert _database_options(given) == (
+        " --data-dir /data --database-url 'postgresql://me:***@db.example/tfbbb'"
+    )
+    database = f"sqlite:///{tmp_path}/other.sqlite3"
+    arguments = ("serve", "--port", 0, "--database-url", database)
+    assert tfbbb(*arguments).exit_code == 0
+    hint = f"`tfbbb keys create NAME --scope train --database-url {database}`"
+    assert hint in tfbbb(*arguments).stdout
+
+
+def test_data_directory_of_a_running_service_is_refused(tfbbb, served, tmp_path):
+    with lock_data_directory(Settings(data_dir=tmp_path / "data")):
+        result = tfbbb("serve", "--port", 0, "--data-dir", "data")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        f"Error: Another service uses the data directory data, process {os.getpid()} on"
+    )
+    assert result.stderr.count("\n") == 1
+    assert served == {}
+
+
+def test_database_of_another_data_directory_is_refused(tfbbb, served, tmp_path):
+    shared = (
+        "serve",
+        "--port",
+        0,
+        "--database-url",
+        f"sqlite:///{tmp_path}/db.sqlite3",
+    )
+    assert tfbbb(*shared, "--data-dir", "first").exit_code == 0
+    served.clear()
+    result = tfbbb(*shared, "--data-dir", "second")
+    assert result.exit_code == 1
+    assert f"describes the files in {tmp_path}/first of " in result.stderr
+    assert result.stderr.count("\n") == 1
     assert served == {}

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.deployment.containers import DOCKERFILE, ROOT, STAGES
+from tfbbb.version import __version__
 
 
 def stage(name: str) -> str:
@@ -38,3 +39,17 @@ def test_only_the_small_image_starts_no_dispatcher() -> None:
     assert STAGES[-1] == "full"
     assert "ENV TFBBB_START_DISPATCHER=0" in stage("predict")
     assert "TFBBB_START_DISPATCHER" not in stage("full") + stage("runtime")
+
+
+@pytest.mark.parametrize(
+    ("image", "package"), [("full", "package"), ("predict", "predict-package")]
+)
+def test_images_have_version_and_commit(image: str, package: str) -> None:
+    labels = dict(
+        re.findall(r'org\.opencontainers\.image\.(\w+)="(.*?)"', stage(image))
+    )
+    assert labels["version"] == __version__
+    assert labels["revision"] == "${SOURCE_COMMIT}"
+    for name in (image, package):
+        # The build of the wheel reads the variable.
+        assert 'ARG SOURCE_COMMIT=""' in stage(name)

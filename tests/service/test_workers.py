@@ -1,5 +1,6 @@
 """Several API processes that share a port, the models and the counters."""
 
+import json
 import os
 import signal
 import socket
@@ -23,10 +24,14 @@ BODY = b'{"instances": [[1, 2, 3]]}'
 
 
 class Service:
-    """A service of three API processes and two model processes."""
+    """A service of three API processes and two model processes.
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+    Its output is in the file `log`.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         self.process = process
+        self.log = log
         self.url = f"http://127.0.0.1:{port}"
 
     def ask(self) -> httpx.Response:
@@ -98,8 +103,12 @@ def serving_by_several(
         *("serve", "--workers", "3"),
         *("--port", str(port), "--models", str(models)),
     ]
-    process = subprocess.Popen(command, env=environment)
-    service = Service(process, port)
+    log = data_dir.with_suffix(".log")
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdout=output, stderr=output
+        )
+    service = Service(process, port, log)
     try:
 
         def is_ready() -> bool:
@@ -121,9 +130,29 @@ def serving_by_several(
 def service(
     saved_models: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Service]:
-    with serving_by_several(saved_models, tmp_path_factory.mktemp("data")) as service:
+    logs = {"TFBBB_LOG_FORMAT": "json", "TFBBB_ACCESS_LOG": "json"}
+    directory = tmp_path_factory.mktemp("data")
+    with serving_by_several(saved_models, directory, **logs) as service:
         wait_for(lambda: len(service.further()) == 2)
         yield service
+
+
+def test_every_line_of_the_output_is_json_with_time_and_level(
+    service: Service,
+) -> None:
+    service.ask()
+    lines = [json.loads(line) for line in service.log.read_text().splitlines()]
+    assert all({"time", "level", "process"} <= line.keys() for line in lines)
+    said = " ".join(line.get("message", "") for line in lines)
+    assert "requires a key" in said
+    assert "Application startup complete." in said
+    assert "created the tables" in said
+    paths = [line["path"] for line in lines if "path" in line]
+    assert PATH in paths
+    assert "/health/ready" not in [
+        line["path"] for line in lines if line.get("status") == 200
+    ]
+    assert {line["key"] for line in lines if line.get("path") == PATH} == {"preset"}
 
 
 def test_processes_share_the_models_and_the_counters(service: Service) -> None:

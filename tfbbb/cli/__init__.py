@@ -24,7 +24,7 @@ from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.job_command import add_job_command
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
-from tfbbb.version import __version__
+from tfbbb.version import __version__, commit
 
 __all__ = ["app"]
 
@@ -38,7 +38,7 @@ app = typer.Typer(
 
 def _show_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"tfbbb {__version__}")
+        typer.echo(f"tfbbb {__version__} (commit {commit()})")
         raise typer.Exit
 
 

@@ -44,11 +44,12 @@ def running_service(models: Path) -> Iterator[RunningService]:
             the service's log.
     """
     from service.api.keys.credential import Credential
+    from service.shared.temporary import temporary_directory
 
     key = Credential.generate().text
     with (
         tempfile.TemporaryFile() as log,
-        tempfile.TemporaryDirectory(prefix="tfbbb-") as data,
+        temporary_directory("data") as data,
     ):
         process = subprocess.Popen(
             [
@@ -58,7 +59,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": data},
+            env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": str(data)},
         )
         try:
             with exit_on_sigterm(128 + signal.SIGTERM):

@@ -1,5 +1,6 @@
 """`tfbbb serve`."""
 
+import logging
 import os
 import shlex
 import socket
@@ -24,6 +25,9 @@ from tfbbb.cli.termination import exit_on_sigterm
 if TYPE_CHECKING:
     from service.api.keys.credential import Credential
     from service.shared.settings import Settings
+
+
+logger = logging.getLogger(__name__)
 
 
 def serve(
@@ -85,7 +89,7 @@ def serve(
     TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
     TFBBB_IDLE_SECONDS            600 s     idle time of an old version
     TFBBB_START_DISPATCHER        1         0: no process that runs jobs
-    TFBBB_RAY_PYTHON              python    the Python that trains on the nodes
+    TFBBB_RAY_PYTHON              Ray's     the Python that trains on the nodes
     TFBBB_RAY_WHEEL               none      wheel of tfbbb that Ray brings to nodes
     TFBBB_RAY_REQUIREMENTS        none      lock file of what Ray installs with it
     TFBBB_RAY_JOB_CPUS            1         cores that Ray reserves for a job
@@ -132,7 +136,8 @@ def serve(
     TFBBB_AUDIT_DAYS              for ever  time that entries of the audit stay
     TFBBB_MAX_METRIC_MODELS       100       models told apart in request metrics
     TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request
-    TFBBB_ACCESS_LOG              text      line per request: text, json or off
+    TFBBB_LOG_FORMAT              text      lines of all logs: text or json
+    TFBBB_ACCESS_LOG              the same  line per request: text, json or off
 
     (*) unless the key has a limit of its own
 
@@ -140,7 +145,13 @@ def serve(
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         from service.api.shared_counters import shared_counters
+        from service.shared.data_directory import (
+            DataDirectoryInUseError,
+            lock_data_directory,
+        )
+        from service.shared.logs import configure_logging
 
+        configure_logging("api")
         settings = service_settings(
             models=models,
             data_dir=data_dir,
@@ -163,13 +174,17 @@ def serve(
                 _check_writable(settings.models)
         # Open the port before creating the first key: if the port is taken, the key,
         # which is shown only once, would be lost.
-        with (
-            # The server sends itself the signal again when it has stopped.
-            exit_on_sigterm(0),
-            _open_listener(host, port) as listener,
-            shared_counters() if settings.workers > 1 else nullcontext(),
-        ):
-            _run(settings, host, listener)
+        try:
+            with (
+                # The server sends itself the signal again when it has stopped.
+                exit_on_sigterm(0),
+                lock_data_directory(settings),
+                _open_listener(host, port) as listener,
+                shared_counters() if settings.workers > 1 else nullcontext(),
+            ):
+                _run(settings, host, listener)
+        except DataDirectoryInUseError as error:
+            raise CommandError(str(error)) from None
 
 
 def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
@@ -177,7 +192,7 @@ def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
     from service.app import create_app
 
     key = _first_key(settings, host)
-    created = server(create_app(settings, listener=listener), settings)
+    created = server(create_app(settings, listener=listener))
     _print_url(host, listener.getsockname()[1], key, settings)
     run(created, listener)
 
@@ -197,20 +212,28 @@ def _open_listener(host: str, port: int) -> socket.socket:
 def _first_key(settings: "Settings", host: str) -> "Credential | None":
     from service.api.keys.credential import CredentialError
     from service.api.keys.first_key import NoKeyError, create_first_key
+    from service.shared.installation import InstallationError, check_installation
 
     try:
         with service_database(settings, starting=True) as database:
+            check_installation(database, settings)
             return create_first_key(database, settings, host)
-    except (NoKeyError, CredentialError) as error:
+    except (InstallationError, NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None
 
 
-def _data_dir_option(settings: "Settings") -> str:
-    """Returns the option with which other commands find the data of this service."""
-    default = type(settings).model_fields["data_dir"].default
-    if settings.data_dir == default:
-        return ""
-    return f" --data-dir {shlex.quote(str(settings.data_dir))}"
+def _database_options(settings: "Settings") -> str:
+    """Returns the options with which other commands find the database, no password."""
+    from service.shared.database import Database
+
+    options = ""
+    if settings.data_dir != type(settings).model_fields["data_dir"].default:
+        options += f" --data-dir {shlex.quote(str(settings.data_dir))}"
+    if settings.database_url is not None:
+        database = Database(settings.database_url)
+        name = database.name if database.path is None else settings.database_url
+        options += f" --database-url {shlex.quote(name)}"
+    return options
 
 
 def _print_url(
@@ -220,17 +243,25 @@ def _print_url(
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if settings.insecure:
-        typer.echo(f"{url} accepts every request without a key.")
+        _say(f"{url} accepts every request without a key.")
     elif key is None:
-        typer.echo(
+        _say(
             f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
-            f"train{_data_dir_option(settings)}`."
+            f"train{_database_options(settings)}`."
         )
     else:
-        typer.echo(
+        _say(
             f"This URL contains an admin key, shown only once; open or save it:\n\n"
             f"    {url}?key={key.text}\n"
         )
+
+
+def _say(text: str) -> None:
+    """Prints a text; logs it where every line of the output must be JSON."""
+    if os.environ.get("TFBBB_LOG_FORMAT") == "json":
+        logger.info(text)
+    else:
+        typer.echo(text)
 
 
 def _check_trainers(settings: "Settings") -> None:
@@ -252,7 +283,7 @@ def _check_cluster(settings: "Settings") -> None:
     except RayClusterError as error:
         raise CommandError(str(error)) from None
     if warning is not None:
-        typer.echo(warning, err=True)
+        logger.warning(warning)
 
 
 def _check_store(settings: "Settings", models: Path | None) -> None:
@@ -284,7 +315,7 @@ def _make_directory(models: Path) -> None:
             f"Cannot create the models directory {models}: {error.strerror}; name a "
             "writable directory with --models."
         ) from None
-    typer.echo(f"created the models directory {models}")
+    _say(f"created the models directory {models}")
 
 
 def _check_directory(models: Path) -> None:

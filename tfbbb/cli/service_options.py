@@ -105,10 +105,10 @@ def _check_exists(database: "Database") -> None:
     if (path is None or path.is_file()) and revision(database) is not None:
         return
     if path is None:
-        where = database.url.render_as_string(hide_password=True)
         raise CommandError(
-            f"The database {where} has no tables of a service: start the service once "
-            "with `tfbbb serve`, and set TFBBB_ADMIN_KEY to the first admin key."
+            f"The database {database.name} has no tables of a service: start the "
+            "service once with `tfbbb serve`, and set TFBBB_ADMIN_KEY to the first "
+            "admin key."
         )
     raise CommandError(
         f"There is no service's database at {path}: name the data directory with "

@@ -1,21 +1,23 @@
-"""Request ids, and one line of JSON per request."""
+"""Request ids, and one line per request."""
 
 import logging
 import re
-import sys
 import time
 from contextvars import ContextVar
+from urllib.parse import quote
 
-import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.shared.database import new_id, timestamp
 from service.shared.json_types import JsonObject
+from service.shared.logs import ACCESS
 
-logger = logging.getLogger("service.access")
+logger = logging.getLogger(ACCESS)
 
 HEADER = "X-Request-Id"
+# Probes ask these paths every few seconds.
+_PROBES = ("/health/", "/v2/health/")
 # Ids that need no quoting in logs and URLs.
 _SANE = re.compile(r"[A-Za-z0-9._:+/=@-]{1,128}")
 
@@ -45,7 +47,8 @@ class RequestLog:
 
     The id is that of the header `X-Request-Id` if it has at most 128 letters, digits
     and `._:+/=@-`, else a new one. The response has the same header. The line has
-    neither the query, which may contain a key, nor any value of a row.
+    neither the query, which may contain a key, nor any value of a row. Probes that
+    succeed are not logged.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -72,22 +75,14 @@ class RequestLog:
             await self._app(scope, receive, send_with_id)
         finally:
             _fields.reset(token)
-            if logger.isEnabledFor(logging.INFO):
+            is_probe = status < 400 and scope["path"].startswith(_PROBES)
+            if logger.isEnabledFor(logging.INFO) and not is_probe:
                 _log(scope, at, status, time.perf_counter() - started, fields)
 
 
 def choose_request_id(given: str) -> str:
     """Returns the id that a request has given itself, or a new one."""
     return given if _SANE.fullmatch(given) else new_id()
-
-
-def write_access_log() -> None:
-    """Writes the lines to standard output."""
-    handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger.handlers = [handler]
-    logger.propagate = False
-    logger.setLevel(logging.INFO)
 
 
 def _log(
@@ -103,4 +98,14 @@ def _log(
         "key": None if caller is None else caller.name,
         **fields,
     }
-    logger.info(orjson.dumps(line).decode())
+    logger.info(
+        "%s %s %d in %.1f ms, key %r, request %s",
+        line["method"],
+        # The path was decoded, and may have line breaks.
+        quote(line["path"], safe="/:"),
+        status,
+        line["duration_ms"],
+        line["key"],
+        line["request_id"],
+        extra={"fields": line},
+    )

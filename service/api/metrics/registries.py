@@ -1,11 +1,25 @@
 """The metrics of the API, which may be those of several processes."""
 
 import os
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from service.api.shared_counters import VARIABLE
+from tfbbb.version import __version__, commit
+
+
+class _Constant(Collector):
+    """A metric that never changes, also where several processes count."""
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._metric,)
 
 
 class Registries:
@@ -20,6 +34,13 @@ class Registries:
     def __init__(self) -> None:
         self.counted = CollectorRegistry()
         self.observed = CollectorRegistry()
+        build = GaugeMetricFamily(
+            "tfbbb_build_info",
+            "1, with the version of the service and the commit of its source.",
+            labels=["version", "commit"],
+        )
+        build.add_metric([__version__, commit()], 1)
+        self.observed.register(_Constant(build))
         self._directory = os.environ.get(VARIABLE)
         if self._directory is None:
             ProcessCollector(registry=self.observed)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Request, Response
 
-import tfbbb
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
 from service.api.http.media_types import media_type
@@ -36,6 +35,7 @@ from service.shared.errors import (
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
 from service.shared.route import Route
+from tfbbb.version import __version__, commit
 
 router = APIRouter(
     prefix="/v2",
@@ -88,7 +88,10 @@ JsonSize = Annotated[
 async def get_server() -> ServerMetadata:
     """Returns the name, the version and the extensions of the service."""
     return ServerMetadata(
-        name="tfbbb", version=tfbbb.__version__, extensions=["binary_tensor_data"]
+        name="tfbbb",
+        version=__version__,
+        commit=commit(),
+        extensions=["binary_tensor_data"],
     )
 
 

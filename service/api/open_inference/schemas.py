@@ -29,10 +29,14 @@ Parameters = dict[str, str | float | bool]
 
 
 class ServerMetadata(BaseModel):
-    """The name and the extensions of the service."""
+    """The name, the version and the extensions of the service."""
 
     name: str = Field(examples=["tfbbb"])
     version: str = Field(examples=["1.0.0"])
+    commit: str = Field(
+        description="Commit of its source; `unknown` if the build did not tell it.",
+        examples=["0123456789ab"],
+    )
     extensions: list[str] = Field(examples=[["binary_tensor_data"]])
 
 

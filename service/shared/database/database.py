@@ -86,6 +86,14 @@ class Database:
         """Path of the SQLite file; None for PostgreSQL."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
 
+    @property
+    def name(self) -> str:
+        """The path or URL of the database, without a password, for messages."""
+        if self.path is not None:
+            return str(self.path)
+        shown = self.url.set(drivername="postgresql")
+        return shown.render_as_string(hide_password=True)
+
     def check(self) -> None:
         """Checks that an SQLite file is still the one that was opened.
 

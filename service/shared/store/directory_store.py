@@ -3,9 +3,11 @@
 import contextlib
 import errno
 import shutil
+import socket
 import tempfile
 from pathlib import Path
 
+from service.shared.database import new_id
 from service.shared.files import remove_dataset_files
 from service.shared.settings import Settings
 from service.shared.store.store import STAGING, StoreError
@@ -33,6 +35,21 @@ class DirectoryStore:
         self.url = str(settings.models)
         self._datasets = settings.data_dir / "datasets"
         self.datasets_url = str(self._datasets)
+        self._identity = settings.data_dir.absolute() / "identity"
+        self.place = f"{self._identity.parent} of {socket.gethostname()}"
+
+    def identity(self) -> str:
+        """Returns the content of the file `identity` in the data directory."""
+        if not self._identity.exists():
+            part = self._identity.with_name(f".identity.{new_id()}")
+            part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            part.write_text(f"{new_id()}\n")
+            # Another service may create it at the same time; a link replaces no file.
+            with contextlib.suppress(FileExistsError):
+                self._identity.hardlink_to(part)
+            part.unlink()
+            flush(self._identity.parent)
+        return self._identity.read_text().strip()
 
     def check(self) -> None:
         """Raises `StoreError` unless models can be written."""

@@ -8,6 +8,7 @@ Its objects, under the URL of the store:
     versions/JOB_ID.ATTEMPT/...     the files of a model that an attempt exported
     models/NAME/VERSION             the *marker* of a version: JSON that names its files
     deleting/NAME/VERSION           the version is being deleted
+    identity                        the id of the store
 
 An attempt uploads its files under a key of its own, so no two attempts write the same
 object. A version exists from the moment its marker does. The storage creates a marker
@@ -76,7 +77,7 @@ class ObjectStore:
 
     def __init__(self, settings: Settings) -> None:
         assert settings.store is not None
-        self.url = self.datasets_url = settings.store.rstrip("/")
+        self.url = self.datasets_url = self.place = settings.store.rstrip("/")
         self.models = settings.data_dir / "models"
         self._settings = settings
         self._datasets = settings.data_dir / "datasets"
@@ -94,6 +95,14 @@ class ObjectStore:
         self._committed: dict[str, _Marker] = {}
         self._verified: set[Path] = set()
         self._looked_at = float("-inf")
+
+    def identity(self) -> str:
+        """Returns the content of the object `identity`."""
+        key = self._key("identity")
+        with self._faults("written"), suppress(FileExistsError):
+            self._write_new(key, new_id().encode())
+        with self._faults("read"):
+            return str(self._storage.cat_file(key).decode()).strip()
 
     def check(self) -> None:
         """Raises `StoreError` unless objects can be written, read and deleted."""

@@ -32,6 +32,7 @@ class Store(Protocol):
     Attributes:
         url: Where the models are, in messages.
         datasets_url: Where the datasets are, in messages.
+        place: Where all of it is, in messages that services elsewhere show too.
         models: A directory of this machine with `NAME/VERSION`, in TensorFlow Serving's
             layout: the versions themselves, or verified copies of them.
         is_directory: Whether `models` is the store, so that a version that somebody
@@ -40,8 +41,12 @@ class Store(Protocol):
 
     url: str
     datasets_url: str
+    place: str
     models: Path
     is_directory: bool
+
+    def identity(self) -> str:
+        """Returns the id of the store, which is created once."""
 
     def check(self) -> None:
         """Raises `StoreError` unless the store answers and may be written."""

@@ -19,6 +19,7 @@ class JobsApi:
         submissions: How many submissions were accepted.
         stopped: The submission ids that were asked to stop, in order.
         uploads: The zip files that were uploaded for jobs.
+        token: The token that requests must send; None if any request is answered.
     """
 
     def __init__(self, address: str, version: str) -> None:
@@ -29,10 +30,19 @@ class JobsApi:
         self.submissions = 0
         self.stopped: list[str] = []
         self.uploads: list[bytes] = []
+        self.token: str | None = None
 
     def set(self, submission_id: str, status: str, **fields: Any) -> None:
         """Changes the state of a job."""
         self.jobs[submission_id] |= {"status": status, **fields}
+
+    def refuse(self, authorization: str) -> tuple[int, str] | None:
+        """Returns Ray's answer to a request without the token, or None."""
+        if self.token is None or authorization == f"Bearer {self.token}":
+            return None
+        if authorization:
+            return 403, "Forbidden: Invalid authentication token"
+        return 401, "Unauthorized: Missing authentication token"
 
     def answer(self, method: str, path: list[str], body: Any) -> tuple[int, Any]:
         match method, path:
@@ -76,7 +86,8 @@ def jobs_api(version: str) -> Iterator[JobsApi]:
             if self.command == "POST":
                 body = json.loads(body) if body else None
             path = [part for part in self.path.split("/") if part][1:]
-            status, content = api.answer(self.command, path, body)
+            refused = api.refuse(self.headers.get("authorization", ""))
+            status, content = refused or api.answer(self.command, path, body)
             text = content if isinstance(content, str) else json.dumps(content)
             self.send_response(status)
             self.end_headers()

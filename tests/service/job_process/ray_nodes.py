@@ -1,6 +1,5 @@
 """A Ray cluster on this machine, whose nodes can be killed."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -82,11 +81,10 @@ def cluster_of(count: int, slots: int) -> Iterator[Cluster]:
 
 
 def on_ray(settings: Settings, cluster: Cluster) -> Settings:
-    """Settings of jobs on a cluster, in the Python of the tests."""
+    """Settings of jobs on a cluster, in the Python of its nodes, that of the tests."""
     changes = {
         "launcher": "ray",
         "ray_address": cluster.address,
-        "ray_python": sys.executable,
     }
     return settings.model_copy(update=changes)
 

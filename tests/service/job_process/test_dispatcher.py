@@ -19,7 +19,7 @@ from service.shared import job_events as events
 from service.shared.database import Database, DatabaseFileError, upgrade
 from service.shared.database.tables import DispatcherRegistration, Job
 from service.shared.database.upgrade import copy_sqlite
-from service.shared.files import JobFiles
+from service.shared.files import JobFiles, last_line
 from service.shared.job_state import ENDED
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
@@ -470,3 +470,41 @@ def test_the_tail_of_a_log_starts_with_a_line(queue: Queue, tmp_path: Path) -> N
     files.log.write_bytes(b"first line\nsecond \xff\nthird\n")
     assert files.log_tail(1000) == "first line\nsecond \ufffd\nthird\n"
     assert files.log_tail(10) == "third\n"
+    assert files.log_tail(6) == "third\n"
+
+
+def test_death_of_a_local_trainer_tells_the_last_line_of_its_attempt(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first attempt writes a line and dies, the second says nothing.
+    (tmp_path / "dies.py").write_text(
+        "import sys\nif sys.argv[3] == '1': sys.exit('No space left\\0')\nsys.exit(2)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told = []
+    for module, attempt in (("dies", 1), ("dies", 2), ("no_such_module", 3)):
+        launcher = LocalLauncher(settings, module)
+        launcher.start(Lease("f" * 24, attempt))
+        while not (ended := launcher.ended()):
+            time.sleep(0.01)
+        told.append(ended[0][1])
+    assert told[0] == "exit code 1; the last line of its log: No space left\ufffd"
+    assert told[1] == "exit code 2"
+    assert told[2].endswith("No module named no_such_module")
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        ("", None),
+        ("one\ntwo  \n\n", "two"),
+        ('one\n{"level": "ERROR", "message": "failed"}\n', "failed"),
+        (
+            '{"message": "failed", "exception": "Traceback\\nKeyError: 1\\n"}',
+            "KeyError: 1",
+        ),
+        ("{1}", "{1}"),
+    ],
+)
+def test_last_line_of_a_log_is_its_message(log: str, line: str | None) -> None:
+    assert last_line(log) == line

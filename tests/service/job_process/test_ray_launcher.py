@@ -1,5 +1,6 @@
 """Jobs on a Ray cluster, whose Jobs API is a stand-in."""
 
+import os
 import subprocess
 import sys
 import time
@@ -37,6 +38,13 @@ from tests.service.queued import job, let_expire, states, submitted
 def api() -> Iterator[JobsApi]:
     with jobs_api(ray.__version__) as api:
         yield api
+
+
+@pytest.fixture(autouse=True)
+def without_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 @pytest.fixture(autouse=True)
@@ -103,9 +111,8 @@ def test_attempt_becomes_a_ray_job(
 ) -> None:
     (request,) = api.jobs.values()
     assert request["submission_id"] == f"tfbbb-{job_id}-1"
-    assert request["entrypoint"] == (
-        f"python -m service.trainer {job_id} --attempt 1 --print-log"
-    )
+    trainer = f"-m service.trainer {job_id} --attempt 1 --print-log"
+    assert request["entrypoint"].endswith(f'exec "$python" {trainer}')
     assert request["entrypoint_num_cpus"] == 1
     assert request["entrypoint_memory"] == 2**30
     assert request.get("entrypoint_num_gpus") is None
@@ -208,12 +215,70 @@ def test_job_that_a_restarted_head_forgot_runs_again(
     assert reasons(queue, job_id) == ["the Ray cluster does not know its job any more"]
 
 
-def test_exit_code_of_a_trainer_is_told(
+def test_given_python_trains(settings: Settings, api: JobsApi) -> None:
+    python = {"ray_python": "/opt/the python"}
+    RayLauncher(settings.model_copy(update=python)).start(Lease("f" * 24, 1))
+    (request,) = api.jobs.values()
+    assert request["entrypoint"].startswith("'/opt/the python' -m service.trainer")
+
+
+@pytest.mark.parametrize("activated", [False, True])
+def test_trainer_runs_with_the_python_of_the_raylet(
+    api: JobsApi, settings: Settings, tmp_path: Path, activated: bool
+) -> None:
+    for program in ("of_ray", "python"):
+        (tmp_path / program).write_text('#!/bin/sh\necho "$0 $*"\n')
+        (tmp_path / program).chmod(0o755)
+    RayLauncher(settings).start(Lease("f" * 24, 1))
+    (request,) = api.jobs.values()
+    # Ray's raylet starts a supervisor, which starts the shell.
+    supervisor = "import subprocess, sys; subprocess.run(sys.argv[1], shell=True)"
+    raylet = "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[2:]])"
+    worker = f"--python_worker_command={tmp_path}/of_ray setup_worker.py --port=1"
+    environment = os.environ | {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    environment.pop("VIRTUAL_ENV", None)
+    if activated:
+        environment["VIRTUAL_ENV"] = str(tmp_path)
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", raylet, worker),
+            *("-c", supervisor, request["entrypoint"]),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    python = tmp_path / ("python" if activated else "of_ray")
+    assert done.stdout.startswith(f"{python} -m service.trainer"), done.stderr
+
+
+def test_exit_code_and_last_line_of_a_trainer_are_told(
     queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
 ) -> None:
+    api.logs[name(job_id)] = f"INFO attempt 1 of job {job_id}\nNo space left\n\n"
     api.set(name(job_id), "FAILED", driver_exit_code=137, message="failed")
     dispatcher.step()
-    assert reasons(queue, job_id) == ["exit code 137"]
+    assert reasons(queue, job_id) == [
+        "exit code 137; the last line of its log: No space left"
+    ]
+
+
+def test_trainer_that_did_not_start_names_the_setting_of_its_python(
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, job_id: str
+) -> None:
+    for attempt in (1, 2, 3):
+        api.logs[name(job_id, attempt)] = (
+            f"Running entrypoint for job {name(job_id, attempt)}: python\n"
+            "/usr/bin/python3: No module named service\n"
+        )
+        api.set(name(job_id, attempt), "FAILED", driver_exit_code=1)
+        dispatcher.step()
+    assert job(queue, job_id).state == "failed"
+    assert job(queue, job_id).error == (
+        "Its process died 3 times, the last time: exit code 1; the last line of its "
+        "log: /usr/bin/python3: No module named service; TFBBB_RAY_PYTHON must name a "
+        "Python of the nodes that has tfbbb. Received: the one of the node's Ray"
+    )
 
 
 def test_result_of_a_trainer_is_not_a_death(
@@ -441,6 +506,67 @@ def test_cluster_that_cannot_run_jobs_is_refused(
 ) -> None:
     with pytest.raises(RayClusterError, match=message):
         check_cluster(settings.model_copy(update=changes))
+
+
+@pytest.mark.parametrize("source", ["variable", "named file", "default file"])
+def test_token_of_ray_is_sent(
+    settings: Settings,
+    api: JobsApi,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+) -> None:
+    api.token = "secret"
+    if source == "variable":
+        monkeypatch.setenv("RAY_AUTH_TOKEN", api.token)
+    else:
+        file = tmp_path / ".ray" / "auth_token"
+        if source == "named file":
+            file = tmp_path / "token"
+            monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(file))
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{api.token}\n")
+    assert check_cluster(settings) is None
+    RayLauncher(settings).start(Lease("f" * 24, 1))
+    assert api.submissions == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [(None, "needs a token: .* set RAY_AUTH_TOKEN"), ("wrong", "refuses the token")],
+)
+def test_refused_token_is_called_what_it_is(
+    queue: Queue,
+    dispatcher: Dispatcher,
+    settings: Settings,
+    api: JobsApi,
+    monkeypatch: pytest.MonkeyPatch,
+    sent: str | None,
+    message: str,
+) -> None:
+    api.token = "secret"
+    if sent is not None:
+        monkeypatch.setenv("RAY_AUTH_TOKEN", sent)
+    with pytest.raises(RayClusterError, match=message):
+        check_cluster(settings)
+    (job_id,) = submitted(queue)
+    with pytest.raises(OSError, match=message):
+        dispatcher.step()
+    assert states(queue, job_id) == ["queued", "running", "queued"]
+    # The token is read again, and the job waits no longer.
+    monkeypatch.setenv("RAY_AUTH_TOKEN", api.token)
+    dispatcher._may_launch_at = float("-inf")
+    dispatcher.step()
+    assert api.submissions == 1
+
+
+def test_token_file_that_cannot_be_read_is_named(
+    settings: Settings, api: JobsApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/no/such/file")
+    for ask in (check_cluster, lambda s: RayLauncher(s).start(Lease("f" * 24, 1))):
+        with pytest.raises((RayClusterError, OSError), match="PATH=/no/such/file"):
+            ask(settings)
 
 
 def test_dispatcher_of_local_jobs_imports_no_ray() -> None:

@@ -1,13 +1,12 @@
 """Ids of requests, and the lines of the access log."""
 
 import asyncio
-import json
 import logging
 from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 
 from service.api.http.errors import answer_errors_in_one_shape
 from service.api.http.request_log import (
@@ -16,7 +15,6 @@ from service.api.http.request_log import (
     add_to_log,
     logger,
     request_id,
-    write_access_log,
 )
 
 
@@ -27,6 +25,11 @@ def app() -> FastAPI:
     async def rows() -> str | None:
         add_to_log(model="houses", version=2, rows=3)
         return request_id()
+
+    @made.get("/health/{part}")
+    async def health(part: str) -> None:
+        if part == "lost":
+            raise HTTPException(503)
 
     @made.get("/bug")
     async def bug() -> None:
@@ -50,9 +53,7 @@ def get(path: str, **headers: str) -> httpx.Response:
 def lines(caplog: pytest.LogCaptureFixture) -> Any:
     logger.propagate = True
     caplog.set_level(logging.INFO, logger.name)
-    return lambda: [
-        json.loads(r.message) for r in caplog.records if r.name == logger.name
-    ]
+    return lambda: [r.fields for r in caplog.records if r.name == logger.name]  # type: ignore[attr-defined]
 
 
 def test_sane_id_is_kept_and_reaches_the_endpoint() -> None:
@@ -95,18 +96,19 @@ def test_failed_request_has_its_id_in_response_and_log(
     assert "GET /bug failed, request abc" in caplog.text
 
 
-def test_access_log_is_written_to_standard_output(
-    capsys: pytest.CaptureFixture[str],
+def test_probes_are_logged_only_if_they_fail(lines: Any) -> None:
+    for part in ("live", "lost", "ready"):
+        get(f"/health/{part}")
+    assert [line["path"] for line in lines()] == ["/health/lost"]
+
+
+def test_text_of_a_request_is_one_line(
+    lines: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write_access_log()
-    try:
-        get("/rows", **{HEADER: "abc"})
-    finally:
-        logger.handlers.clear()
-        logger.propagate = True
-        logger.setLevel(logging.NOTSET)
-    (line,) = capsys.readouterr().out.splitlines()
-    assert json.loads(line)["request_id"] == "abc"
+    get("/a%0Ab?key=secret", **{HEADER: "abc"})
+    (record,) = (r for r in caplog.records if r.name == logger.name)
+    assert record.message.startswith("GET /a%0Ab 404 in ")
+    assert record.message.endswith(" ms, key None, request abc")
 
 
 def test_prediction_is_logged_with_version_rows_and_key(

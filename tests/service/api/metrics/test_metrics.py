@@ -5,6 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.shared.settings import Settings
 from tests.service.serving import ask, serving, wait_until_ready
+from tfbbb.version import __version__, commit
 
 
 def figures(client: httpx.Client) -> dict[tuple[str, frozenset[str]], float]:
@@ -53,6 +54,11 @@ def test_models_say_how_sure_they_were(client: httpx.Client) -> None:
     after = figures(client)
     assert after[key] == before + 2
     assert after["tfbbb_model_versions", frozenset(["diabetes", "AVAILABLE", "0"])] >= 1
+
+
+def test_version_and_commit_of_the_service_are_labels(client: httpx.Client) -> None:
+    labels = frozenset([__version__, commit()])
+    assert figures(client)["tfbbb_build_info", labels] == 1
 
 
 def test_both_processes_say_what_they_take(client: httpx.Client) -> None:

@@ -16,6 +16,7 @@ from tritonclient.utils import InferenceServerException
 
 from tests.service.serving import AS_ADMIN, ask
 from tests.service.stand_in import load
+from tfbbb.version import __version__, commit
 
 ROWS = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
@@ -57,9 +58,12 @@ def test_service_is_live_and_ready(server: triton.InferenceServerClient) -> None
 def test_metadata_of_the_service_and_of_models(
     server: triton.InferenceServerClient,
 ) -> None:
-    assert server.get_server_metadata(headers=dict(AS_ADMIN))["extensions"] == [
-        "binary_tensor_data"
-    ]
+    assert server.get_server_metadata(headers=dict(AS_ADMIN)) == {
+        "name": "tfbbb",
+        "version": __version__,
+        "commit": commit(),
+        "extensions": ["binary_tensor_data"],
+    }
     metadata = server.get_model_metadata("diabetes", headers=dict(AS_ADMIN))
     assert metadata["versions"] == ["1", "2"]
     assert metadata["platform"] == "tensorflow_savedmodel"

@@ -5,6 +5,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -27,7 +28,9 @@ from service.shared.database.upgrade import (
     revision,
     revisions,
 )
+from tests.service.postgresql import new_database
 
+BEFORE_NEWEST = revisions()[:-1]
 MIGRATIONS = Path(service.shared.database.__file__).parent / "migrations"
 
 
@@ -178,9 +181,11 @@ def test_an_older_program_refuses_a_newer_database(
     database = Database(database_url)
     upgrade(database, tmp_path / "copies")
     with database.engine.begin() as connection:
-        connection.execute(
-            sqlalchemy.text("update alembic_version set version_num='from later'")
-        )
+        for change in (
+            "update alembic_version set version_num='from later'",
+            "update installation set oldest_program='from later'",
+        ):
+            connection.exec_driver_sql(change)
     with pytest.raises(NewerDatabaseError, match="Received: revision from later"):
         upgrade(database, tmp_path / "copies")
     assert revision(database) == "from later"
@@ -263,3 +268,173 @@ def test_other_databases_are_refused() -> None:
         ValueError, match=r"must be `sqlite.*Received: mysql://a:\*\*\*@b/c"
     ):
         Database("mysql://a:b@b/c")
+
+
+def test_upgrade_says_what_it_does(
+    database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "service")
+    database = Database(database_url)
+    migrate(database, "0007")
+    upgrade(database, tmp_path / "copies")
+    titles = "0008 adapted intervals, 0009 installation"
+    begin, copied, *_, end = caplog.messages
+    assert begin.startswith(
+        f"upgrading the database {database.name} from revision 0007: {titles}"
+    )
+    if database.is_sqlite:
+        (copy,) = (tmp_path / "copies").iterdir()
+        assert copied == f"copied the database to {copy}"
+    else:
+        assert copied == "made no copy of PostgreSQL, of which `pg_dump` makes one"
+    assert end == f"the database has revision {revisions()[-1]}"
+    database.close()
+
+
+def test_name_of_a_database_has_no_password() -> None:
+    database = Database("postgresql://a:secret@b/c")
+    assert database.name == "postgresql://a:***@b/c"
+
+
+def tables(database: Database) -> dict[str, Any]:
+    """What programs rely on: columns with types and defaults, and constraints."""
+    found = sqlalchemy.inspect(database.engine)
+    return {
+        table: {
+            "columns": {
+                column["name"]: (
+                    str(column["type"]),
+                    column["nullable"],
+                    column["default"] is not None,
+                )
+                for column in found.get_columns(table)
+            },
+            "unique": found.get_unique_constraints(table),
+            "primary": found.get_pk_constraint(table),
+            "foreign": found.get_foreign_keys(table),
+            "checks": found.get_check_constraints(table),
+        }
+        for table in found.get_table_names()
+        if table != "alembic_version"
+    }
+
+
+def missing_for_programs_before(
+    before: dict[str, Any], after: dict[str, Any]
+) -> list[str]:
+    """Returns what a migration takes from programs of the revision before."""
+    problems = []
+    for table, old in before.items():
+        new = after.get(table)
+        if new is None:
+            problems.append(f"{table} is gone")
+            continue
+        columns = new["columns"]
+        for column, is_now in columns.items():
+            _, nullable, default = is_now
+            if column not in old["columns"]:
+                # Such programs insert rows without it.
+                if not (nullable or default):
+                    problems.append(f"{table}.{column} needs a value")
+            elif is_now != old["columns"][column]:
+                problems.append(f"{table}.{column} has changed")
+        problems += [
+            f"{table}.{gone} is gone" for gone in old["columns"].keys() - columns
+        ]
+        known = set(old["columns"])
+        for kind, of_columns in (
+            ("unique", "column_names"),
+            ("foreign", "constrained_columns"),
+        ):
+            # Of new columns that are NULL, a constraint asks nothing.
+            problems += [
+                f"{table} has a new {kind} constraint"
+                for constraint in new[kind]
+                if constraint not in old[kind] and known >= set(constraint[of_columns])
+            ]
+        problems += [
+            f"{table} has other constraints"
+            for kind in ("primary", "checks")
+            if new[kind] != old[kind]
+        ]
+    return problems
+
+
+def test_programs_of_the_revision_before_can_go_on_unless_it_says_so(
+    postgresql: str,
+) -> None:
+    database = Database(new_database(postgresql))
+    before: dict[str, Any] = {}
+    for script in list(ScriptDirectory(str(MIGRATIONS)).walk_revisions())[::-1]:
+        migrate(database, script.revision)
+        after = tables(database)
+        problems = missing_for_programs_before(before, after)
+        breaking = getattr(script.module, "breaking", False)
+        assert bool(problems) == breaking, (script.revision, problems)
+        before = after
+    database.close()
+
+
+def test_constraints_of_programs_before_are_compared() -> None:
+    column = ("INTEGER", True, False)
+    rest = {"unique": [], "primary": {}, "foreign": [], "checks": []}
+    old = {"t": {"columns": {"a": column}, **rest}}
+
+    def problems(**changes: Any) -> list[str]:
+        new = {"t": old["t"] | {"columns": {"a": column}} | changes}
+        return missing_for_programs_before(old, new)
+
+    assert problems(columns={"a": column, "b": column}) == []
+    assert problems(columns={"a": column, "b": ("INTEGER", False, True)}) == []
+    needed = ("INTEGER", False, False)
+    assert problems(columns={"a": column, "b": needed}) == ["t.b needs a value"]
+    assert problems(columns={"a": needed}) == ["t.a has changed"]
+    assert problems(columns={}) == ["t.a is gone"]
+    assert problems(unique=[{"column_names": ["a"]}]) == [
+        "t has a new unique constraint"
+    ]
+    assert problems(checks=[{"sqltext": "a > 0"}]) == ["t has other constraints"]
+    assert missing_for_programs_before(old, {}) == ["t is gone"]
+
+
+def test_an_older_program_uses_a_later_database_without_breaking_migration(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(database_url)
+    upgrade(database, tmp_path / "copies")
+    module = sys.modules["service.shared.database.upgrade"]
+    monkeypatch.setattr(module, "revisions", lambda: [*BEFORE_NEWEST])
+    upgrade(database, tmp_path / "copies")
+    assert revision(database) == revisions()[-1]
+    # A program that does not know the last breaking migration is refused.
+    monkeypatch.setattr(module, "revisions", lambda: ["0001"])
+    with pytest.raises(NewerDatabaseError):
+        upgrade(database, tmp_path / "copies")
+    database.close()
+
+
+def test_upgrade_waits_briefly_for_locks_and_tries_again(
+    postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests of running services would wait behind a migration that waits."""
+    module = sys.modules["service.shared.database.upgrade"]
+    monkeypatch.setattr(module, "_LOCK_SECONDS", 0.1)
+    database = Database(new_database(postgresql))
+    migrate(database, "0007")
+    other = Database(database.url.render_as_string(hide_password=False))
+    with other.engine.connect() as connection:
+        # The next migration adds a column to the table.
+        connection.exec_driver_sql("lock table feedback in access share mode")
+        tried = []
+
+        def sleep(seconds: float) -> None:
+            tried.append(seconds)
+            if len(tried) == 2:
+                connection.rollback()
+
+        monkeypatch.setattr(module.time, "sleep", sleep)
+        upgrade(database, tmp_path / "copies")
+    assert len(tried) == 2
+    assert revision(database) == revisions()[-1]
+    database.close()
+    other.close()

@@ -8,6 +8,9 @@ down_revision = "0006"
 branch_labels = None
 depends_on = None
 
+# Programs before it count work in the table.
+breaking = True
+
 
 def upgrade() -> None:
     op.drop_table("replicas")

@@ -1,0 +1,79 @@
+"""Locks the data directory of a running service."""
+
+import fcntl
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from service.shared.database import timestamp
+from service.shared.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+_LOCK = "service.lock"
+
+
+class DataDirectoryInUseError(Exception):
+    """Another running service uses the data directory; the message names it."""
+
+
+@contextmanager
+def lock_data_directory(settings: Settings) -> Iterator[None]:
+    """Keeps other services from the data directory until the block ends.
+
+    The kernel releases the lock when the process dies; on NFS the server does, also
+    when the machine dies. Services on one PostgreSQL database without an object store
+    share the data directory on purpose: they keep others out, but not one another.
+
+    Raises:
+        DataDirectoryInUseError: If another service has locked it.
+        OSError: If the directory cannot be written.
+    """
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = settings.data_dir / _LOCK
+    # Not inherited by child processes, which would keep the lock.
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        kind = fcntl.LOCK_SH if _is_shared(settings) else fcntl.LOCK_EX
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataDirectoryInUseError(
+                f"Another service uses the data directory {settings.data_dir}"
+                f"{_owner(file)}: stop it, or name another directory with --data-dir."
+            ) from None
+        except OSError as error:
+            logger.warning(
+                "%s cannot be locked (%s): let no other service use %s",
+                path,
+                error.strerror,
+                settings.data_dir,
+            )
+        owner = {
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            "since": timestamp(round(time.time())),
+        }
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps(owner).encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def _is_shared(settings: Settings) -> bool:
+    url = settings.database_url or ""
+    return settings.store is None and url.startswith("postgresql")
+
+
+def _owner(file: int) -> str:
+    try:
+        owner = json.loads(os.pread(file, 4096, 0))
+        return f", process {owner['process']} on {owner['host']} since {owner['since']}"
+    except (OSError, ValueError, KeyError):
+        # It has just been locked.
+        return ""

@@ -1,0 +1,179 @@
+"""A service of the version before goes on while a new one upgrades the database."""
+
+import io
+import json
+import subprocess
+import tarfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from service.shared.database import Database
+from service.shared.database.upgrade import revision, revisions
+from service.shared.queue import Queue
+from service.shared.settings import Settings
+from tests.service.postgresql import new_database
+from tests.service.replicas.running import (
+    ROW,
+    TABLE,
+    Replica,
+    means_of_two_versions,
+    new_key,
+    point,
+    stopped_at_the_end,
+    version_of,
+    wait_until,
+)
+from tests.service.stores import S3
+
+ROOT = Path(__file__).parents[3]
+_MIGRATIONS = "service/shared/database/migrations/versions"
+
+
+def git(*command: str) -> bytes:
+    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, check=True)
+    return done.stdout
+
+
+def code_before_the_newest_migration(directory: Path) -> None:
+    """Writes the packages as they were before the newest migration was added."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("the version before is in the history of a clone")
+    newest = max((ROOT / _MIGRATIONS).glob("*.py")).name
+    # As it came to this branch, where it came by a merge.
+    added = ("log", "-1", "--first-parent", "-m", "--diff-filter=A", "--format=%H")
+    commit = git(*added, "--", f"{_MIGRATIONS}/{newest}").decode().strip()
+    before = f"{commit}^" if commit else "HEAD"
+    try:
+        archive = git("archive", before, "tfbbb", "service")
+    except subprocess.CalledProcessError:
+        pytest.skip("the history of this clone is too short")
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(directory, filter="data")
+    assert not (directory / _MIGRATIONS / newest).exists()
+
+
+class Load:
+    """Requests that follow one another in threads until the block ends.
+
+    Attributes:
+        statuses: How often a request of a name got a status.
+    """
+
+    def __init__(self) -> None:
+        self.statuses: Counter[tuple[str, int]] = Counter()
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def add(self, name: str, request: Callable[[], int]) -> None:
+        def repeat() -> None:
+            while not self._over.is_set():
+                self.statuses[name, request()] += 1
+                time.sleep(0.1)
+
+        self._threads.append(threading.Thread(target=repeat))
+        self._threads[-1].start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def check_predictions(old: Replica, new: Replica, queue: Queue, models: Path) -> None:
+    """Publishes two versions; records rows and moves labels at both services."""
+    means = means_of_two_versions([old, new], queue, models)
+    for replica, other in ((old, new), (new, old)):
+        body = {"instances": [ROW], "parameters": {"record": True}}
+        made = replica.post("/v1/models/diabetes:predict", json=body)
+        assert made["prediction_id"]
+        for number in (1, 2):
+            point(replica, number)
+            answer = other.predict("diabetes/labels/live", ROW)
+            assert version_of(means, answer) == number
+
+
+@pytest.mark.parametrize(
+    "predicting", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
+def test_old_service_goes_on_beside_the_one_that_upgrades(
+    postgresql: str,
+    s3: S3,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    predicting: bool,
+) -> None:
+    root, store, shared_url = tmp_path, s3.new_store(), new_database(postgresql)
+    code_before_the_newest_migration(root / "code")
+    models = "1" if predicting else "0"
+    fields = {"TFBBB_START_DISPATCHER": "0", "TFBBB_START_MODELS": models}
+    # Python would find the packages of the working directory first.
+    before = {"PYTHONPATH": str(root / "code"), "PYTHONSAFEPATH": "1"}
+    old = Replica(root / "old", shared_url, store, **fields, **before)
+    database = Database(shared_url)
+    with stopped_at_the_end(old), Load() as load:
+        old.wait_until_ready()
+        assert revision(database) == revisions()[-2]
+        _, key_of_old = new_key(old)
+        csv = {"Content-Type": "text/csv"}
+        table = old.post("/v1/datasets", content=TABLE, headers=csv)
+        job = {
+            "dataset_id": table["id"],
+            "target": "y",
+            "task": "regression",
+            "name": "waits",
+        }
+
+        def submit(replica: Replica) -> Callable[[], int]:
+            return lambda: replica.client.post("/v1/jobs", json=job).status_code
+
+        def read(replica: Replica, *paths: str) -> Callable[[], int]:
+            return lambda: max(replica.client.get(p).status_code for p in paths)
+
+        everything = ["/v1/jobs", "/v1/datasets", "/v1/keys", "/metrics"]
+        if predicting:
+            everything.append("/v1/models")
+        load.add("jobs of old", submit(old))
+        load.add("lists of old", read(old, *everything))
+        wait_until(lambda: load.statuses["jobs of old", 201] > 5)
+
+        new = Replica(
+            root / "new", shared_url, store, **fields, TFBBB_LOG_FORMAT="json"
+        )
+        with stopped_at_the_end(new):
+            with load:
+                new.wait_until_ready()
+                assert revision(database) == revisions()[-1]
+                load.add("jobs of new", submit(new))
+                load.add("lists of new", read(new, *everything))
+                if predicting:
+                    settings = Settings(data_dir=root / "elsewhere", store=store)
+                    real_models = request.getfixturevalue("real_models")
+                    check_predictions(old, new, Queue(database, settings), real_models)
+                # What one writes, the other reads.
+                _, key_of_new = new_key(new)
+                for replica, headers in ((old, key_of_new), (new, key_of_old)):
+                    answered = replica.client.get("/v1/jobs", headers=headers)
+                    assert answered.status_code == 200
+                wait_until(lambda: load.statuses["lists of new", 200] > 5)
+            log = new.log.read_text().splitlines()
+    assert {name for name, _ in load.statuses} == {
+        f"{what} of {which}" for what in ("jobs", "lists") for which in ("old", "new")
+    }
+    refused = [
+        found
+        for found in load.statuses
+        if found[1] != (201 if found[0].startswith("jobs") else 200)
+    ]
+    assert refused == [], load.statuses
+    said = [json.loads(line)["message"] for line in log]
+    assert any(line.startswith("upgrading the database postgresql://") for line in said)
+    database.close()

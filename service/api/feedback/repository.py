@@ -119,6 +119,17 @@ def count(
         return answer
 
 
+def find_counted(database: Database, receipt: Receipt) -> JsonObject | None:
+    """Returns what a request counted before; None if it is new.
+
+    Raises:
+        IdempotencyKeyReused: If the receipt is of another request.
+    """
+    with database.reading() as session:
+        earlier = _find_receipt(session, receipt)
+        return None if earlier is None else earlier.answer
+
+
 def find(database: Database, name: str, number: int) -> Feedback | None:
     """Returns the feedback about a version, or None."""
     with database.reading() as session:
@@ -130,6 +141,17 @@ def find_all(database: Database, name: str) -> dict[int, Feedback]:
     with database.reading() as session:
         rows = session.scalars(select(Feedback).where(Feedback.name == name))
         return {row.number: row for row in rows}
+
+
+def find_drifted(database: Database) -> dict[str, list[int]]:
+    """Returns the versions with an alarm of drift, by the name of their model."""
+    columns = (Feedback.name, Feedback.number, Feedback.drift)
+    found: dict[str, list[int]] = {}
+    with database.reading() as session:
+        for name, number, drift in session.execute(select(*columns)):
+            if drift["alarm_row"] is not None:
+                found.setdefault(name, []).append(number)
+    return found
 
 
 def _claim(session: Session, rows: ScoredRows, now: float) -> None:

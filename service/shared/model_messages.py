@@ -125,6 +125,9 @@ class ModelStatus(BaseModel):
     model_version_status: list[VersionStatus]
     labels: Labels
     description: Description | None
+    drifted: list[str] = Field(
+        [], description="The versions whose feedback has raised an alarm of drift."
+    )
 
 
 class NewestVersion(BaseModel):

@@ -134,7 +134,7 @@ async def give_file_feedback(
     """Scores the rows of a file by the given version.
 
     The file has one of the formats of datasets, with the columns of the model and its
-    target. Rows without a target are left out. The same file counts once for each
+    target. Rows without a target are left out. The same rows count once for each
     version.
     """
     return await count_file(state, request, name, version)

@@ -1,6 +1,7 @@
 """Feedback from the rows of a file."""
 
 import asyncio
+import hashlib
 
 from fastapi import Request
 from pydantic import TypeAdapter
@@ -32,7 +33,7 @@ _SCORED = TypeAdapter(list[ScoredRows])
 async def count_file(
     state: ServiceState, request: Request, name: str, version: int
 ) -> FileFeedbackAnswer:
-    """Counts the rows of a file, all of them or none, and each file once.
+    """Counts the rows of a file, all of them or none, and the same rows once.
 
     Raises:
         InvalidTable: If the file is not a table, or no row has a target.
@@ -44,21 +45,17 @@ async def count_file(
         raise InvalidRequest("No table trained this version: send rows as JSON.")
     received = await receive_file(state, request)
     try:
+        working = _score(state, name, version, description, received)
+        scored, sha256, end = await unless_disconnected(request, working)
         receipt = repository.Receipt(
             get_caller(request).key_id,
-            f"file {received.file.sha256} of {name} {version}",
-            received.file.sha256,
+            f"rows {sha256} of {name} {version}",
+            sha256,
             state.settings.recorded_seconds,
         )
         earlier = await asyncio.to_thread(
             repository.find_counted, state.database, receipt
         )
-        if earlier is not None:
-            return FileFeedbackAnswer(
-                model_name=name, num_rows=earlier, is_new=False, left_out=0, remarks=[]
-            )
-        working = _score(state, name, version, description, received)
-        scored, end = await unless_disconnected(request, working)
         models = state.queue.store.models
         counted = await asyncio.to_thread(
             repository.count, state.database, models, name, [scored], receipt
@@ -68,7 +65,7 @@ async def count_file(
     return FileFeedbackAnswer(
         model_name=name,
         num_rows=counted,
-        is_new=True,
+        is_new=earlier is None,
         left_out=end["left_out"],
         remarks=end["remarks"],
     )
@@ -80,8 +77,13 @@ async def _score(
     version: int,
     description: Description,
     received: ReceivedFile,
-) -> tuple[ScoredRows, JsonObject]:
-    """Scores the rows of a file; returns them and what the reader says at the end."""
+) -> tuple[ScoredRows, str, JsonObject]:
+    """Scores the rows of a file.
+
+    Returns:
+        The scored rows, the SHA-256 of the rows in whatever format the file has, and
+        what the reader says at the end.
+    """
     assert description.target is not None
     texts = text_columns(description)
     if description.classes is not None or description.target_notation is not None:
@@ -99,10 +101,12 @@ async def _score(
         most_rows=_MOST_ROWS,
     )
     blocks: list[ScoredRows] = []
+    digest = hashlib.sha256()
 
     async def ask(body: bytes | bytearray) -> bytes:
         with state.models.admit(len(body)):
             content = await state.models.score(name, Route(version), body)
+        digest.update(body)
         blocks.extend(await asyncio.to_thread(_SCORED.validate_json, content))
         return b""
 
@@ -110,7 +114,8 @@ async def _score(
         block = await reader.ask()
         while "done" not in block.header:
             block = await ask_patiently(reader, block, ask)
-    return await asyncio.to_thread(_joined, blocks), block.header
+    scored = await asyncio.to_thread(_joined, blocks)
+    return scored, digest.hexdigest(), block.header
 
 
 def _joined(blocks: list[ScoredRows]) -> ScoredRows:

@@ -1,6 +1,7 @@
 """Feedback in the database."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,14 +144,18 @@ def find_all(database: Database, name: str) -> dict[int, Feedback]:
         return {row.number: row for row in rows}
 
 
-def find_drifted(database: Database) -> dict[str, list[int]]:
-    """Returns the versions with an alarm of drift, by the name of their model."""
-    columns = (Feedback.name, Feedback.number, Feedback.drift)
-    found: dict[str, list[int]] = {}
+def find_drifted(
+    database: Database, name: str | None = None
+) -> defaultdict[str, list[int]]:
+    """Returns the versions with an alarm of drift, of one model or of all, by model."""
+    query = select(Feedback.name, Feedback.number, Feedback.drift)
+    if name is not None:
+        query = query.where(Feedback.name == name)
+    found = defaultdict[str, list[int]](list)
     with database.reading() as session:
-        for name, number, drift in session.execute(select(*columns)):
+        for model, number, drift in session.execute(query.order_by(Feedback.number)):
             if drift["alarm_row"] is not None:
-                found.setdefault(name, []).append(number)
+                found[model].append(number)
     return found
 
 

@@ -56,9 +56,10 @@ async def list_models(state: State) -> ModelList:
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
     written = await asyncio.to_thread(notes.find_all, state.database)
     for model in models.models:
-        numbers = drifted.get(model.name, ())
         present = {version.version for version in model.versions}
-        model.drifted = [text for text in map(str, numbers) if text in present]
+        model.drifted = [
+            text for text in map(str, drifted[model.name]) if text in present
+        ]
         model.note = written.get((model.name, notes.OF_MODEL))
     for row in await asyncio.to_thread(labels.list_labels, state.database):
         model = by_name.get(row.name)
@@ -84,6 +85,9 @@ async def get_model(state: State, name: ModelName) -> ModelStatus:
     status = await state.models.model(name)
     for row in await asyncio.to_thread(labels.list_labels, state.database, name):
         status.labels[row.label] = str(row.number)
+    present = {version.version for version in status.model_version_status}
+    drifted = await asyncio.to_thread(feedback.find_drifted, state.database, name)
+    status.drifted = [text for text in map(str, drifted[name]) if text in present]
     return status
 
 

@@ -55,7 +55,7 @@ class FileFeedbackAnswer(FeedbackAnswer):
     """The rows of a file that were counted."""
 
     is_new: bool = Field(
-        description="Whether they count now; false if the same rows were counted before."
+        description="Whether they count now, and were not counted before."
     )
     left_out: int = Field(description="Rows without a target to use.", examples=[0])
     remarks: list[str] = Field(

@@ -129,7 +129,7 @@ function rowTable({ given, predicted }, rows) {
       return [{ title: `Prediction${which}`, number: true }, { title: `${percent(LEVEL, 0)} range${which}`, number: true }];
     });
   const columns = [
-    { title: "Row", number: true },
+    { title: "Row" },
     ...given.slice(0, MOST_GIVEN).map((title) => ({ title })),
     ...answers,
     ...(has("familiarity") ? [{ title: "Familiarity", number: true }] : []),

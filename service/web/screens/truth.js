@@ -20,7 +20,8 @@ const FEWEST = 20;
 export async function showTruth(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
   const { base, version, status } = found;
-  const [{ description }, first] = await Promise.all([get(base, { signal }), get(`${base}/feedback`, { signal })]);
+  const [details, first] = await Promise.all([get(base, { signal }), get(`${base}/feedback`, { signal })]);
+  const { description } = details;
   const result = h("div", { role: "status" });
   const shown = h("div");
   const head = h("div", {}, versionHead(found, "truth"));
@@ -42,7 +43,7 @@ export async function showTruth(root, { parts, signal }) {
   });
 
   function draw(feedback) {
-    replace(shown, feedback.num_rows ? feedbackParts(found, feedback, description, signal) : h("p", { class: "empty" }, "Nothing is known yet of what came true."));
+    replace(shown, feedback.num_rows ? feedbackParts(found, feedback, details, signal) : h("p", { class: "empty" }, "Nothing is known yet of what came true."));
   }
 
   replace(root, head, h("h2", {}, "What came true"),
@@ -60,8 +61,9 @@ function told(file, { is_new: isNew, num_rows: rows, left_out: leftOut }, versio
   return `${count(rows[version], "row")} of ${file.name} compared${rest}.`;
 }
 
-function feedbackParts({ name, version }, feedback, description, signal) {
+function feedbackParts({ name, version }, feedback, { description, lineage }, signal) {
   const problem = problemPlace();
+  const heldOut = lineage?.source.judgement?.rows ?? feedback.drift.reference_rows;
   return [
     driftPart(name, version, feedback, problem),
     problem,
@@ -70,7 +72,7 @@ function feedbackParts({ name, version }, feedback, description, signal) {
       ["First", date(feedback.started_at)],
       ["Latest", date(feedback.updated_at)],
     ]),
-    h("div", { class: "card" }, h("h2", {}, "Does it keep its promises?"), promises(feedback),
+    h("div", { class: "card" }, h("h2", {}, "Does it keep its promises?"), promises(feedback, heldOut),
       feedback.adapted && h("p", { class: "help" }, length(feedback.adapted.factors["0.9"]))),
     ...overTime(feedback, description, signal),
   ];
@@ -93,11 +95,11 @@ function driftPart(name, version, { drift, retraining, num_rows: rows }, problem
 }
 
 /** The figures beside those of the held-out rows, each with a word on the difference. */
-function promises({ figures, num_rows: numRows }) {
+function promises({ figures, num_rows: numRows }, heldOut) {
   const names = Object.keys(figures).filter((one) => !/^(log_likelihood|crps|brier_score)$/.test(one));
   const rows = names.map((name) => {
     const { mean, standard_error: error, held_out: before } = figures[name];
-    return [figureName(name), spread(name, mean, error), figure(name, before), verdict(name, mean, error, before, numRows)];
+    return [figureName(name), spread(name, mean, error), figure(name, before), verdict(name, figures[name], numRows, heldOut)];
   });
   return table([{ title: "" }, { title: "Came true", number: true }, { title: "Held-out rows", number: true }, { title: "" }], rows, { caption: "Figures of what came true" });
 }
@@ -108,16 +110,16 @@ function spread(name, mean, error) {
 }
 
 /** What to make of a figure, where its difference is more than chance. */
-function verdict(name, mean, error, before, rows) {
+function verdict(name, { mean, standard_error: error, held_out: before }, rows, heldOut) {
   const promised = /^coverage_(\d+)$/.exec(name);
   const should = promised ? Number(promised[1]) / 100 : before;
   if (should === null || should === undefined || error === null) return "";
-  // Two standard errors: of a share, those that the promise has.
-  const chance = 2 * (promised ? Math.sqrt((should * (1 - should)) / rows) : error);
+  // Two standard errors: of a share, as promised; else of the difference to the held-out rows.
+  const chance = 2 * (promised ? Math.sqrt((should * (1 - should)) / rows) : error * Math.sqrt(1 + rows / Math.max(1, heldOut)));
   if (Math.abs(mean - should) <= chance) return "as it should be";
   if (promised) return mean < should ? "too few: the ranges are too narrow" : "too many: the ranges are wider than needed";
   const isBetter = /^accuracy/.test(name) ? mean > should : mean < should;
-  return isBetter ? "better than in training" : "worse than in training";
+  return isBetter ? "better than on the held-out rows" : "worse than on the held-out rows";
 }
 
 /** How long adapted intervals are, in words. */

@@ -1,6 +1,7 @@
 """One service and one browser for the tests of the page."""
 
 import base64
+import json
 import os
 import shutil
 import time
@@ -23,6 +24,7 @@ from service.shared.database import Database
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
 from tests.service.web.tables import ATTACK, houses
+from tfbbb.export.manifest import MANIFEST_PATH
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Milliseconds for what takes no training, on a machine that does other things too.
@@ -162,3 +164,29 @@ def visit(page: Page, site: Site, place: str) -> None:
     page.goto("about:blank")
     page.goto(f"{site.url}/#/{place}")
     page.wait_for_selector("#main > .screen h1")
+
+
+def copy_model(site: Site, name: str, **changes: float) -> None:
+    """Publishes the trained version again, as the next version of another model.
+
+    Args:
+        site: The service.
+        name: Name of the other model.
+        **changes: Held-out figures that the copy states.
+    """
+    root = site.settings.models
+    number = 1 + len(list((root / name).glob("[0-9]*")))
+    staging = root / ".staging" / f"{name}.{number}"
+    shutil.copytree(root / MODEL / "1", staging)
+    manifest = json.loads((staging / MANIFEST_PATH).read_text())
+    manifest["metrics"] |= changes
+    (staging / MANIFEST_PATH).write_text(json.dumps(manifest))
+    (root / name).mkdir(exist_ok=True)
+    staging.rename(root / name / str(number))
+    deadline = time.monotonic() + PATIENCE / 1000
+    while True:
+        found = site.client.get(f"/v1/models/{name}")
+        if found.is_success and found.json()["labels"].get("latest") == str(number):
+            return
+        assert time.monotonic() < deadline, found.text
+        time.sleep(0.2)

@@ -11,8 +11,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from service.api.keys.browser import set_cookie
 from service.api.keys.caller import Caller
+from service.api.keys.session import sign_in_browser
+from service.api.state import State
 
 _FILES = Path(str(files("service"))) / "web"
 _SHELL = "index.html"
@@ -66,9 +67,9 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/")
 async def show_page(
-    request: Request, key: Annotated[str | None, Query()] = None
+    state: State, request: Request, key: Annotated[str | None, Query()] = None
 ) -> Response:
-    """Returns the page, or moves a key from the URL to a cookie."""
+    """Returns the page, or starts a session of a key in the URL."""
     caller: Caller | None = request.state.caller
     if key is None:
         status, stored = 200, "no-cache"
@@ -78,7 +79,7 @@ async def show_page(
     else:
         moved = RedirectResponse("./", 303, {"Cache-Control": "no-store"} | _HEADERS)
         if caller.key_id is not None:
-            set_cookie(request, moved, key)
+            await sign_in_browser(state, caller, request, moved)
         return moved
     headers = {"Cache-Control": stored, "ETag": f'"{_PAGE.digest}"'} | _HEADERS
     if status == 200 and request.headers.get("if-none-match") == headers["ETag"]:

@@ -4,19 +4,16 @@ A hostile file may exhaust the memory or time of its reader, or crash it. This p
 therefore runs under limits, and reads one task from its standard input.
 """
 
-import math
 import os
-import resource
 import sys
-import time
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from typing import Any
 
 import pyarrow as pa
 
+from service.inspection_process.cells import format_cell
 from service.inspection_process.column_statistics import ColumnStatistics
 from service.inspection_process.first_rows import FirstRows
+from service.inspection_process.limits import apply_limits, hide_pandas
 from service.inspection_process.problems import find_problems
 from service.shared.inspection import (
     Inspection,
@@ -34,14 +31,13 @@ _SETTINGS = {
     "decompressed_bytes": "TFBBB_MAX_DECOMPRESSED_BYTES",
 }
 _LONGEST_NAME = 256
-_LONGEST_CELL = 1000
 
 
 def main() -> None:
     """Reads a task from standard input, and writes the result to standard output."""
-    sys.meta_path.insert(0, _WithoutPandas())
+    hide_pandas()
     task = InspectionTask.model_validate_json(sys.stdin.buffer.read())
-    _apply_limits(task.limits)
+    apply_limits(task.limits)
     try:
         result = inspect(task)
     except (MemoryError, pa.ArrowMemoryError):
@@ -63,33 +59,6 @@ def _with_names(message: str, task: InspectionTask) -> str:
         for path, name in zip(sorted(task.path.iterdir()), task.names, strict=True):
             message = message.replace(str(path), name)
     return message.replace(str(task.path), "The table")
-
-
-class _WithoutPandas(MetaPathFinder):
-    """Makes pandas look as if it were not installed.
-
-    With its first array for NumPy, Arrow imports pandas where it is there, which takes
-    up to a second of a process that has no use for it.
-    """
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("No module named 'pandas'", name=fullname)
-
-
-def _apply_limits(limits: Limits) -> None:
-    # The processor time of the imports does not count.
-    seconds = time.process_time() + limits.seconds
-    for kind, most in (
-        (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_CPU, math.ceil(seconds)),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
-        hard = resource.getrlimit(kind)[1]
-        soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        # At the soft limit of processor time the process dies by SIGXCPU.
-        resource.setrlimit(kind, (soft, hard))
 
 
 class _Statistics:
@@ -166,17 +135,9 @@ def _describe_dialect(scan: TableScan) -> str | None:
 def _preview(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
     head = scan.head(task.preview_rows or 0).select(task.columns)
-    columns = [map(_format_cell, column.to_pylist()) for column in head.columns]
+    columns = [map(format_cell, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return InspectionResult(preview=Preview(columns=head.column_names, rows=rows))
-
-
-def _format_cell(value: object) -> Any:
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)[:_LONGEST_CELL]
 
 
 if __name__ == "__main__":

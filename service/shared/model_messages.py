@@ -125,6 +125,9 @@ class ModelStatus(BaseModel):
     model_version_status: list[VersionStatus]
     labels: Labels
     description: Description | None
+    drifted: list[str] = Field(
+        [], description="The versions whose feedback has raised an alarm of drift."
+    )
 
 
 class NewestVersion(BaseModel):
@@ -136,6 +139,13 @@ class NewestVersion(BaseModel):
         description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]
     )
     verdict: Verdict
+
+
+class Note(BaseModel):
+    """What people write about a model or a version."""
+
+    title: str = Field("", max_length=100, examples=["with the weather"])
+    text: str = Field("", max_length=5000, examples=["Trained without the shops."])
 
 
 class CanaryShare(BaseModel):
@@ -157,6 +167,12 @@ class ModelSummary(BaseModel):
     )
     shadows: dict[str, str] = Field(
         {}, description="The shadow of each label that has one."
+    )
+    drifted: list[str] = Field(
+        [], description="The versions whose feedback has raised an alarm of drift."
+    )
+    note: Note | None = Field(
+        None, description="What people wrote about the model; `null` without a note."
     )
     newest: NewestVersion | None = Field(
         description="`null` if no version can be used."

@@ -6,3 +6,7 @@ CSV = "text/csv"
 
 # The names of the codecs.
 FORMATS = {JSON: "json", ARROW: "arrow", CSV: "csv"}
+
+# An answer of `:predict-file`: lines of JSON while the service works, and after the
+# last of them the file.
+PROGRESS = "application/vnd.tfbbb.progress"

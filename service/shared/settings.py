@@ -229,6 +229,10 @@ class Settings(BaseModel):
         int,
         Field(ge=1, description="Recorded rows; the oldest beyond are deleted."),
     ] = 100_000
+    session_seconds: Annotated[
+        float,
+        Field(gt=0, description="Time after which a browser must sign in again."),
+    ] = 7 * 24 * 3600.0
     recorded_seconds: Annotated[
         float, Field(gt=0, description="Longest time that such a row is kept.")
     ] = 30 * 24 * 3600.0

@@ -13,6 +13,7 @@ import { showModels } from "./screens/models.js";
 import { showReport } from "./screens/report.js";
 import { showAsk } from "./screens/ask.js";
 import { showFile } from "./screens/predict_file.js";
+import { showTruth } from "./screens/truth.js";
 import { showVersions } from "./screens/versions.js";
 import { showKeys } from "./screens/keys.js";
 import { showAudit } from "./screens/audit.js";
@@ -37,7 +38,7 @@ function screenOf([place, name, , part]) {
       return name ? showJob : showJobs;
     case "models":
       if (!name) return showModels;
-      return { ask: showAsk, file: showFile, versions: showVersions }[part] ?? showReport;
+      return { ask: showAsk, file: showFile, truth: showTruth, versions: showVersions }[part] ?? showReport;
     case "keys":
       return showKeys;
     case "audit":

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from tests.trained import exported_table
 from tfbbb.cli import app
-from tfbbb.cli.answer_digits import with_sensible_digits
 from tfbbb.export import load
 from tfbbb.tables import read_table
+from tfbbb.tables.answer_digits import with_sensible_digits
 from tfbbb.tables.writing import write_table
 
 

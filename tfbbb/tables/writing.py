@@ -1,4 +1,4 @@
-"""Writes Arrow tables to CSV, Parquet, JSON lines and Excel files."""
+"""Writes Arrow tables to CSV, Parquet, Arrow, JSON lines and Excel files."""
 
 import csv
 import datetime
@@ -9,15 +9,23 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 
+from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.format import Format
 from tfbbb.tables.table_error import TableError
 
-_SUFFIXES = (".csv", ".jsonl", ".parquet", ".xlsx")
+_FORMATS: dict[str, Format] = {
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".parquet": "parquet",
+    ".xlsx": "xlsx",
+}
 _ROWS_AT_ONCE = 65536
 _MOST_EXCEL_ROWS = 2**20 - 1
 
@@ -25,8 +33,8 @@ _MOST_EXCEL_ROWS = 2**20 - 1
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raises a `TableError` unless `write_table` could write to `path`."""
     path = Path(path)
-    if path.suffix.lower() not in _SUFFIXES:
-        *first, last = _SUFFIXES
+    if path.suffix.lower() not in _FORMATS:
+        *first, last = _FORMATS
         raise TableError(
             f"{path} has an unknown format: its name must end in "
             f"{', '.join(first)} or {last}."
@@ -75,15 +83,8 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            match path.suffix.lower():
-                case ".parquet":
-                    pa.parquet.write_table(table, file)
-                case ".jsonl":
-                    write_json_lines(table, file)
-                case ".xlsx":
-                    _write_excel(table, file)
-                case _:
-                    write_csv(table, file)
+            rows = table.to_reader(_ROWS_AT_ONCE)
+            write_rows(rows, file, _FORMATS[path.suffix.lower()])
             file.flush()
             os.fsync(file.fileno())
         # `mkstemp` creates a private file; give it the permissions of other new files.
@@ -94,46 +95,137 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         raise
 
 
+def write_rows(
+    rows: pa.RecordBatchReader,
+    file: BinaryIO,
+    format: Format,
+    dialect: Dialect | None = None,
+) -> None:
+    r"""Writes rows to a binary file, in the memory of one batch.
+
+    Args:
+        rows: The rows.
+        file: The file, which stays open.
+        format: A format of `tfbbb.tables.TableScan`, but `"ods"` and `"parts"`.
+        dialect: For CSV, how a given file is written, whose delimiter and decimal mark
+            the rows get; commas and points by default. They are UTF-8 text, after a
+            byte order mark if the given file is other text than plain UTF-8, because
+            such a file goes back to a spreadsheet.
+
+    Raises:
+        TableError: An Excel file cannot hold so many rows.
+        ValueError: `format` is another.
+
+    Example:
+
+    >>> file = io.BytesIO()
+    >>> rows = pa.table({"a": [1.5], "b": ["x;y"]}).to_reader()
+    >>> write_rows(rows, file, "csv", Dialect(delimiter=";", decimal_mark=","))
+    >>> file.getvalue().decode()
+    'a;b\n1,5;"x;y"\n'
+    """
+    kind, _, compression = format.partition(".")
+    if compression:
+        codec = {"gz": "gzip", "zst": "zstd"}[compression]
+        with pa.CompressedOutputStream(_LeftOpen(file), codec) as compressed:
+            _write_csv(rows, compressed, kind, dialect)
+        return
+    match kind:
+        case "csv" | "tsv":
+            _write_csv(rows, file, kind, dialect)
+        case "jsonl":
+            write_json_lines(rows, file)
+        case "parquet":
+            with pa.parquet.ParquetWriter(file, rows.schema) as writer:
+                for batch in rows:
+                    writer.write_batch(batch)
+        case "arrow":
+            with pa.ipc.new_file(file, rows.schema) as writer:
+                for batch in rows:
+                    writer.write_batch(batch)
+        case "xlsx":
+            _write_excel(rows, file)
+        case _:
+            raise ValueError(f"`format` cannot be written. Received: {format!r}")
+
+
+class _LeftOpen(io.RawIOBase):
+    """A file that stays open when Arrow closes it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self._file.write(data)
+
+
 def write_csv(table: pa.Table, file: BinaryIO) -> None:
     """Writes CSV to a binary file, with quotes where needed; null is an empty cell."""
+    _write_csv(table.to_reader(_ROWS_AT_ONCE), file, "csv", None)
+
+
+def _write_csv(
+    rows: pa.RecordBatchReader, file: BinaryIO, kind: str, dialect: Dialect | None
+) -> None:
+    dialect = dialect or Dialect(delimiter="\t" if kind == "tsv" else ",")
+    # Spaces cannot show an empty cell.
+    delimiter = "," if dialect.delimiter == " " else dialect.delimiter
+    has_commas = dialect.decimal_mark == "," and delimiter != ","
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        columns = [column.cast(pa.string()).to_pylist() for column in batch.columns]
+    if dialect.encoding != "utf-8":
+        text.write("\ufeff")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(rows.schema.names)
+    for batch in rows:
+        columns = [
+            _as_texts(column, with_commas=has_commas) for column in batch.columns
+        ]
         writer.writerows(zip(*columns, strict=True))
     # Leave the file open for the caller.
     text.detach()
 
 
-def write_json_lines(table: pa.Table, file: BinaryIO) -> None:
+def _as_texts(column: pa.Array, *, with_commas: bool) -> list[str | None]:
+    texts = column.cast(pa.string())
+    if with_commas and pa.types.is_floating(column.type):
+        texts = pc.replace_substring(texts, ".", ",")
+    found: list[str | None] = texts.to_pylist()
+    return found
+
+
+def write_json_lines(rows: pa.Table | pa.RecordBatchReader, file: BinaryIO) -> None:
     """Writes one JSON object per row; a number that is not finite becomes null."""
-    for row in _rows(table):
-        values = dict(zip(table.column_names, row, strict=True))
+    names = rows.schema.names
+    for row in _rows(rows):
+        values = dict(zip(names, row, strict=True))
         file.write(orjson.dumps(values, default=str, option=orjson.OPT_APPEND_NEWLINE))
 
 
-def _write_excel(table: pa.Table, file: BinaryIO) -> None:
+def _write_excel(rows: pa.RecordBatchReader, file: BinaryIO) -> None:
     from xlsxwriter import Workbook
 
-    if table.num_rows > _MOST_EXCEL_ROWS:
-        raise TableError(
-            f"An Excel sheet has at most {_MOST_EXCEL_ROWS} rows below its header; "
-            f"write a .csv or .parquet file. Received: {table.num_rows} rows"
-        )
     # Texts are data: a text that begins with `=` is no formula.
     texts = dict.fromkeys(("strings_to_formulas", "strings_to_urls"), False)
     options = {"constant_memory": True, "default_date_format": "yyyy-mm-dd", **texts}
     with Workbook(file, options) as workbook:
         sheet = workbook.add_worksheet()
         sheet.freeze_panes(1, 0)
-        sheet.write_row(0, 0, table.column_names)
-        for number, row in enumerate(_rows(table), 1):
+        sheet.write_row(0, 0, rows.schema.names)
+        for number, row in enumerate(_rows(rows), 1):
+            if number > _MOST_EXCEL_ROWS:
+                raise TableError(
+                    f"An Excel sheet has at most {_MOST_EXCEL_ROWS} rows below its "
+                    "header; write a .csv or .parquet file."
+                )
             sheet.write_row(number, 0, [_as_cell(value) for value in row])
 
 
-def _rows(table: pa.Table) -> Iterator[tuple[object, ...]]:
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
+def _rows(rows: pa.Table | pa.RecordBatchReader) -> Iterator[tuple[object, ...]]:
+    batches = rows.to_batches(_ROWS_AT_ONCE) if isinstance(rows, pa.Table) else rows
+    for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 

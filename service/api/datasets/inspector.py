@@ -3,12 +3,19 @@
 import asyncio
 import logging
 import os
-import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from service.api.datasets.file_reader import (
+    SECONDS_TO_START,
+    FileReader,
+    describe_end,
+    describe_timeout,
+)
 from service.shared.errors import InvalidTable
+from service.shared.file_rows import FileTask
 from service.shared.inspection import (
     Inspection,
     InspectionResult,
@@ -20,8 +27,6 @@ from tfbbb.tables.format import Format
 
 logger = logging.getLogger(__name__)
 
-# Imports take a while on a busy machine.
-_SECONDS_TO_START = 30.0
 # The starts of variables that may hold a key or a password: of the service, of
 # PostgreSQL, and of the storages that hold datasets.
 _SECRET = ("TFBBB_", "PG", "AWS_", "GOOGLE_", "AZURE_")
@@ -37,7 +42,7 @@ ENVIRONMENT = {
 class Inspector:
     """Starts inspection processes, and limits how many run at the same time.
 
-    Inspections and previews are limited separately.
+    Inspections, previews and readers of rows are limited separately.
 
     Args:
         processes: Most processes of each kind at the same time.
@@ -46,6 +51,7 @@ class Inspector:
     def __init__(self, processes: int = 2) -> None:
         self._inspections = asyncio.Semaphore(processes)
         self._previews = asyncio.Semaphore(processes)
+        self._readers = asyncio.Semaphore(processes)
 
     async def inspect(
         self, path: Path, format: Format, limits: Limits, names: Sequence[str] = ()
@@ -78,6 +84,17 @@ class Inspector:
         assert shown is not None
         return shown
 
+    @asynccontextmanager
+    async def rows(self, task: FileTask) -> AsyncIterator[FileReader]:
+        """Starts a process that hands out the rows of a file, and ends it."""
+        async with self._readers:
+            process = await _start("file_rows", stderr=None)
+            try:
+                yield FileReader(process, task)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+
 
 async def _outcome(task: InspectionTask) -> InspectionResult:
     outcome = await _run(task)
@@ -87,19 +104,13 @@ async def _outcome(task: InspectionTask) -> InspectionResult:
 
 
 async def _run(task: InspectionTask) -> InspectionResult:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "service.inspection_process.inspect"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=_environment(),
-    )
+    process = await _start("inspect", stderr=asyncio.subprocess.PIPE)
     seconds = task.limits.seconds
     try:
-        async with asyncio.timeout(seconds + _SECONDS_TO_START):
+        async with asyncio.timeout(seconds + SECONDS_TO_START):
             answer, errors = await process.communicate(task.model_dump_json().encode())
     except TimeoutError:
-        return _timeout_result(seconds)
+        return InspectionResult(error=describe_timeout(seconds))
     finally:
         if process.returncode is None:
             process.kill()
@@ -112,12 +123,16 @@ async def _run(task: InspectionTask) -> InspectionResult:
         process.returncode,
         errors[-1000:].decode(errors="replace"),
     )
-    if process.returncode == -signal.SIGXCPU:
-        return _timeout_result(seconds)
-    return InspectionResult(
-        error="The table cannot be read: it needs more memory than the limit of "
-        f"{task.limits.memory_bytes} bytes, or crashes the reader; write it in smaller "
-        "row groups or batches, or as CSV."
+    return InspectionResult(error=describe_end(process.returncode, task.limits))
+
+
+async def _start(module: str, *, stderr: int | None) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", f"service.inspection_process.{module}"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=stderr,
+        env=_environment(),
     )
 
 
@@ -125,10 +140,3 @@ def _environment() -> dict[str, str]:
     """Returns the environment without keys, passwords and credentials of storages."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(_SECRET)}
     return kept | ENVIRONMENT
-
-
-def _timeout_result(seconds: float) -> InspectionResult:
-    return InspectionResult(
-        error=f"The table takes longer to read than {seconds:g} s "
-        "(TFBBB_INSPECTION_SECONDS); Parquet files are the fastest to read."
-    )

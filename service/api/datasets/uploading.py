@@ -1,6 +1,7 @@
 """Receives an upload: body, format, inspection, dataset."""
 
 import asyncio
+from dataclasses import dataclass
 
 from fastapi import Request
 
@@ -13,7 +14,7 @@ from service.api.datasets.upload_file import UploadFile, convert_disk_errors
 from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
-from service.shared.errors import ServiceError
+from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.inspection import Limits
 from service.shared.json_types import JsonObject
 from tfbbb.tables.format import Format
@@ -38,12 +39,7 @@ async def upload(
     files: list[UploadFile] = []
     joined: UploadDirectory | None = None
     try:
-        try:
-            body = UploadBody(request, state.settings)
-            files.append(await asyncio.to_thread(state.datasets.begin))
-            await _receive(body, state, files)
-        except ServiceError as error:
-            raise await _refusal(request, error) from None
+        body = await _receive_all(state, request, files)
         names = _distinct([clean_name(given or "") for given in body.names])
         formats = [
             _format(file, shown, body, alone=len(files) == 1)
@@ -82,6 +78,55 @@ async def upload(
         for upload in (*files, joined):
             if upload is not None:
                 await asyncio.to_thread(upload.close)
+
+
+@dataclass(frozen=True)
+class ReceivedFile:
+    """A file of a request, which its owner must close.
+
+    Args:
+        file: The file.
+        name: Its name.
+        format: Its format.
+    """
+
+    file: UploadFile
+    name: str
+    format: Format
+
+
+async def receive_file(state: ServiceState, request: Request) -> ReceivedFile:
+    """Receives the only file of a request, which no dataset keeps.
+
+    Raises:
+        InvalidRequest: If there are several files.
+    """
+    files: list[UploadFile] = []
+    try:
+        body = await _receive_all(state, request, files)
+        if len(files) > 1:
+            raise InvalidRequest(
+                f"Send one file at a time. Received: {len(files)} files"
+            )
+        name = clean_name(body.names[0] or "") if body.names else "table"
+        return ReceivedFile(files[0], name, _format(files[0], name, body, alone=True))
+    except BaseException:
+        for file in files:
+            file.close()
+        raise
+
+
+async def _receive_all(
+    state: ServiceState, request: Request, files: list[UploadFile]
+) -> UploadBody:
+    """Writes the files of a request, and adds them to a list as they come."""
+    try:
+        body = UploadBody(request, state.settings)
+        files.append(await asyncio.to_thread(state.datasets.begin))
+        await _receive(body, state, files)
+    except ServiceError as error:
+        raise await _refusal(request, error) from None
+    return body
 
 
 def _format(file: UploadFile, name: str, body: UploadBody, *, alone: bool) -> Format:

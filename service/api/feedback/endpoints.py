@@ -6,10 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 from pydantic import TypeAdapter
 
+from service.api.datasets.schemas import upload_body
 from service.api.feedback import repository
+from service.api.feedback.files import count_file
 from service.api.feedback.retraining import offer_retraining
 from service.api.feedback.schemas import (
     FeedbackAnswer,
+    FileFeedbackAnswer,
     VersionFeedback,
     request_body,
 )
@@ -25,12 +28,15 @@ from service.api.state import ServiceState, State
 from service.shared.errors import (
     FeedbackConflict,
     IdempotencyKeyReused,
+    InsufficientStorage,
     InvalidRequest,
+    InvalidTable,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
     UnknownPrediction,
     UnsupportedMediaType,
+    UploadTimeout,
 )
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
@@ -103,6 +109,35 @@ async def give_version_feedback(
 ) -> FeedbackAnswer:
     """Scores rows, or recorded predictions of the version, by the given version."""
     return await _count(state, request, name, Route(version), idempotency_key)
+
+
+@router.post(
+    "/{name}/versions/{version}/feedback/file",
+    summary="Tell what came true by a file",
+    response_description="The rows are counted.",
+    openapi_extra={"requestBody": upload_body()},
+    responses=responses(
+        InvalidRequest,
+        UnknownModel,
+        RequestTooLarge,
+        UnsupportedMediaType,
+        InvalidTable,
+        UploadTimeout,
+        Unavailable,
+        InsufficientStorage,
+    ),
+)
+@limit_body(None)  # `UploadBody` counts the bytes.
+async def give_file_feedback(
+    state: State, request: Request, name: ModelName, version: VersionNumber
+) -> FileFeedbackAnswer:
+    """Scores the rows of a file by the given version.
+
+    The file has one of the formats of datasets, with the columns of the model and its
+    target. Rows without a target are left out. The same rows count once for each
+    version.
+    """
+    return await count_file(state, request, name, version)
 
 
 @router.post(

@@ -1,6 +1,7 @@
 """Feedback in the database."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,17 @@ def count(
         return answer
 
 
+def find_counted(database: Database, receipt: Receipt) -> JsonObject | None:
+    """Returns what a request counted before; None if it is new.
+
+    Raises:
+        IdempotencyKeyReused: If the receipt is of another request.
+    """
+    with database.reading() as session:
+        earlier = _find_receipt(session, receipt)
+        return None if earlier is None else earlier.answer
+
+
 def find(database: Database, name: str, number: int) -> Feedback | None:
     """Returns the feedback about a version, or None."""
     with database.reading() as session:
@@ -123,6 +135,21 @@ def find_all(database: Database, name: str) -> dict[int, Feedback]:
     with database.reading() as session:
         rows = session.scalars(select(Feedback).where(Feedback.name == name))
         return {row.number: row for row in rows}
+
+
+def find_drifted(
+    database: Database, name: str | None = None
+) -> defaultdict[str, list[int]]:
+    """Returns the versions with an alarm of drift, of one model or of all, by model."""
+    query = select(Feedback.name, Feedback.number, Feedback.drift)
+    if name is not None:
+        query = query.where(Feedback.name == name)
+    found = defaultdict[str, list[int]](list)
+    with database.reading() as session:
+        for model, number, drift in session.execute(query.order_by(Feedback.number)):
+            if drift["alarm_row"] is not None:
+                found[model].append(number)
+    return found
 
 
 def _claim(session: Session, rows: ScoredRows, now: float) -> None:

@@ -51,6 +51,18 @@ class FeedbackAnswer(BaseModel):
     )
 
 
+class FileFeedbackAnswer(FeedbackAnswer):
+    """The rows of a file that were counted."""
+
+    is_new: bool = Field(
+        description="Whether they count now, and were not counted before."
+    )
+    left_out: int = Field(description="Rows without a target to use.", examples=[0])
+    remarks: list[str] = Field(
+        description="Sentences about rows that were left out.", examples=[[]]
+    )
+
+
 class RunningFigure(BaseModel):
     """The mean of a score over the rows of feedback."""
 
@@ -125,6 +137,37 @@ class Drift(BaseModel):
         )
 
 
+class FeedbackBlock(BaseModel):
+    """Figures over consecutive rows of feedback, as they came."""
+
+    first_row: int = Field(
+        description="Number of its first row among all feedback.", examples=[1]
+    )
+    num_rows: int = Field(examples=[10])
+    at: datetime = Field(description="When its last row came.")
+    figures: dict[str, float] = Field(examples=[{"coverage_90": 0.9, "rmse": 51.2}])
+
+    @classmethod
+    def list_from(cls, history: JsonObject | None) -> list[Self]:
+        """Creates the blocks of the column `history` of the database."""
+        return [
+            cls(
+                first_row=block["first_row"],
+                num_rows=block["num_rows"],
+                at=datetime.fromtimestamp(block["at"], UTC),
+                figures={
+                    "rmse" if name == "squared_error" else name: (
+                        math.sqrt(total / block["num_rows"])
+                        if name == "squared_error"
+                        else total / block["num_rows"]
+                    )
+                    for name, total in sorted(block["sums"].items())
+                },
+            )
+            for block in ([] if history is None else history["blocks"])
+        ]
+
+
 class FeedbackSummary(BaseModel):
     """The feedback about a version in short, beside the label that points at it."""
 
@@ -163,6 +206,10 @@ class VersionFeedback(BaseModel):
         "`coverage_95`; of numbers `crps`, `rmse` and `mean_absolute_error`; of "
         "classes `accuracy` and `brier_score`."
     )
+    over_time: list[FeedbackBlock] = Field(
+        description="The same figures over consecutive rows: at most 60 blocks, of "
+        "equal size but the last; none of rows that came before this release."
+    )
     calibration: list[CalibrationBin]
     drift: Drift | None = Field(description="`null` before the first feedback.")
     adapted: Adapted | None = Field(
@@ -199,6 +246,7 @@ class VersionFeedback(BaseModel):
                 started_at=None,
                 updated_at=None,
                 figures={},
+                over_time=[],
                 calibration=[],
                 drift=None,
                 adapted=None,
@@ -215,6 +263,7 @@ class VersionFeedback(BaseModel):
                 )
                 for figure, (mean, error) in running_figures(row).items()
             },
+            over_time=FeedbackBlock.list_from(row.history),
             calibration=_calibration(row),
             drift=Drift.from_record(row.drift),
             adapted=find_adapted(row),

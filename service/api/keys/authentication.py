@@ -70,19 +70,20 @@ class Authentication:
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
         state: ServiceState = connection.state.service
-        text = _bearer(connection)
+        text, of_session = _bearer(connection), False
         if text is None:
             _check_page(connection)
             if state.settings.insecure:
                 return Caller.anyone(state.settings)
-            text = _browser_key(connection)
+            text, of_session = _browser_credential(connection)
         keyring = state.keyring
-        with state.wrong_keys.counting(connection, is_known=keyring.knows(text)):
+        is_known = keyring.knows(text, of_session=of_session)
+        with state.wrong_keys.counting(connection, is_known=is_known):
             try:
                 credential = Credential.parse(text)
             except CredentialError as error:
                 raise Unauthenticated(str(error)) from None
-            caller = await keyring.find(credential)
+            caller = await keyring.find(credential, of_session=of_session)
         if keyring.is_use_due(caller):
             loop = asyncio.get_running_loop()
             writing = loop.run_in_executor(None, keyring.record_use, caller)
@@ -131,13 +132,16 @@ def _bearer(connection: HTTPConnection) -> str | None:
     return text.strip()
 
 
-def _browser_key(connection: HTTPConnection) -> str:
-    """Returns the key of the cookie, or of the URL printed at the first start."""
+def _browser_credential(connection: HTTPConnection) -> tuple[str, bool]:
+    """Returns what a browser sends, and whether it is the token of a session.
+
+    It is the token of the cookie, or the key of the URL printed at the first start.
+    """
     if connection.scope["path"] == _PAGE:
         for key in parse_qs(connection.url.query).get("key", ()):
-            return key
+            return key, False
     if (name := cookie_name(connection)) in connection.cookies:
-        return connection.cookies[name]
+        return connection.cookies[name], True
     raise Unauthenticated(
         "A key is required: send `Authorization: Bearer prefix.secret`; "
         "`tfbbb keys create NAME --scope train` creates one. In a browser, sign in, or "

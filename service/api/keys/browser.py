@@ -1,4 +1,4 @@
-"""Keys of browsers: in a cookie, and hidden in the log."""
+"""Browsers: the cookie with their session, and keys hidden in the log."""
 
 import logging
 from urllib.parse import parse_qs
@@ -9,28 +9,30 @@ from starlette.requests import HTTPConnection
 
 def cookie_name(connection: HTTPConnection) -> str:
     """Returns the name of the cookie; it has the port, which browsers ignore."""
-    return f"tfbbb-key-{connection.url.port or connection.url.scheme}"
+    return f"tfbbb-session-{connection.url.port or connection.url.scheme}"
 
 
-def set_cookie(request: Request, response: Response, key: str) -> None:
-    """Puts a key into a cookie that scripts and other sites cannot use."""
+def set_cookie(request: Request, response: Response, token: str) -> None:
+    """Puts the token of a session into a cookie that scripts and sites cannot use."""
     response.set_cookie(
         cookie_name(request),
-        key,
+        token,
         secure=request.url.scheme == "https",
         httponly=True,
         samesite="strict",
     )
 
 
-def delete_cookie(request: Request, response: Response) -> None:
-    """Removes the cookie with the key."""
-    response.delete_cookie(
-        cookie_name(request),
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="strict",
-    )
+def delete_cookies(request: Request, response: Response) -> None:
+    """Removes the cookie, and that of an earlier release, which held the key."""
+    name = cookie_name(request)
+    for cookie in (name, name.replace("session", "key")):
+        response.delete_cookie(
+            cookie,
+            secure=request.url.scheme == "https",
+            httponly=True,
+            samesite="strict",
+        )
 
 
 def hide_keys_in_access_log() -> None:

@@ -40,6 +40,8 @@ class Caller:
         max_queued_jobs: Most queued jobs of the key.
         max_work_per_second: Most units of work per second in predictions; None if there
             is no limit.
+        expires_at: When the key or the session of the browser ends, in seconds since
+            1970; None if neither does.
     """
 
     key_id: str | None
@@ -49,6 +51,7 @@ class Caller:
     max_dataset_bytes: int
     max_queued_jobs: int
     max_work_per_second: float | None
+    expires_at: float | None
 
     @classmethod
     def from_key(cls, key: Key, settings: Settings) -> Self:
@@ -56,12 +59,19 @@ class Caller:
         own = {name: getattr(key, name) for name in _LIMITS}
         limits = {name: limit for name, limit in own.items() if limit is not None}
         scopes = _with_implied(key.scopes)
-        return cls(key.id, key.name, scopes, **(_limits_of(settings) | limits))
+        return cls(
+            key.id,
+            key.name,
+            scopes,
+            **(_limits_of(settings) | limits),
+            expires_at=key.expires_at,
+        )
 
     @classmethod
     def anyone(cls, settings: Settings) -> Self:
         """Creates the caller of a service that runs without keys."""
-        return cls(None, "anyone", Scope.ADMIN.implied, **_limits_of(settings))
+        limits = _limits_of(settings)
+        return cls(None, "anyone", Scope.ADMIN.implied, **limits, expires_at=None)
 
     def require(self, scope: Scope) -> None:
         """Raises `Forbidden` unless the caller has `scope`."""

@@ -29,9 +29,13 @@ class Credential:
     secret: str = field(repr=False)
 
     @classmethod
-    def generate(cls) -> Self:
-        """Generates a credential whose secret has 256 random bits."""
-        return cls(f"tfbbb-{secrets.token_hex(4)}", secrets.token_urlsafe(32))
+    def generate(cls, kind: str = "tfbbb") -> Self:
+        """Generates a credential whose secret has 256 random bits.
+
+        Args:
+            kind: The beginning of its prefix.
+        """
+        return cls(f"{kind}-{secrets.token_hex(4)}", secrets.token_urlsafe(32))
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -6,18 +6,20 @@ import logging
 import math
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from service.api.http.outages import without_statement
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential
 from service.api.patience import NoAnswerError, Patience
 from service.shared.database import Database
-from service.shared.database.tables import Key
+from service.shared.database.tables import BrowserSession, Key
 from service.shared.errors import Unauthenticated
 from service.shared.settings import Settings
 
@@ -43,11 +45,11 @@ class _CachedKey(NamedTuple):
 
 
 class Keyring:
-    """Identifies callers by their keys.
+    """Identifies callers by their keys, and browsers by the tokens of their sessions.
 
-    Refuses a revoked key at once if this process revoked it, and within five seconds if
-    another process did, on any machine. While the database is slow or lost, accepts the
-    keys that it knows for ten minutes.
+    Refuses a revoked key, or the token of a session that was ended, at once if this
+    process ended it, and within five seconds if another process did, on any machine.
+    While the database is slow or lost, accepts those that it knows for ten minutes.
 
     Args:
         database: Holds the keys.
@@ -61,73 +63,92 @@ class Keyring:
         self._database = database
         self._settings = settings
         self._patience = patience
-        self._known: dict[str, _CachedKey] = {}
+        # By the prefix, and whether it is that of a session.
+        self._known: dict[tuple[str, bool], _CachedKey] = {}
         self._uses: dict[str, float] = {}
         self._recording = threading.Lock()
 
-    def knows(self, text: str) -> bool:
-        """Whether a text is a key that was right within the last ten minutes."""
+    def knows(self, text: str, *, of_session: bool = False) -> bool:
+        """Whether a key, or the token of a session, was right in the last minutes.
+
+        Args:
+            text: The key or the token.
+            of_session: As for `find`.
+        """
         prefix, _, secret = text.partition(".")
-        known = self._known.get(prefix)
+        known = self._known.get((prefix, of_session))
         return (
             known is not None
             and known.valid_until >= time.monotonic()
             and known.is_of(Credential(prefix, secret))
         )
 
-    async def find(self, credential: Credential) -> Caller:
+    async def find(self, credential: Credential, *, of_session: bool = False) -> Caller:
         """Returns the caller who owns a key, without the database if it is cached.
 
+        Args:
+            credential: The key, or the token of a session.
+            of_session: Whether it is the token of a session.
+
         Raises:
-            Unauthenticated: If the key is unknown, expired or revoked.
+            Unauthenticated: If the key is unknown, expired or revoked, or the session
+                has ended.
         """
-        now, known = time.monotonic(), self._known.get(credential.prefix)
+        now = time.monotonic()
+        known = self._known.get((credential.prefix, of_session))
+        ask = partial(self.authenticate, credential, of_session=of_session)
         if known is None or not known.is_of(credential) or known.valid_until < now:
-            return await asyncio.to_thread(self.authenticate, credential)
+            return await asyncio.to_thread(ask)
         if known.until >= now:
             return known.caller
-        ask = partial(self.authenticate, credential)
         try:
             return await self._patience.ask(f"the key {credential.prefix}", ask)
         except NoAnswerError:
             return known.caller
 
-    def authenticate(self, credential: Credential) -> Caller:
+    def authenticate(
+        self, credential: Credential, *, of_session: bool = False
+    ) -> Caller:
         """Returns the caller who owns a key, as the database has it now.
 
+        Args:
+            credential: As for `find`.
+            of_session: As for `find`.
+
         Raises:
-            Unauthenticated: If the key is unknown, expired or revoked.
+            Unauthenticated: As for `find`.
         """
         # If `clear_cache` replaces the cache meanwhile, no change here is ever read.
         cache = self._known
         try:
-            return self._ask(credential)
+            return self._ask(credential, of_session)
         except Unauthenticated:
-            known = cache.get(credential.prefix)
+            place = (credential.prefix, of_session)
+            known = cache.get(place)
             if known is not None and known.is_of(credential):
-                cache.pop(credential.prefix, None)
+                cache.pop(place, None)
             raise
 
-    def _ask(self, credential: Credential) -> Caller:
-        """Looks a key up in the database."""
+    def _ask(self, credential: Credential, of_session: bool) -> Caller:
+        """Looks a key or a session up in the database."""
         known = self._known
         with self._database.reading() as session:
-            key = session.scalar(
-                sqlalchemy.select(Key).where(Key.prefix == credential.prefix)
-            )
+            find = _find_session if of_session else _find_key
+            key, expires_at = find(session, credential)
             now = self._database.now(session)
-        if key is None or not hmac.compare_digest(key.secret_sha256, credential.sha256):
-            raise Unauthenticated("The key is wrong: this service has no such key.")
         if key.revoked_at is not None:
             raise Unauthenticated(f"The key {key.prefix} was revoked; use another.")
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
-        left = math.inf if key.expires_at is None else key.expires_at - now
+        if expires_at is not None and expires_at <= now:
+            raise Unauthenticated("Your session has ended; sign in again.")
+        left = math.inf if expires_at is None else expires_at - now
         caller, clock = Caller.from_key(key, self._settings), time.monotonic()
+        caller = replace(caller, expires_at=expires_at)
         # If `clear_cache` has replaced the cache meanwhile, this entry is never read.
-        known[key.prefix] = _CachedKey(
+        known[credential.prefix, of_session] = _CachedKey(
             caller,
-            key.secret_sha256,
+            credential.sha256,
             clock + min(left, _KNOWN_SECONDS),
             clock + min(left, _SECONDS_WITHOUT_DATABASE),
         )
@@ -158,3 +179,19 @@ class Keyring:
         except SQLAlchemyError as error:
             why = without_statement(error)
             logger.warning("could not record the use of a key: %s", why)
+
+
+def _find_key(session: Session, credential: Credential) -> tuple[Key, float | None]:
+    """Returns the key of a credential, and when it expires."""
+    key = session.scalar(sqlalchemy.select(Key).where(Key.prefix == credential.prefix))
+    if key is None or not hmac.compare_digest(key.secret_sha256, credential.sha256):
+        raise Unauthenticated("The key is wrong: this service has no such key.")
+    return key, key.expires_at
+
+
+def _find_session(session: Session, token: Credential) -> tuple[Key, float | None]:
+    """Returns the key of a session, and when the session ends."""
+    found = session.get(BrowserSession, token.prefix)
+    if found is None or not hmac.compare_digest(found.secret_sha256, token.sha256):
+        raise Unauthenticated("Your session has ended; sign in again.")
+    return session.get_one(Key, found.key_id), found.expires_at

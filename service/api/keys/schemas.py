@@ -129,7 +129,7 @@ class SessionRequest(KnownFields):
 
 
 class Session(BaseModel):
-    """The key of a request, without its secret."""
+    """The key of a request, without its secret, and when it or the session ends."""
 
     key_id: str | None = Field(
         description="`null` if the service runs without keys.",

@@ -1,18 +1,20 @@
-"""`/v1/session`: the key of a browser, which keeps it in a cookie."""
+"""`/v1/session`: the session of a browser, which keeps its token in a cookie."""
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
 
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
 from service.api.http.scoped_route import LimitedRoute
-from service.api.keys.browser import delete_cookie, set_cookie
+from service.api.keys.browser import cookie_name, delete_cookies, set_cookie
 from service.api.keys.caller import Caller, get_caller
 from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.schemas import Session, SessionRequest
+from service.api.keys.sessions import end_session, start_session
 from service.api.state import ServiceState, State
-from service.shared.database.tables import Key
 from service.shared.errors import InvalidRequest, RequestTooLarge, Unauthenticated
 
 router = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute)
@@ -27,10 +29,11 @@ router = APIRouter(prefix="/v1/session", tags=["keys"], route_class=LimitedRoute
 async def sign_in(
     state: State, body: SessionRequest, request: Request, response: Response
 ) -> Session:
-    """Puts a key into a cookie, which authenticates the requests of the browser.
+    """Starts a session, whose cookie authenticates the requests of the browser.
 
-    Scripts cannot read the cookie, and pages of other origins cannot use it. Needs no
-    key but the one in the body.
+    Scripts cannot read the cookie, and pages of other origins cannot use it. The
+    session ends by itself, by signing out, and with its key. Needs no key but the one
+    in the body.
     """
     with state.wrong_keys.counting(request):
         try:
@@ -38,42 +41,53 @@ async def sign_in(
         except CredentialError as error:
             raise Unauthenticated(str(error)) from None
         caller = await asyncio.to_thread(state.keyring.authenticate, credential)
-    set_cookie(request, response, credential.text)
     response.headers["Cache-Control"] = "no-store"
-    return await asyncio.to_thread(_describe, state, caller)
+    delete_cookies(request, response)
+    return _describe(await sign_in_browser(state, caller, request, response))
+
+
+async def sign_in_browser(
+    state: ServiceState, caller: Caller, request: Request, response: Response
+) -> Caller:
+    """Starts a session and sets its cookie; returns the caller, with its end."""
+    assert caller.key_id is not None
+    token, expires_at = await asyncio.to_thread(
+        start_session, state.database, caller, state.settings.session_seconds
+    )
+    set_cookie(request, response, token.text)
+    return replace(caller, expires_at=expires_at)
 
 
 @router.get(
     "",
-    summary="Describe the key of the request",
+    summary="Describe the key and the session of the request",
     responses=responses(),
     openapi_extra={"security": [{"key": []}]},
 )
-async def get_session(state: State, request: Request, response: Response) -> Session:
+async def get_session(request: Request, response: Response) -> Session:
     """Returns the name and the scopes of the key, in a cookie or a header."""
     response.headers["Cache-Control"] = "no-store"
-    return await asyncio.to_thread(_describe, state, get_caller(request))
+    return _describe(get_caller(request))
 
 
 @router.delete("", status_code=204, summary="Sign out", responses=responses())
-async def sign_out(request: Request) -> Response:
-    """Removes the cookie with the key, also of a key that was revoked."""
+async def sign_out(state: State, request: Request) -> Response:
+    """Ends the session and removes its cookie, also of a key that was revoked."""
     response = Response(status_code=204)
-    delete_cookie(request, response)
+    delete_cookies(request, response)
+    with suppress(CredentialError):
+        token = Credential.parse(request.cookies.get(cookie_name(request), ""))
+        await asyncio.to_thread(end_session, state.database, token)
+        state.keyring.clear_cache()
     return response
 
 
-def _describe(state: ServiceState, caller: Caller) -> Session:
-    expires_at = None
-    if caller.key_id is not None:
-        with state.database.reading() as session:
-            key = session.get(Key, caller.key_id)
-            expires_at = None if key is None else key.expires_at
+def _describe(caller: Caller) -> Session:
     return Session.model_validate(
         {
             "key_id": caller.key_id,
             "name": caller.name,
             "scopes": sorted(caller.scopes),
-            "expires_at": expires_at,
+            "expires_at": caller.expires_at,
         }
     )

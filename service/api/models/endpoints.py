@@ -6,15 +6,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
+from service.api.feedback import repository as feedback
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
-from service.api.models import deletion
+from service.api.models import deletion, notes
 from service.api.models.report import read_report
 from service.api.models.repository import find_lineage
 from service.api.models.schemas import (
     ModelName,
+    NoteList,
+    NoteRequest,
     Report,
     VersionDetails,
     VersionNumber,
@@ -32,6 +35,7 @@ from service.shared.model_messages import (
     Metadata,
     ModelList,
     ModelStatus,
+    Note,
 )
 
 router = APIRouter(
@@ -47,6 +51,14 @@ async def list_models(state: State) -> ModelList:
     """Lists every model with its versions, labels, canaries and shadows."""
     models = await state.models.models()
     by_name = {model.name: model for model in models.models}
+    drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
+    written = await asyncio.to_thread(notes.find_all, state.database)
+    for model in models.models:
+        present = {version.version for version in model.versions}
+        model.drifted = [
+            text for text in map(str, drifted[model.name]) if text in present
+        ]
+        model.note = written.get((model.name, notes.OF_MODEL))
     for row in await asyncio.to_thread(labels.list_labels, state.database):
         model = by_name.get(row.name)
         if model is None:
@@ -71,6 +83,9 @@ async def get_model(state: State, name: ModelName) -> ModelStatus:
     status = await state.models.model(name)
     for row in await asyncio.to_thread(labels.list_labels, state.database, name):
         status.labels[row.label] = str(row.number)
+    present = {version.version for version in status.model_version_status}
+    drifted = await asyncio.to_thread(feedback.find_drifted, state.database, name)
+    status.drifted = [text for text in map(str, drifted[name]) if text in present]
     return status
 
 
@@ -88,7 +103,65 @@ async def get_version(
         if version in (row.number, row.canary):
             status.labels[row.label] = str(version)
     lineage = await asyncio.to_thread(find_lineage, state.database, name, version)
-    return VersionDetails(**status.model_dump(), lineage=lineage)
+    note = await asyncio.to_thread(notes.find, state.database, name, version)
+    return VersionDetails(**status.model_dump(), lineage=lineage, note=note)
+
+
+@router.put(
+    "/{name}/note",
+    summary="Write a note about a model",
+    responses=responses(InvalidRequest, UnknownModel, Unavailable),
+)
+async def put_note(
+    state: State, _: Training, name: ModelName, note: NoteRequest
+) -> Note:
+    """Replaces the title and the text; empty ones remove the note.
+
+    Needs a key with the scope `train`.
+    """
+    await state.models.model(name)  # Raises if it does not exist.
+    return await asyncio.to_thread(
+        notes.write, state.database, name, notes.OF_MODEL, note
+    )
+
+
+@router.put(
+    "/{name}/versions/{version}/note",
+    summary="Write a note about a version",
+    responses=responses(InvalidRequest, UnknownModel, Unavailable),
+)
+async def put_version_note(
+    state: State,
+    _: Training,
+    name: ModelName,
+    version: VersionNumber,
+    note: NoteRequest,
+) -> Note:
+    """Replaces the title and the text; empty ones remove the note.
+
+    Needs a key with the scope `train`.
+    """
+    await state.models.version(name, version)  # Raises if it does not exist.
+    return await asyncio.to_thread(notes.write, state.database, name, version, note)
+
+
+@router.get(
+    "/{name}/notes",
+    summary="List the notes about a model and its versions",
+    responses=responses(UnknownModel, Unavailable),
+)
+async def get_notes(state: State, name: ModelName) -> NoteList:
+    """Returns the note about the model, and those about versions by their numbers."""
+    await state.models.model(name)  # Raises if it does not exist.
+    found = await asyncio.to_thread(notes.find_all, state.database, name)
+    return NoteList(
+        model=found.get((name, notes.OF_MODEL)),
+        versions={
+            str(number): note
+            for (_, number), note in found.items()
+            if number != notes.OF_MODEL
+        },
+    )
 
 
 @router.get(

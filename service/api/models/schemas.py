@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field
 
 from service.shared.database.tables import ModelVersion
 from service.shared.json_types import JsonObject
-from service.shared.model_messages import ModelStatus
+from service.shared.model_messages import ModelStatus, Note
+from tfbbb.base.known_fields import KnownFields
 
 ModelName = Annotated[
     str,
@@ -54,6 +55,20 @@ class VersionDetails(ModelStatus):
     lineage: Lineage | None = Field(
         description="`null` if the version is incomplete or not recorded yet."
     )
+    note: Note | None = Field(
+        None, description="What people wrote about it; `null` without a note."
+    )
+
+
+class NoteRequest(Note, KnownFields):
+    """The note that takes the place of the one before."""
+
+
+class NoteList(BaseModel):
+    """The notes about a model and its versions."""
+
+    model: Note | None = None
+    versions: dict[str, Note] = Field(examples=[{"2": {"title": "", "text": "Good."}}])
 
 
 class Report(BaseModel):

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from service.api.datasets.schemas import upload_body
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
 from service.api.http.scoped_route import PlainRoute, ScopedRoute
@@ -13,12 +14,15 @@ from service.api.keys.caller import may_predict
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import answer_json, answer_table
+from service.api.predictions.files import predict_file
 from service.api.predictions.model_document import model_document
 from service.api.predictions.schemas import (
     ClassifyResponse,
     PredictResponse,
     RegressResponse,
     examples_body,
+    file_parameters,
+    file_response,
     table_body,
     table_parameters,
     table_response,
@@ -26,7 +30,9 @@ from service.api.predictions.schemas import (
 from service.api.state import ServiceState, State
 from service.shared.errors import (
     DeadlineExceeded,
+    InsufficientStorage,
     InvalidRequest,
+    InvalidTable,
     NotAcceptable,
     Overloaded,
     RateExceeded,
@@ -34,6 +40,7 @@ from service.shared.errors import (
     Unavailable,
     UnknownModel,
     UnsupportedMediaType,
+    UploadTimeout,
 )
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
@@ -60,16 +67,27 @@ _ERRORS = (
 )
 
 
-def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -> None:
+_BODY = BodyLimit(setting="max_body_bytes")
+
+
+def _add_routes(
+    verb: str,
+    returns: str,
+    answer: Answer,
+    *,
+    body: BodyLimit | None = _BODY,
+    **documentation: Any,
+) -> None:
     """Adds the routes of a verb, of a model, of a version and of a label.
 
     Args:
         verb: The verb, such as `predict`.
         returns: What the verb returns, for the documentation.
         answer: Answers a request by a version of a model.
+        body: Limit of the body; None if `answer` counts its bytes.
         documentation: Further arguments of the routes.
     """
-    limit = limit_body(BodyLimit(setting="max_body_bytes"))
+    limit = limit_body(body)
 
     @limit
     async def by_latest(state: State, request: Request, name: ModelName) -> Response:
@@ -107,8 +125,8 @@ def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -
             endpoint,
             route_class_override=kind,
             methods=["POST"],
-            name=f"{verb}{suffix}",
-            summary=f"{verb.title()} with a {noun}",
+            name=f"{verb.replace('-', '_')}{suffix}",
+            summary=f"{verb.replace('-', ' a ').capitalize()} with a {noun}",
             description=f"Returns {returns}, by {version}.",
             **documentation,
         )
@@ -152,4 +170,19 @@ _add_routes(
     response_description="The means.",
     openapi_extra={"requestBody": examples_body()},
     responses=responses(*_ERRORS),
+)
+_add_routes(
+    "predict-file",
+    "the rows of a file with their predictions, in the format of the file",
+    predict_file,
+    body=None,  # `UploadBody` counts the bytes.
+    response_class=Response,
+    response_description="The file.",
+    openapi_extra={"requestBody": upload_body(), "parameters": file_parameters()},
+    responses={
+        200: file_response(),
+        **responses(
+            *_ERRORS, NotAcceptable, InvalidTable, UploadTimeout, InsufficientStorage
+        ),
+    },
 )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from service.shared.json_types import JsonObject
-from service.shared.prediction_formats import ARROW, CSV, JSON
+from service.shared.prediction_formats import ARROW, CSV, JSON, PROGRESS
 from service.shared.prediction_parameters import SIGNATURES, Parameters
 from tfbbb.prediction.questions import Question, served_questions
 
@@ -253,6 +253,10 @@ def table_response() -> JsonObject:
     return {"content": dict.fromkeys((ARROW, CSV), _BINARY)}
 
 
+# Parameters of `:predict` whose answers no file has.
+REFUSED_OF_FILES = ("record", "targets", "return_samples", "signature_name")
+
+
 def table_parameters() -> list[JsonObject]:
     """Returns the OpenAPI descriptions of the parameters of tables, in the URL."""
     listed = {
@@ -272,6 +276,36 @@ def table_parameters() -> list[JsonObject]:
         }
         for name, description in listed.items()
     ]
+
+
+def file_parameters() -> list[JsonObject]:
+    """Returns the OpenAPI descriptions of the parameters of files, in the URL."""
+    named = [one for one in table_parameters() if one["name"] not in REFUSED_OF_FILES]
+    note = " Of a table in Arrow or CSV;"
+    return [
+        one | {"description": one["description"].replace(note, " In the URL,")}
+        for one in named
+    ]
+
+
+def file_response() -> JsonObject:
+    """Returns the OpenAPI description of a predicted file."""
+    binary: JsonObject = {"schema": {"type": "string", "format": "binary"}}
+    return {
+        "description": "The file: its columns, then those of the predictions.",
+        "content": {
+            "application/octet-stream": binary,
+            PROGRESS: {
+                "schema": {
+                    "type": "string",
+                    "format": "binary",
+                    "description": "Lines of JSON with `rows` of all `of`, then "
+                    "`preview`, and at last the name of the `file` and its "
+                    "`num_bytes`, which follow. An `error` is the last line.",
+                }
+            },
+        },
+    }
 
 
 def examples_body() -> JsonObject:

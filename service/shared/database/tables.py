@@ -59,6 +59,21 @@ class Key(Base):
     max_work_per_second: Mapped[float | None]
 
 
+class BrowserSession(Base):
+    """A session of a browser, which ends with its key.
+
+    The cookie holds `prefix.secret`; only the SHA-256 of the secret is stored.
+    """
+
+    __tablename__ = "browser_sessions"
+
+    prefix: Mapped[str] = mapped_column(String(24), primary_key=True)
+    secret_sha256: Mapped[str] = mapped_column(String(64))
+    key_id: Mapped[str] = mapped_column(ForeignKey("keys.id"), index=True)
+    created_at: Mapped[float]
+    expires_at: Mapped[float]
+
+
 class Dataset(Base):
     """An uploaded table. Its file is stored once per SHA-256.
 
@@ -166,6 +181,20 @@ class ModelVersion(Base):
     deleted_at: Mapped[float | None]
 
 
+class Note(Base):
+    """What people write about a version, or about a model: its number is 0."""
+
+    __tablename__ = "notes"
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    number: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False
+    )
+    title: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+    changed_at: Mapped[float]
+
+
 class Label(Base):
     """A label of a version, e.g. `champion`.
 
@@ -196,7 +225,8 @@ class Feedback(Base):
 
     `drift_test` is the state of `tfbbb.drift.DriftTest`, and `drift` what it found.
     `adaptation` is that of `tfbbb.judging.adaptive_intervals`; None until feedback with
-    its scores comes.
+    its scores comes. `history` has the sums of figures over consecutive rows, None
+    until feedback comes to this version of the service.
     """
 
     __tablename__ = "feedback"
@@ -217,6 +247,7 @@ class Feedback(Base):
     drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
     # None is NULL, not the JSON `null`.
     adaptation: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
+    history: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     started_at: Mapped[float]
     updated_at: Mapped[float]
 

@@ -1,181 +1,150 @@
-// Predicting all rows of a file, block by block, and handing the answers out as a file.
+// Predicting all rows of a file, which comes back in its format with the predictions.
 
 import { request } from "../api.js";
-import { format, parse, parseLines, readText } from "../csv.js";
-import { h, notice, replace, table } from "../dom.js";
-import { bytes, count, number } from "../format.js";
+import { dropZone } from "../drop_zone.js";
+import { h, replace, table } from "../dom.js";
+import { bytes, count, number, percent } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 
-const BLOCK = 500;
-const PATIENCE = 60;
-const SHOWN = 5;
-// That of `tfbbb remote predict`.
+const PROGRESS = "application/vnd.tfbbb.progress";
 const LEVEL = 0.9;
+// The columns of a file that fit a screen; the file has all.
+const MOST_GIVEN = 6;
 
 export async function showFile(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
-  const classes = found.status.description?.task === "classification";
   const result = h("div");
-  const state = h("p", { role: "status" });
-  const progress = h("progress", { max: 1, value: 0, "aria-label": "Progress", hidden: true });
-  const stop = h("button", { type: "button", hidden: true }, "Stop");
-  const input = h("input", { type: "file", id: "rows", accept: ".csv,.tsv,.txt,.jsonl,.ndjson,text/csv", onchange: () => take(input.files[0]) });
-  const zone = h("div", { class: "drop" },
-    h("label", { for: "rows" }, h("strong", {}, "Drop a file here"), " or choose one"),
-    h("p", { class: "help" }, "CSV with a header line, or JSON lines, with the columns of the model; others are kept. For Parquet, Arrow and Excel files there is ", h("code", {}, "tfbbb remote predict"), "."),
-    input, state, progress, stop);
-  zone.addEventListener("dragover", (event) => event.preventDefault());
-  zone.addEventListener("drop", (event) => {
-    event.preventDefault();
-    take(event.dataTransfer.files[0]);
-  });
-
-  async function take(file) {
-    if (!file) return;
-    const stopping = new AbortController();
-    stop.onclick = () => stopping.abort();
-    replace(result);
-    stop.hidden = progress.hidden = false;
-    progress.value = 0;
-    replace(state, `Reading ${file.name}…`);
-    try {
-      const read = /\.(jsonl|ndjson)$/i.test(file.name) ? parseLines : parse;
-      const records = read(await readText(file));
-      if (records.length < 2) throw new Error("The file has a header at most, but no rows.");
-      const both = AbortSignal.any([signal, stopping.signal]);
-      const answers = await predictRecords(`${found.base}:predict`, classes, records, both, (done) => {
-        progress.value = done / (records.length - 1);
-        replace(state, `${number(done)} of ${count(records.length - 1, "row")}`);
+  const zone = dropZone({
+    id: "rows",
+    help: "CSV, Excel, OpenDocument, Parquet, Arrow or JSON lines, with the columns of the model. The answer has the same format: your columns, then the predictions.",
+    signal,
+    async take(file, { stopped, tell }) {
+      replace(result);
+      tell(`Sending ${file.name} (${bytes(file.size)})…`);
+      const answer = await request(`${found.base}:predict-file`, {
+        method: "POST", body: file, signal: stopped, headers: { ...fileHeaders(file), Accept: PROGRESS },
       });
-      replace(state, `${count(records.length - 1, "row")} predicted.`);
-      show(file, records, answers);
-    } catch (error) {
-      replace(state, error.name === "AbortError" ? "Stopped." : "");
-      if (error.name !== "AbortError") {
-        replace(result, notice("error", error.message,
-          h("div", { class: "actions" }, h("button", { type: "button", onclick: () => take(file) }, "Try again"))));
-      }
-    } finally {
-      stop.hidden = progress.hidden = true;
-      input.value = "";
-    }
-  }
-
-  function show(file, records, answers) {
-    const { header, rows } = asCommandLine(answers);
-    const kept = keptNames(records[0], header);
-    const joined = [[...kept, ...header], ...rows.map((row, place) => [...records[place + 1], ...row])];
-    const blob = new Blob(["\ufeff", format(joined)], { type: "text/csv;charset=utf-8" });
-    const url = URL.createObjectURL(blob);
-    signal.addEventListener("abort", () => URL.revokeObjectURL(url));
-    const name = `${file.name.replace(/\.[^.]*$/, "")}-predicted.csv`;
-    replace(result,
-      h("div", { class: "actions" }, h("a", { class: "button primary", href: url, download: name }, `Download ${name} (${bytes(blob.size)})`)),
-      h("h2", {}, "First rows"),
-      table([{ title: "Row", number: true }, ...header.map((title) => ({ title, number: true }))],
-        rows.slice(0, SHOWN).map((row, place) => [number(place + 1), ...row.map(shown)]), { caption: "First predictions" }));
-  }
-
+      const { name, preview, blob } = await readAnswer(answer.body.getReader(), (done, of) =>
+        tell(`${number(done)} of ${count(of, "row")}`, done / of));
+      tell("");
+      replace(result, ...answerParts(name, preview, blob, signal));
+    },
+  });
   replace(root, versionHead(found, "file"), h("h2", {}, "Predict a file"), zone, result);
 }
 
-/** The columns of `tfbbb remote predict`, in its order, from those of the API. */
-function asCommandLine({ header, rows }) {
-  const at = new Map(header.map((name, place) => [name, place]));
-  const copy = (name) => (row) => row[at.get(name)];
-  const columns = at.has("mutual_information") ? ofClasses(header, copy) : ofNumbers(header, copy);
-  for (const name of ["abstained", "warnings"]) {
-    if (rows.some(copy(name))) columns.push([name, copy(name)]);
-  }
-  return { header: columns.map(([name]) => name), rows: rows.map((row) => columns.map(([, read]) => read(row))) };
+/** The headers that tell the name of a file. */
+export function fileHeaders(file) {
+  return {
+    "Content-Type": "application/octet-stream",
+    "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
+  };
 }
 
-function ofClasses(header, copy) {
-  const probabilities = header.filter((name) => name.startsWith("probabilities_"));
+/** Reads lines of progress, then the file. */
+async function readAnswer(reader, onProgress) {
+  let preview = null;
+  let left = new Uint8Array();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) throw new Error("The service ended before all rows were predicted. Try again.");
+    const both = new Uint8Array(left.length + value.length);
+    both.set(left);
+    both.set(value, left.length);
+    left = both;
+    for (let end = left.indexOf(10); end >= 0; end = left.indexOf(10)) {
+      const event = JSON.parse(new TextDecoder().decode(left.subarray(0, end)));
+      left = left.slice(end + 1);
+      if (event.error) throw new Error(event.error);
+      if (event.of) onProgress(event.rows, event.of);
+      preview = event.preview ?? preview;
+      if (event.file) return { name: event.file, preview, blob: await readRest(reader, left, event.num_bytes) };
+    }
+  }
+}
+
+async function readRest(reader, left, size) {
+  const pieces = [left];
+  let length = left.length;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    pieces.push(value);
+    length += value.length;
+  }
+  if (length !== size) throw new Error("The file did not arrive completely. Try again.");
+  return new Blob(pieces, { type: "application/octet-stream" });
+}
+
+function answerParts(name, preview, blob, signal) {
+  const url = URL.createObjectURL(blob);
+  signal.addEventListener("abort", () => URL.revokeObjectURL(url));
+  const rows = h("div");
+  const draw = (order) => replace(rows, rowTable(preview, preview[order]));
+  const orders = [["first", "As in the file"], ["doubtful", `Doubtful rows first: ${preview.doubtful_by}`]];
+  draw("first");
   return [
-    ["class", copy("class")],
-    ...probabilities.map((name) => [name.replace("probabilities_", "probability_"), copy(name)]),
-    ["entropy", copy("entropy")],
-    ["mutual_information", copy("mutual_information")],
+    h("div", { class: "actions" }, h("a", { class: "button primary", href: url, download: name }, `Download ${name} (${bytes(blob.size)})`)),
+    preview.remarks.map((remark) => h("p", { class: "help" }, remark)),
+    h("div", { class: "actions spread" },
+      h("h2", {}, "Some of the rows"),
+      h("div", { class: "inline" },
+        h("label", { for: "order" }, "Show"),
+        h("select", { id: "order", onchange: (event) => draw(event.target.value) },
+          orders.map(([value, text]) => h("option", { value }, text))))),
+    rows,
   ];
 }
 
-function ofNumbers(header, copy) {
-  // Several targets have numbers at the ends of their names.
-  const targets = header.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
-  return targets.flatMap((target) => [
-    [`mean${target}`, copy(`mean${target}`)],
-    [`standard_deviation${target}`, copy(`standard_deviation${target}`)],
-    [`epistemic_variance${target}`, copy(`epistemic${target}`)],
-    [`aleatoric_variance${target}`, copy(`aleatoric${target}`)],
-    [`lower${target}`, copy(`lower_${LEVEL}${target}`)],
-    [`upper${target}`, copy(`upper_${LEVEL}${target}`)],
-  ]);
+/** The columns of the person, the prediction, its range, and what warns of it. */
+function rowTable({ given, predicted }, rows) {
+  const cellsOf = (row) => {
+    const cells = new Map(predicted.map((name, place) => [name, row[1 + given.length + place]]));
+    return [number(row[0]), ...row.slice(1, 1 + Math.min(given.length, MOST_GIVEN)).map(shown), ...answerCells(cells)];
+  };
+  const has = (name) => predicted.includes(name);
+  const shares = (cells) => [...cells].filter(([name]) => name.startsWith("probability_"));
+
+  function answerCells(cells) {
+    const last = [
+      has("familiarity") && percent(cells.get("familiarity")),
+      (has("warnings") || has("abstained")) && [cells.get("abstained"), cells.get("warnings")].filter(Boolean).join(" "),
+    ].filter((cell) => cell !== false);
+    if (has("class")) {
+      const best = Math.max(...shares(cells).map(([, value]) => value ?? 0));
+      return [cells.get("class") ?? "–", cells.get("class") === null ? "–" : percent(best), ...last];
+    }
+    // Of several targets, each has columns of its own.
+    return [...targets.flatMap((target) => [
+      spread(cells.get(`mean${target}`), cells.get(`standard_deviation${target}`)),
+      cells.get(`lower${target}`) === null ? "–" : `${number(cells.get(`lower${target}`), 3)} to ${number(cells.get(`upper${target}`), 3)}`,
+    ]), ...last];
+  }
+
+  const targets = predicted.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
+  const answers = has("class")
+    ? [{ title: "Prediction" }, { title: "Probability", number: true }]
+    : targets.flatMap((target) => {
+      const which = target ? ` ${target.slice(1)}` : "";
+      return [{ title: `Prediction${which}`, number: true }, { title: `${percent(LEVEL, 0)} range${which}`, number: true }];
+    });
+  const columns = [
+    { title: "Row" },
+    ...given.slice(0, MOST_GIVEN).map((title) => ({ title })),
+    ...answers,
+    ...(has("familiarity") ? [{ title: "Familiarity", number: true }] : []),
+    ...(has("warnings") || has("abstained") ? [{ title: "Remarks" }] : []),
+  ];
+  return [
+    table(columns, rows.map(cellsOf), { caption: "Some predicted rows" }),
+    given.length > MOST_GIVEN && h("p", { class: "help" }, `The file has ${count(given.length - MOST_GIVEN, "more column")}.`),
+  ];
 }
 
-/** The names of the given columns; one that a prediction has gets `_given` after it. */
-function keptNames(names, predicted) {
-  const taken = new Set(predicted);
-  return names.map((name) => {
-    let free = name;
-    while (taken.has(free)) free += "_given";
-    taken.add(free);
-    return free;
-  });
+function spread(mean, deviation) {
+  return mean === null ? "–" : [h("strong", {}, number(mean, 3)), ` ± ${number(deviation, 3)}`];
 }
 
 function shown(cell) {
-  const value = Number(cell);
-  return cell !== "" && Number.isFinite(value) ? number(value) : cell;
-}
-
-/**
- * Predicts records in blocks. A block that is too large is halved, and while the service
- * is busy the block is sent again.
- */
-async function predictRecords(path, classes, records, signal, onProgress) {
-  const query = classes ? "" : `?intervals=${LEVEL}`;
-  const [header, ...rows] = records;
-  const answers = [];
-  let names = null;
-  let size = BLOCK;
-  let waited = 0;
-  for (let at = 0; at < rows.length;) {
-    onProgress(at);
-    const block = rows.slice(at, at + size);
-    let response;
-    try {
-      response = await request(path + query, {
-        method: "POST", body: format([header, ...block]), headers: { "Content-Type": "text/csv", Accept: "text/csv" }, signal,
-      });
-    } catch (error) {
-      if (error.status === 413 && block.length > 1) {
-        size = Math.ceil(block.length / 2);
-        continue;
-      }
-      if (error.status === 503 && waited < PATIENCE) {
-        const pause = error.retryAfter || 1;
-        waited += pause;
-        await sleep(1000 * pause, signal);
-        continue;
-      }
-      throw at ? new Error(`Rows ${number(at + 1)} to ${number(at + block.length)}: ${error.message}`) : error;
-    }
-    waited = 0;
-    const [found, ...predicted] = parse(await response.text());
-    names ??= found;
-    answers.push(...predicted);
-    at += block.length;
-  }
-  return { header: names, rows: answers };
-}
-
-function sleep(milliseconds, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(new DOMException("Stopped.", "AbortError"));
-    }, { once: true });
-  });
+  return cell === null ? "–" : typeof cell === "number" ? number(cell) : String(cell);
 }

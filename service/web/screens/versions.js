@@ -1,42 +1,113 @@
 // The versions of a model side by side, and its labels.
 
 import { get, path, send } from "../api.js";
-import { actionButton, badge, confirm, h, notice, problemPlace, replace, table } from "../dom.js";
+import { actionButton, badge, confirm, h, problemPlace, replace, table } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { Form } from "../form.js";
 import { figure, figureName } from "../figures.js";
-import { count, date, number, percent } from "../format.js";
+import { date, number, percent } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
-import { address, go } from "../router.js";
+import { editNote } from "../note_form.js";
+import { address } from "../router.js";
 import { may } from "../session.js";
 import { numberOf } from "../schema_fields.js";
+import { compareVersions } from "../version_comparison.js";
 
 const MOST = 12;
 
-export async function showVersions(root, { parts, signal }) {
+export async function showVersions(root, { parts, query, signal }) {
   const found = await findVersion(parts, signal);
-  const { name, status } = found;
-  const [labels, feedback] = await Promise.all([
-    get(path(["v1", "models", name, "labels"]), { signal }),
-    get(`${found.base}/feedback`, { signal }).catch(orNull),
-  ]);
-  const shown = status.model_version_status.slice(0, MOST);
-  const described = await Promise.all(shown.map((one) =>
-    get(path(["v1", "models", name, "versions", one.version]), { signal }).catch(orNull)));
+  const { name, status, notes } = found;
+  const { labels } = await get(path(["v1", "models", name, "labels"]), { signal });
+  const versions = status.model_version_status;
+  const details = new Map();
+  /** The descriptions of versions, each fetched once. */
+  const describe = (numbers) => Promise.all(numbers.map(async (version) => {
+    if (!details.has(version)) details.set(version, await get(path(["v1", "models", name, "versions", version]), { signal }).catch(orNull));
+    return details.get(version);
+  }));
   const problem = problemPlace();
-  const again = () => showVersions(root, { parts, signal });
+  const again = () => showVersions(root, { parts, query, signal });
+  const list = h("div");
+  const search = h("input", { type: "search", id: "find", value: query.get("q") ?? "", oninput: () => draw() });
+  let drawn = 0;
+
+  async function draw() {
+    drawn += 1;
+    const turn = drawn;
+    const words = search.value.trim().toLowerCase();
+    const fitting = versions.filter((one) => searched(one.version, status, notes).includes(words));
+    const shown = fitting.slice(0, MOST);
+    const described = await describe(shown.map((one) => one.version));
+    // A later letter may have been typed meanwhile.
+    if (turn !== drawn) return;
+    replace(list,
+      fitting.length ? comparison(name, shown, described, found, { problem, again }) : h("p", { class: "empty" }, "No version has this in its number, labels or note."),
+      fitting.length > MOST && h("p", { class: "help" }, `The newest ${MOST} of ${number(fitting.length)} versions.`));
+  }
+
+  await draw();
   replace(root,
     versionHead(found, "versions"),
-    feedback?.num_rows > 0 && feedbackPart(found, feedback, problem),
-    h("h2", {}, "Versions"),
+    modelNote(found, again),
+    h("div", { class: "actions spread" }, h("h2", {}, "Versions"),
+      versions.length > 3 && h("div", { class: "inline" }, h("label", { for: "find" }, "Find"), search)),
     problem,
-    comparison(name, shown, described, status.labels, { problem, again }),
-    status.model_version_status.length > MOST && h("p", { class: "help" },
-      `The newest ${MOST} of ${number(status.model_version_status.length)} versions.`),
+    list,
+    versions.length > 1 && comparePart(found, describe, signal),
     h("h2", {}, "Labels"),
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is the newest version that is not clearly worse than the one before it, unless you make another one latest."),
-    labelTable(name, labels.labels, { problem, again }),
-    may("train") && moveForm(name, status.model_version_status, labels.labels, again));
+    labelTable(name, labels, { problem, again }),
+    may("train") && versions.length > 1 && trialForm(name, versions, labels, again),
+    may("train") && moveForm(name, versions, labels, again));
+}
+
+/** What a search looks into: number, labels and note of a version. */
+function searched(version, status, notes) {
+  const labels = Object.entries(status.labels).filter(([, at]) => at === version).map(([label]) => label);
+  const { title = "", text = "" } = notes.versions[version] ?? {};
+  return ["version", version, ...labels, title, text].join(" ").toLowerCase();
+}
+
+/** The note about the model, and the button that changes it. */
+function modelNote({ name, notes }, again) {
+  const edit = async () => {
+    if (await editNote(name, ["v1", "models", name], notes.model)) await again();
+  };
+  return h("div", { class: "note" },
+    notes.model?.text && h("p", { class: "pre" }, notes.model.text),
+    may("train") && h("button", { type: "button", class: "quiet", onclick: edit }, notes.model ? "Change the note about the model" : "Add a note about the model"));
+}
+
+/** Two versions to choose, and what is better and what is worse. */
+function comparePart({ name, version, status }, describe, signal) {
+  const numbers = status.model_version_status.map((one) => one.version);
+  const result = h("div");
+  const latest = status.labels.latest ?? numbers[0];
+  const first = numbers.find((one) => one !== latest);
+  const chosen = version === latest ? [first, latest] : [version, latest];
+  const [one, other] = chosen.map((value, place) => h("select", { id: `compared-${place}`, onchange: () => draw() },
+    numbers.map((text) => h("option", { value: text, selected: text === value }, `Version ${text}`))));
+
+  async function draw() {
+    const pair = [one.value, other.value];
+    if (pair[0] === pair[1]) {
+      replace(result, h("p", { class: "help" }, "Choose two versions."));
+      return;
+    }
+    const [described, feedback] = await Promise.all([
+      describe(pair),
+      Promise.all(pair.map((at) => get(path(["v1", "models", name, "versions", at, "feedback"]), { signal }).catch(orNull))),
+    ]);
+    if (pair[0] !== one.value || pair[1] !== other.value) return;
+    replace(result, compareVersions(...pair.map((at, place) => ({ ...described[place], version: at, feedback: feedback[place] }))));
+  }
+
+  draw();
+  return h("section", { class: "card" },
+    h("h2", {}, "Two versions side by side"),
+    h("div", { class: "inline wrap" }, h("label", { for: "compared-0" }, "Compare"), one, h("label", { for: "compared-1" }, "with"), other),
+    result);
 }
 
 /** Leaves out what a version that cannot be served does not say. */
@@ -45,30 +116,8 @@ function orNull(error) {
   return null;
 }
 
-/** What came true: how intervals are adapted to it, and what to do about drift. */
-function feedbackPart({ name, version }, { num_rows: rows, adapted, drift, retraining }, problem) {
-  const factor = adapted?.factors["0.9"];
-  const train = async () => {
-    if (!retraining.body) return go(["new"], { model: name, version });
-    const job = await send("POST", "v1/jobs", retraining.body);
-    return go(["jobs", job.id]);
-  };
-  return h("section", { class: "card" },
-    h("h2", {}, "Feedback"),
-    h("p", {}, `What came true is known of ${count(rows, "row")}. `, adapted && length(factor)),
-    drift.alarm && notice("warning", h("p", {}, `Drift: row ${number(drift.alarm_row)} of the feedback raised the alarm. ${retraining.sentence}`),
-      may("train") && h("div", { class: "actions" }, actionButton("Train anew from this version", train, { kind: "primary", problem }))));
-}
-
-/** How long adapted intervals are, in words. */
-function length(factor) {
-  const adapt = "To keep what they promise, 90 % intervals and sets of requests with “adapt” are";
-  const change = percent(Math.abs(factor - 1));
-  if (Math.abs(factor - 1) < 0.005) return `${adapt} as the version makes them.`;
-  return `${adapt} ${change} ${factor > 1 ? "wider" : "narrower"} than those of the version.`;
-}
-
-function comparison(name, versions, described, labels, { problem, again }) {
+function comparison(name, versions, described, { status, notes }, { problem, again }) {
+  const { labels, drifted } = status;
   const metrics = [...new Set(described.flatMap((one) => Object.keys(one?.description?.metrics ?? {})))].filter((metric) => metric !== "nll");
   const remove = async (version) => {
     if (!await confirm(`Delete version ${version} of ${name}? Its files are gone then.`, "Delete")) return;
@@ -81,9 +130,16 @@ function comparison(name, versions, described, labels, { problem, again }) {
   };
   const cells = (make) => versions.map((version, place) => make(version, described[place]));
   const labelled = (version) => Object.entries(labels).filter(([, at]) => at === version).map(([label]) => [badge(label), " "]);
+  const edit = async (version) => {
+    if (await editNote(`version ${version}`, ["v1", "models", name, "versions", version], notes.versions[version] ?? null)) await again();
+  };
   const rows = [
+    ["Note", ...cells(({ version }) => [
+      noteOf(notes.versions[version]),
+      may("train") && h("button", { type: "button", class: "quiet", "aria-label": `Note about version ${version}`, onclick: () => edit(version) }, notes.versions[version] ? "Change" : "Add a note")])],
     ["Labels", ...cells(({ version }) => labelled(version))],
     ["State", ...cells(state)],
+    ...(versions.some(({ version }) => drifted.includes(version)) ? [["New rows", ...cells(({ version }) => drifted.includes(version) && h("a", { class: "badge bad", href: address(["models", name, version, "truth"]) }, "drift"))]] : []),
     ["Published", ...cells((version, details) => date(details?.lineage?.published_at ?? details?.description?.created))],
     ["Latest", ...cells(({ version }, details) => labels.latest === version ? "" : [
       heldBack(details?.lineage?.source.judgement),
@@ -94,6 +150,10 @@ function comparison(name, versions, described, labels, { problem, again }) {
   ];
   const columns = cells(({ version }) => ({ title: h("a", { href: address(["models", name, version]) }, `Version ${version}`), number: true }));
   return table([{ title: "" }, ...columns], rows, { caption: `Versions of ${name}` });
+}
+
+function noteOf(note) {
+  return note && h("div", { class: "written" }, note.title && h("strong", {}, note.title), note.text && h("p", { class: "pre" }, note.text));
 }
 
 /** Why a version waits for somebody to make it latest. */
@@ -119,21 +179,107 @@ function versionsOf(name, { version, canary, shadow }) {
 
 function labelTable(name, labels, { problem, again }) {
   const rows = labels.map((label) => {
+    const place = path(["v1", "models", name, "labels", label.label]);
     const remove = async () => {
       const then = label.label === "latest" ? "The newest version is latest then." : "Programs that ask it get an error then.";
       if (!await confirm(`Delete the label ${label.label}? ${then}`, "Delete")) return;
-      await send("DELETE", path(["v1", "models", name, "labels", label.label]));
+      await send("DELETE", place);
       await again();
     };
+    const point = (target) => async () => {
+      await send("PUT", place, target);
+      await again();
+    };
+    const { version, canary, shadow } = label;
+    const alongside = shadow ? { shadow: shadow.version } : {};
+    const sharing = canary ? { versions: { [version]: 1 - canary.weight, [canary.version]: canary.weight } } : { version };
+    // The canary that answers alone has no shadow of its own number.
+    const promoted = { version: canary?.version, ...(shadow && shadow.version !== canary?.version ? alongside : {}) };
     return [
       label.label,
       h("span", {}, versionsOf(name, label)),
       label.moved_at ? date(label.moved_at) : "moves by itself",
-      label.feedback ? `${number(label.feedback.num_rows)} rows` : "none",
-      !label.moved_at || !may("train") ? "" : actionButton("Delete", remove, { kind: "quiet", problem }),
+      trials(name, label),
+      !label.moved_at || !may("train") ? "" : h("div", { class: "trial" },
+        canary && [
+          actionButton("End the canary", point({ version, ...alongside }), { kind: "quiet", problem }),
+          actionButton(`Let version ${canary.version} answer alone`, point(promoted), { kind: "quiet", problem })],
+        shadow && actionButton("End the shadow", point(sharing), { kind: "quiet", problem }),
+        actionButton("Delete", remove, { kind: "quiet", problem })),
     ];
   });
-  return table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "Feedback" }, { title: "" }], rows, { caption: `Labels of ${name}` });
+  return table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "What came true" }, { title: "" }], rows, { caption: `Labels of ${name}`, empty: "No label yet." });
+}
+
+/** What feedback says about each version of a label. */
+function trials(name, { version, feedback, canary, shadow }) {
+  const all = [{ version, feedback }, canary, shadow].filter(Boolean);
+  if (!all.some((one) => one.feedback)) return "nothing yet";
+  return h("ul", { class: "remarks plain" }, all.filter((one) => one.feedback).map(({ version: at, feedback: known }) => h("li", {},
+    all.length > 1 && `Version ${at}: `,
+    `${number(known.num_rows)} rows, ${percent(known.coverage_90)} in 90 % range`,
+    known.drift_alarm && [" ", h("a", { class: "badge bad", href: address(["models", name, String(at), "truth"]) }, "drift")])));
+}
+
+/** Tries a version on a share of the requests of a label, or beside them. */
+function trialForm(name, versions, labels, again) {
+  const usable = labels.filter((one) => one.label !== "latest");
+  if (!usable.length) return null;
+  const form = new Form(new Draft(`trial:${name}`));
+  const label = form.select("label", usable.map((one) => [one.label, one.label]), usable[0].label, () => fit());
+  const version = form.select("trial", versions.map((one) => [one.version, one.version]), versions[0].version);
+  const share = form.text("versions", "10", { inputmode: "decimal" });
+  const shareField = form.field("versions", "Share of the requests, in percent", share);
+  const kind = form.select("kind", [["canary", "As a canary: it answers a share of the requests"], ["shadow", "As a shadow: it predicts too, and answers nothing"]], "canary", () => fit());
+  const button = h("button", { type: "submit", class: "primary" }, "Start the trial");
+  const fit = () => { shareField.hidden = kind.value !== "canary"; };
+
+  async function submit(event) {
+    event.preventDefault();
+    button.disabled = true;
+    form.clearAll();
+    const present = usable.find((one) => one.label === label.value);
+    const tried = Number(version.value);
+    const { canary, shadow } = present;
+    let target;
+    if (kind.value === "canary") {
+      const weight = Number(share.value.replace(",", ".").replace("%", "")) / 100;
+      target = {
+        versions: { [present.version]: Math.round((1 - weight) * 1e6) / 1e6, [tried]: weight },
+        ...(shadow && shadow.version !== tried ? { shadow: shadow.version } : {}),
+      };
+      if (!(weight > 0 && weight < 1)) {
+        form.show({ field: "versions", message: "The share must be more than 0 and less than 100 percent." });
+        button.disabled = false;
+        return;
+      }
+    } else {
+      target = canary && canary.version !== tried
+        ? { versions: { [present.version]: 1 - canary.weight, [canary.version]: canary.weight }, shadow: tried }
+        : { version: present.version, shadow: tried };
+    }
+    try {
+      if (tried === present.version) throw new Error(`Version ${tried} answers the label already: choose another one to try.`);
+      await send("PUT", path(["v1", "models", name, "labels", label.value]), target);
+      form.draft.clear();
+      await again();
+    } catch (error) {
+      form.show(error);
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  fit();
+  return h("form", { class: "card", onsubmit: submit, novalidate: true, "aria-label": "Try a version" },
+    h("h3", {}, "Try a version"),
+    h("div", { class: "columns" },
+      form.field("label", "For the label", label),
+      form.field("trial", "Version to try", version),
+      form.field("kind", "How", kind),
+      shareField),
+    form.general,
+    h("div", { class: "actions" }, button));
 }
 
 function moveForm(name, versions, labels, again) {
@@ -144,7 +290,7 @@ function moveForm(name, versions, labels, again) {
   const likelihood = form.text("gate.max_nll_increase", "0.05", { inputmode: "decimal" });
   const coverage = form.text("gate.max_coverage_drop", "0.05", { inputmode: "decimal" });
   const feedback = form.text("gate.min_feedback_rows", "", { inputmode: "numeric" });
-  const force = form.check("force", "Move it even if the gate refuses", false);
+  const force = form.check("force", "Move it even if the version is worse than that", false);
   const button = h("button", { type: "submit", class: "primary" }, "Move the label");
   const done = h("div", { role: "status" });
 
@@ -187,10 +333,10 @@ function moveForm(name, versions, labels, again) {
     h("div", { class: "columns" },
       form.field("label", "Label", label, { help: "An existing label, or a new one." }),
       form.field("version", "To version", version)),
-    form.group("gate", "Gate: refuse a version that is worse than the label's present one", [h("div", { class: "columns" },
-      form.field("gate.max_nll_increase", "Most increase of the negative log likelihood", likelihood, { help: "In nats per row." }),
+    form.group("gate", "Only to a version that is hardly worse than the label's present one", [h("div", { class: "columns" },
+      form.field("gate.max_nll_increase", "Most loss of log likelihood per row", likelihood),
       form.field("gate.max_coverage_drop", "Most loss of coverage", coverage, { help: "Of the 90 % intervals, as a share." }),
-      form.field("gate.min_feedback_rows", "Least rows of feedback", feedback, { help: "Empty: compare the held-out rows." }))]),
+      form.field("gate.min_feedback_rows", "Least rows of feedback", feedback, { help: "Empty: compare by the held-out rows." }))]),
     force, form.general, done,
     h("div", { class: "actions" }, button));
 }

@@ -1,10 +1,14 @@
 """One service and one browser for the tests of the page."""
 
+import base64
+import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
@@ -19,10 +23,25 @@ from playwright.sync_api import (
 from service.shared.database import Database
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, REAL, serving, wait_until_ready
+from tests.service.web.tables import ATTACK, houses
+from tfbbb.export.manifest import MANIFEST_PATH
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Milliseconds for what takes no training, on a machine that does other things too.
 PATIENCE = 120_000
+# For a training of few steps, with TensorFlow to import first.
+TRAINING = 480_000
+MODEL = "houses"
+SPEC: dict[str, Any] = {
+    "target": "price",
+    "training": {"steps": 60, "kl_schedule": "constant"},
+    "model": {"members": 2, "hidden_units": [8], "likelihood": "normal"},
+}
+# The columns of the predictions in a file.
+PREDICTED = [
+    *("mean", "standard_deviation", "lower", "upper"),
+    *("epistemic_standard_deviation", "aleatoric_standard_deviation", "familiarity"),
+]
 
 
 @dataclass(frozen=True)
@@ -37,7 +56,7 @@ class Site:
         return Database(self.settings.effective_database_url)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         reason = "there is no Chromium: `apt-get install chromium` installs it"
@@ -53,7 +72,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("site")
     settings = Settings(
@@ -68,6 +87,23 @@ def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with serving(settings, REAL) as client:
         wait_until_ready(client)
         yield Site(str(client.base_url).rstrip("/"), client, settings)
+
+
+@pytest.fixture(scope="package")
+def trained(browser: Browser, site: Site) -> dict[str, str]:
+    """The ids of a table and of its job, made by the API as the page makes them."""
+    form = {"file": (f"{ATTACK}.csv", houses(), "text/csv")}
+    dataset = site.client.post("/v1/datasets", files=form).json()["id"]
+    spec = SPEC | {"dataset_id": dataset, "name": MODEL}
+    answer = site.client.post("/v1/jobs", json=spec)
+    assert answer.status_code == 201, answer.text
+    job = answer.json()["id"]
+    deadline = time.monotonic() + TRAINING / 1000
+    while (state := site.client.get(f"/v1/jobs/{job}").json())["version"] is None:
+        assert state["state"] != "failed", state["error"]
+        assert time.monotonic() < deadline, state
+        time.sleep(0.5)
+    return {"dataset": dataset, "job": job}
 
 
 @pytest.fixture
@@ -108,8 +144,49 @@ def check_policy(text: str, errors: list[str]) -> None:
         errors.append(text)
 
 
+def drop(page: Page, zone: str, name: str, content: str | bytes) -> None:
+    """Drops a file, as a file manager does."""
+    data = content.encode() if isinstance(content, str) else content
+    transfer = page.evaluate_handle(
+        """([name, content]) => {
+            const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([bytes], name));
+            return transfer;
+        }""",
+        [name, base64.b64encode(data).decode()],
+    )
+    page.dispatch_event(zone, "drop", {"dataTransfer": transfer})
+
+
 def visit(page: Page, site: Site, place: str) -> None:
     """Goes to a screen, and waits until it is there."""
     page.goto("about:blank")
     page.goto(f"{site.url}/#/{place}")
     page.wait_for_selector("#main > .screen h1")
+
+
+def copy_model(site: Site, name: str, **changes: float) -> None:
+    """Publishes the trained version again, as the next version of another model.
+
+    Args:
+        site: The service.
+        name: Name of the other model.
+        **changes: Held-out figures that the copy states.
+    """
+    root = site.settings.models
+    number = 1 + len(list((root / name).glob("[0-9]*")))
+    staging = root / ".staging" / f"{name}.{number}"
+    shutil.copytree(root / MODEL / "1", staging)
+    manifest = json.loads((staging / MANIFEST_PATH).read_text())
+    manifest["metrics"] |= changes
+    (staging / MANIFEST_PATH).write_text(json.dumps(manifest))
+    (root / name).mkdir(exist_ok=True)
+    staging.rename(root / name / str(number))
+    deadline = time.monotonic() + PATIENCE / 1000
+    while True:
+        found = site.client.get(f"/v1/models/{name}")
+        if found.is_success and found.json()["labels"].get("latest") == str(number):
+            return
+        assert time.monotonic() < deadline, found.text
+        time.sleep(0.2)

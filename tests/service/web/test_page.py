@@ -21,23 +21,20 @@ from playwright.sync_api import (
 
 from service.shared.database.tables import Job
 from tests.service.serving import ADMIN_KEY
-from tests.service.web.conftest import PATIENCE, Site, signed_in_page, visit
+from tests.service.web.conftest import (
+    MODEL,
+    PATIENCE,
+    PREDICTED,
+    SPEC,
+    TRAINING,
+    Site,
+    drop,
+    signed_in_page,
+    visit,
+)
 from tests.service.web.tables import ATTACK, SCRIPT, houses
 
-# For a training of few steps, with TensorFlow to import first.
-TRAINING = 480_000
-MODEL = "houses"
 WIDE: ViewportSize = {"width": 1200, "height": 900}
-# The columns of `tfbbb remote predict`.
-PREDICTED = [
-    *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
-    *("lower", "upper"),
-]
-SPEC: dict[str, Any] = {
-    "target": "price",
-    "training": {"steps": 60, "kl_schedule": "constant"},
-    "model": {"members": 2, "hidden_units": [8], "likelihood": "normal"},
-}
 SCREENS = {
     "data": "data",
     "dataset": "data/{dataset}",
@@ -54,42 +51,12 @@ SCREENS = {
 }
 
 
-def drop(page: Page, zone: str, name: str, content: str) -> None:
-    """Drops a file, as a file manager does."""
-    transfer = page.evaluate_handle(
-        """([name, content]) => {
-            const transfer = new DataTransfer();
-            transfer.items.add(new File([content], name, { type: "text/csv" }));
-            return transfer;
-        }""",
-        [name, content],
-    )
-    page.dispatch_event(zone, "drop", {"dataTransfer": transfer})
-
-
 def fill_job(page: Page, steps: str) -> None:
     """Fills in the form of a job that takes a few steps."""
     page.get_by_label("Target").select_option("price")
     page.get_by_label("Name of the model").fill(MODEL)
     page.get_by_text("Training", exact=True).first.click()
     page.get_by_label("Steps", exact=True).fill(steps)
-
-
-@pytest.fixture(scope="module")
-def trained(browser: Browser, site: Site) -> dict[str, str]:
-    """The ids of a table and of its job, made by the API as the page makes them."""
-    form = {"file": (f"{ATTACK}.csv", houses(), "text/csv")}
-    dataset = site.client.post("/v1/datasets", files=form).json()["id"]
-    spec = SPEC | {"dataset_id": dataset, "name": MODEL}
-    answer = site.client.post("/v1/jobs", json=spec)
-    assert answer.status_code == 201, answer.text
-    job = answer.json()["id"]
-    deadline = time.monotonic() + TRAINING / 1000
-    while (state := site.client.get(f"/v1/jobs/{job}").json())["version"] is None:
-        assert state["state"] != "failed", state["error"]
-        assert time.monotonic() < deadline, state
-        time.sleep(0.5)
-    return {"dataset": dataset, "job": job}
 
 
 def test_a_person_gets_from_a_file_to_a_prediction(
@@ -151,7 +118,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 7
         assert rows[0]["area"] == next(csv.DictReader(io.StringIO(houses(7))))["area"]
-        assert list(rows[0]) == [*houses(1).splitlines()[0].split(","), *PREDICTED]
+        assert list(rows[0])[:10] == [*houses(1).splitlines()[0].split(","), *PREDICTED]
         assert float(rows[0]["lower"]) < float(rows[0]["mean"])
 
 
@@ -464,28 +431,6 @@ def test_a_version_without_a_report_says_so(
     expect(page.locator(".notice")).to_contain_text("has no report")
     expect(page.locator("dl.facts")).to_contain_text("Computed byNumPy")
     expect(page.get_by_role("table").first).to_contain_text("linear model")
-
-
-def test_json_lines_are_predicted_and_binary_files_are_refused(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    visit(page, site, SCREENS["file"])
-    drop(page, ".drop", "new.parquet", "PAR1\0\0")
-    expect(page.locator(".notice.error")).to_contain_text("`tfbbb remote predict`")
-    drop(page, ".drop", "new.jsonl", '{"area": 50}\n[1]\n')
-    expect(page.locator(".notice.error")).to_contain_text(
-        "Line 2 must be a JSON object"
-    )
-    rows = [{"area": 50 + row, ATTACK: SCRIPT, "mean": row} for row in range(3)]
-    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    with page.expect_download() as saved:
-        drop(page, ".drop", "new.jsonl", lines)
-        page.get_by_role("link", name=re.compile("Download")).click()
-    found = csv.reader(io.StringIO(saved.value.path().read_text("utf-8-sig")))
-    header, first, *others = found
-    assert header == ["area", ATTACK, "mean_given", *PREDICTED]
-    assert first[:3] == ["50", SCRIPT, "0"]
-    assert len(others) == 2
 
 
 @pytest.mark.parametrize("kind", ["numeric", "date"])

@@ -159,7 +159,8 @@ def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
         for method, path, route in requests(app)
         if isinstance(route, ScopedRoute) and route.body_limit is None
     }
-    assert unlimited == {("POST", "/v1/datasets")}
+    files = {place for place in unlimited if place[1].endswith(("-file", "/file"))}
+    assert unlimited - files == {("POST", "/v1/datasets")}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,18 @@
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import pytest
+import sqlalchemy
 
+from service.api.keys import keyring
 from service.api.keys.scope import Scope
-from tests.service.serving import ADMIN_KEY
+from service.shared.database import Database
+from service.shared.database.tables import BrowserSession
+from service.shared.settings import Settings
+from tests.service.serving import ADMIN_KEY, AS_ADMIN, serving
 
 KeyWith = Callable[..., dict[str, str]]
 URL = "/v1/session"
@@ -35,6 +43,8 @@ def test_a_key_signs_in_and_out(browser: httpx.Client, key_with: KeyWith) -> Non
     assert "secure" not in cookie
     made = response.json()
     assert (made["name"], made["scopes"]) == ("a test", ["metrics", "predict", "train"])
+    week = datetime.now(UTC) + timedelta(days=7)
+    assert abs(datetime.fromisoformat(made["expires_at"]) - week) < timedelta(hours=1)
     assert browser.get(URL).json() == made
     assert browser.get("/v1/jobs").status_code == 200
     assert browser.delete(URL).status_code == 204
@@ -91,3 +101,114 @@ def test_other_pages_can_neither_sign_in_nor_out(client: httpx.Client) -> None:
         assert response.status_code == 403
         assert client.get(URL, headers=OF_PAGE).status_code == 200
         assert client.delete(URL, headers=OF_PAGE).status_code == 204
+
+
+def cookie(client: httpx.Client) -> str:
+    (found,) = client.cookies.jar
+    return found.value or ""
+
+
+def test_the_cookie_holds_a_token_that_is_stored_hashed_and_is_no_key(
+    browser: httpx.Client, key_with: KeyWith, database: Database
+) -> None:
+    key = text(key_with(Scope.TRAIN))
+    browser.post(URL, json={"key": key})
+    token = cookie(browser)
+    prefix, _, secret = token.partition(".")
+    assert secret not in key
+    with database.reading() as session:
+        row = session.get_one(BrowserSession, prefix)
+        stored = " ".join(str(value) for value in vars(row).values())
+    assert secret not in stored
+    assert len(row.secret_sha256) == 64
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert browser.get("/v1/jobs").status_code == 200
+    assert browser.get("/v1/jobs", headers=bearer).status_code == 401
+    browser.cookies.clear()
+    name = f"tfbbb-session-{browser.base_url.port}"
+    for forged in (key, f"{prefix}.{'0' * 43}", "nonsense"):
+        answer = browser.get("/v1/jobs", headers={"Cookie": f"{name}={forged}"})
+        assert answer.status_code == 401
+
+
+def test_signing_out_ends_the_session_on_the_server(browser: httpx.Client) -> None:
+    browser.post(URL, json={"key": ADMIN_KEY})
+    stolen = {"Cookie": f"tfbbb-session-{browser.base_url.port}={cookie(browser)}"}
+    browser.cookies.clear()
+    assert browser.get(URL, headers=stolen).status_code == 200
+    assert browser.delete(URL, headers=stolen).status_code == 204
+    answer = browser.get(URL, headers=stolen)
+    assert answer.status_code == 401
+    assert "session has ended" in answer.json()["error"]
+
+
+def test_a_session_ends_by_itself_and_with_its_key(
+    browser: httpx.Client,
+    key_with: KeyWith,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyring, "_KNOWN_SECONDS", 0.0)
+    end = time.time() + 3600
+    made = browser.post(URL, json={"key": text(key_with(Scope.TRAIN, expires_at=end))})
+    assert datetime.fromisoformat(made.json()["expires_at"]).timestamp() == (
+        pytest.approx(end, abs=1e-3)
+    )
+    prefix = cookie(browser).partition(".")[0]
+    with database.writing() as session:
+        session.get_one(BrowserSession, prefix).expires_at = time.time() - 1
+    assert "session has ended" in browser.get(URL).json()["error"]
+    # Another browser signs in, which removes what has expired.
+    other = {"key": ADMIN_KEY}
+    httpx.post(f"{browser.base_url}{URL}", json=other, headers=OF_PAGE)
+    with database.reading() as session:
+        assert session.get(BrowserSession, prefix) is None
+
+
+def test_the_printed_url_starts_a_session(browser: httpx.Client) -> None:
+    moved = browser.get(f"/?key={ADMIN_KEY}")
+    assert moved.status_code == 303
+    assert ADMIN_KEY not in moved.headers["set-cookie"]
+    assert browser.get(URL).json()["scopes"] == ["admin", "predict", "train"]
+
+
+def test_a_key_keeps_its_newest_sessions(
+    browser: httpx.Client, monkeypatch: pytest.MonkeyPatch, database: Database
+) -> None:
+    monkeypatch.setattr("service.api.keys.sessions._MOST_PER_KEY", 3)
+    tokens = []
+    for _ in range(5):
+        browser.cookies.clear()
+        browser.post(URL, json={"key": ADMIN_KEY})
+        tokens.append(cookie(browser).partition(".")[0])
+    with database.reading() as session:
+        left = set(session.scalars(sqlalchemy.select(BrowserSession.prefix)))
+    assert left & set(tokens) == set(tokens[2:])
+
+
+def test_services_of_one_database_share_sessions(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyring, "_KNOWN_SECONDS", 0.0)
+    settings = [
+        Settings(data_dir=tmp_path / name, models=tmp_path, database_url=database_url)
+        for name in ("one", "two")
+    ]
+    with serving(settings[0]) as first, serving(settings[1]) as second:
+        first.post(URL, json={"key": ADMIN_KEY})
+        token = cookie(first)
+        name = f"tfbbb-session-{second.base_url.port}"
+        del second.headers["Authorization"]
+        second.headers["Cookie"] = f"{name}={token}"
+        assert second.get(URL, headers=OF_PAGE).status_code == 200
+        ended = first.delete(URL, headers=OF_PAGE)
+        assert ended.status_code == 204
+        assert second.get(URL, headers=OF_PAGE).status_code == 401
+        body = {"name": "a", "scopes": ["predict"]}
+        key = second.post("/v1/keys", json=body, headers=AS_ADMIN).json()
+        first.post(URL, json={"key": key["key"]})
+        second.headers["Cookie"] = f"{name}={cookie(first)}"
+        assert second.get(URL, headers=OF_PAGE).json()["name"] == "a"
+        first.delete(f"/v1/keys/{key['id']}")
+        refused = second.get(URL, headers=OF_PAGE)
+        assert (refused.status_code, "revoked" in refused.text) == (401, True)

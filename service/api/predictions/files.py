@@ -1,0 +1,309 @@
+"""`:predict-file`: predicts a file of any format, and answers with one of the same."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from urllib.parse import quote
+
+import orjson
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from service.api.datasets.file_reader import FileReader
+from service.api.datasets.formats import MEDIA_TYPES
+from service.api.datasets.upload_file import UploadFile
+from service.api.datasets.uploading import ReceivedFile, receive_file
+from service.api.http.disconnect import unless_disconnected
+from service.api.http.media_types import check_not_encoded, choose_media_type
+from service.api.keys.caller import Caller, get_caller
+from service.api.predictions.schemas import REFUSED_OF_FILES
+from service.api.state import ServiceState
+from service.shared.errors import (
+    InvalidRequest,
+    Overloaded,
+    RateExceeded,
+    RequestTooLarge,
+    ServiceError,
+    Unavailable,
+)
+from service.shared.file_rows import FileTask
+from service.shared.frames import Frame
+from service.shared.inspection import Limits
+from service.shared.json_types import JsonObject
+from service.shared.model_messages import Description
+from service.shared.prediction_formats import PROGRESS
+from service.shared.route import Route
+from tfbbb.tables.format import SUFFIXES, Format
+
+_FILE = "application/octet-stream"
+_LEVEL = "0.9"
+_PATIENCE_SECONDS = 60.0
+_CHUNK_BYTES = 2**20
+
+# Asks a model about a block of rows.
+Ask = Callable[[bytes | bytearray], Awaitable[bytes | bytearray]]
+
+
+async def predict_file(
+    state: ServiceState, request: Request, name: str, route: Route
+) -> Response:
+    """Predicts the rows of a file, all by one version.
+
+    Raises:
+        InvalidTable: If the file is not a table, or exceeds a limit.
+        InvalidRequest: If its rows do not fit the model.
+    """
+    check_not_encoded(request)
+    chosen = choose_media_type(request, (_FILE, PROGRESS), _FILE)
+    options = dict(request.query_params)
+    for refused in options.keys() & {*REFUSED_OF_FILES}:
+        raise InvalidRequest(f"A file cannot be predicted with {refused!r}.", refused)
+    version, description = await find_description(state, name, route)
+    received = await receive_file(state, request)
+    try:
+        output = await asyncio.to_thread(state.datasets.begin)
+    except BaseException:
+        received.file.close()
+        raise
+    work = _Work(
+        state, get_caller(request), name, version, description, received, output
+    )
+    events = work.events(options)
+    try:
+        # Most mistakes show in the first rows, and get a status of their own.
+        first = await unless_disconnected(request, _next(events))
+        if chosen == PROGRESS:
+            return _Answer(
+                work, work.progress(first, events), PROGRESS, headers=work.headers
+            )
+        await unless_disconnected(request, _exhaust(events))
+    except BaseException:
+        await events.aclose()
+        work.close()
+        raise
+    return _Answer(
+        work,
+        work.content(),
+        work.media_type,
+        headers={
+            **work.headers,
+            "Content-Length": str(work.num_bytes),
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(work.name)}",
+        },
+    )
+
+
+async def find_description(
+    state: ServiceState, name: str, route: Route
+) -> tuple[int, Description]:
+    """Returns the version of a route, without its canary, and its description.
+
+    Raises:
+        UnknownModel: If there is no such version.
+        Unavailable: If the version cannot be used.
+    """
+    status = await state.models.version(name, route.version)
+    if status.description is None:
+        reasons = [one.status.error_message for one in status.model_version_status]
+        raise Unavailable(" ".join(filter(None, reasons)) or "The model is not usable.")
+    return int(status.description.version), status.description
+
+
+def text_columns(description: Description) -> list[str]:
+    """Returns the features that a file is to read as texts, as in training."""
+    return [
+        feature.name
+        for feature in description.features
+        if feature.kind == "categorical" or feature.notation
+    ]
+
+
+async def ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
+    """Asks a model about a block; waits while the service is busy.
+
+    Args:
+        reader: Hands out the blocks.
+        block: The block.
+        ask: Asks the model.
+
+    Returns:
+        The next block, or the end.
+
+    Raises:
+        ServiceError: The error of the model process, with the rows of the block.
+    """
+    first, last = block.header["first"] + 1, block.header["rows"]
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await reader.ask(Frame({}, await ask(block.body)))
+        except RequestTooLarge:
+            if first == last:
+                raise
+            return await reader.ask(Frame({"smaller": True}))
+        except (Overloaded, RateExceeded) as error:
+            pause = float(error.headers.get("Retry-After", 1))
+            if time.monotonic() + pause > deadline:
+                raise
+            await asyncio.sleep(pause)
+        except InvalidRequest as error:
+            if first == 1:
+                raise
+            # The model process counts the rows of the block.
+            message = f"Counted from row {first}: {error}"
+            raise InvalidRequest(message, error.field) from None
+
+
+@dataclass
+class _Work:
+    """The prediction of one file."""
+
+    state: ServiceState
+    caller: Caller
+    model: str
+    version: int
+    description: Description
+    received: ReceivedFile
+    output: UploadFile
+
+    @property
+    def written(self) -> Format:
+        """The format of the answer: that of the file, of which none writes `.ods`."""
+        return "xlsx" if self.received.format == "ods" else self.received.format
+
+    @property
+    def name(self) -> str:
+        """The name of the answer."""
+        stem, suffix = _split(self.received.name, self.received.format)
+        return f"{stem}-predicted.{'xlsx' if self.written == 'xlsx' else suffix}"
+
+    @property
+    def media_type(self) -> str:
+        of_format = {format: kind for kind, format in reversed(MEDIA_TYPES.items())}
+        return of_format.get(self.written, _FILE)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Model-Version": str(self.version), "Cache-Control": "no-store"}
+
+    @property
+    def num_bytes(self) -> int:
+        return self.output.path.stat().st_size
+
+    async def events(self, options: dict[str, str]) -> AsyncGenerator[JsonObject]:
+        """Predicts all rows; yields the progress, and at the end some of the rows."""
+        if self.description.classes is None and "intervals" not in options:
+            options = {"intervals": _LEVEL, **options}
+        task = FileTask(
+            path=self.received.file.path,
+            name=self.received.name,
+            format=self.received.format,
+            limits=Limits.from_settings(self.state.settings),
+            features=[feature.name for feature in self.description.features],
+            text_columns=text_columns(self.description),
+            output=self.output.path,
+            written=self.written,
+        )
+
+        async def ask(body: bytes | bytearray) -> bytes | bytearray:
+            with self.state.models.admit(len(body)):
+                frame = await self.state.models.predict(
+                    self.model,
+                    Route(self.version),
+                    body,
+                    time.monotonic(),
+                    key_id=self.caller.key_id,
+                    work_per_second=self.caller.max_work_per_second,
+                    reads="arrow",
+                    writes="csv",
+                    options=options,
+                )
+            return frame.body
+
+        async with self.state.inspector.rows(task) as reader:
+            block = await reader.ask()
+            while "done" not in block.header:
+                of = block.header["of"]
+                yield {"rows": block.header["first"], "of": of}
+                block = await ask_patiently(reader, block, ask)
+        yield {"preview": orjson.loads(block.body)}
+
+    async def progress(
+        self, first: JsonObject, events: AsyncIterator[JsonObject]
+    ) -> AsyncIterator[bytes]:
+        """Yields lines of JSON and then the file; an error is the last line."""
+        yield _line(first)
+        try:
+            async for event in events:
+                yield _line(event)
+        except ServiceError as error:
+            yield _line({"error": str(error), "field": error.field})
+            return
+        yield _line({"file": self.name, "num_bytes": self.num_bytes})
+        async for chunk in self.content():
+            yield chunk
+
+    async def content(self) -> AsyncIterator[bytes]:
+        """Yields the bytes of the answer."""
+        with self.output.path.open("rb") as file:
+            while chunk := await asyncio.to_thread(file.read, _CHUNK_BYTES):
+                yield chunk
+
+    def close(self) -> None:
+        """Removes the files."""
+        self.received.file.close()
+        self.output.close()
+
+
+class _Answer(StreamingResponse):
+    """Removes the files of its work, also if the client has hung up before."""
+
+    def __init__(
+        self,
+        work: _Work,
+        content: AsyncIterator[bytes],
+        media_type: str,
+        headers: Mapping[str, str],
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._work = work
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._work.close()
+
+
+async def _next(events: AsyncIterator[JsonObject]) -> JsonObject:
+    return await anext(events)
+
+
+async def _exhaust(events: AsyncIterator[JsonObject]) -> None:
+    async for _ in events:
+        pass
+
+
+def _line(event: JsonObject) -> bytes:
+    return orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _split(name: str, format: Format) -> tuple[str, str]:
+    """Returns the name of a file without its suffix, and the suffix."""
+    fitting = (
+        suffix
+        for suffix, known in SUFFIXES.items()
+        if name.lower().endswith(f".{suffix}") and _family(known) == _family(format)
+    )
+    suffix = max(fitting, key=len, default=None)
+    if suffix is None:
+        # The content has another format than the name says.
+        return PurePath(name).stem, format
+    return name[: -len(suffix) - 1], name[-len(suffix) :]
+
+
+def _family(format: Format) -> str:
+    return format.replace("tsv", "csv")

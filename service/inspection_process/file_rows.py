@@ -1,0 +1,141 @@
+"""Hands the rows of a file to the API, which predicts or scores them.
+
+Writes them with their predictions into a file of the same format, or hands out rows
+with what came true, as feedback. Runs under limits, as a hostile file may exhaust the
+memory or time of its reader, or crash it. `service.shared.file_rows` has the messages.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from service.inspection_process.limits import apply_limits, hide_pandas
+from service.inspection_process.predicted_file import PredictedFile
+from service.inspection_process.true_rows import TrueRows
+from service.shared.file_rows import FileTask
+from service.shared.frames import Frame, receive
+from service.shared.json_types import JsonObject
+from tfbbb.tables import TableError
+from tfbbb.tables.scan import TableScan
+
+_MOST_ROWS = 2000
+_MOST_BYTES = 2**19
+
+
+def main() -> None:
+    """Works on one task from standard input; writes frames to standard output."""
+    hide_pandas()
+    # What a library prints must not get among the frames.
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    first = receive(sys.stdin.buffer)
+    if first is None:
+        return
+    task = FileTask.model_validate(first.header)
+    apply_limits(task.limits, most_written_bytes=task.limits.decompressed_bytes)
+    pipe = _Pipe(sys.stdin.buffer, output)
+    try:
+        pipe.send(_work(task, pipe))
+    except TableError as error:
+        message = str(error).replace(str(task.path), task.name)
+        pipe.send(Frame({"error": message[:2000]}))
+    except (MemoryError, pa.ArrowMemoryError):
+        sys.exit("out of memory")
+
+
+class _Pipe:
+    """The pipes to the API."""
+
+    def __init__(self, given: BinaryIO, output: BinaryIO) -> None:
+        self._given, self._output = given, output
+
+    def send(self, frame: Frame) -> None:
+        self._output.write(frame.head() + frame.body)
+        self._output.flush()
+
+    def ask(
+        self, block: pa.Table, encode: Callable[[pa.Table], bytes], **header: int
+    ) -> Iterator[bytes]:
+        """Yields the answers to a block, which is halved while it is too large."""
+        first = header.pop("first")
+        size = block.num_rows
+        at = 0
+        while at < block.num_rows:
+            part = block.slice(at, size)
+            done = first + at + part.num_rows
+            self.send(
+                Frame({"rows": done, "first": first + at, **header}, encode(part))
+            )
+            answer = receive(self._given)
+            if answer is None:
+                # The API has ended, or nobody waits for the answer any more.
+                sys.exit(0)
+            if answer.header.get("smaller"):
+                size = max(1, size // 2)
+                continue
+            at += part.num_rows
+            yield bytes(answer.body)
+
+
+def _work(task: FileTask, pipe: _Pipe) -> Frame:
+    """Hands out the rows of the file; returns the last frame."""
+    scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
+    names = scan.schema.names
+    if scan.num_rows > task.limits.rows:
+        raise TableError(
+            f"{task.path} may have at most {task.limits.rows} rows "
+            f"(TFBBB_MAX_UPLOAD_ROWS). Received: {scan.num_rows}"
+        )
+    features = [name for name in task.features if name in names]
+    if not features:
+        raise TableError(
+            f"{task.path} has none of the columns that the model reads: "
+            f"{', '.join(map(repr, task.features[:20]))}. "
+            f"Received: {', '.join(map(repr, names[:20]))}"
+        )
+    if task.output is None:
+        rows = TrueRows(scan, task)
+        for first, block in _blocks(scan, [*features, rows.target]):
+            usable = rows.usable(block.select(features), block)
+            if usable.num_rows:
+                for _ in pipe.ask(usable, rows.encode, first=first, of=scan.num_rows):
+                    pass
+        return Frame({"done": True, **rows.describe()})
+    predicted = PredictedFile(scan, task)
+    for first, block in _blocks(scan, features):
+        for answer in pipe.ask(block, _as_stream, first=first, of=scan.num_rows):
+            predicted.add(answer)
+    shown = predicted.write()
+    header: JsonObject = {"done": True}
+    return Frame(header, shown.model_dump_json().encode())
+
+
+def _blocks(scan: TableScan, names: list[str]) -> Iterator[tuple[int, pa.Table]]:
+    """Yields blocks of some columns, each with the index of its first row."""
+    first = 0
+    for batch in scan.batches():
+        table = pa.Table.from_batches([batch]).select(names)
+        per_row = max(1, table.nbytes // max(1, table.num_rows))
+        size = max(1, min(_MOST_ROWS, _MOST_BYTES // per_row))
+        for start in range(0, table.num_rows, size):
+            block = table.slice(start, size)
+            yield first, block
+            first += block.num_rows
+
+
+def _as_stream(block: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, block.schema) as writer:
+        # A slice of a dictionary column would send the whole dictionary each time.
+        writer.write_table(block.combine_chunks())
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+if __name__ == "__main__":
+    main()
+    # Readers leave threads behind, for which an ordinary exit may wait for ever.
+    os._exit(0)

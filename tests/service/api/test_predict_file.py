@@ -1,0 +1,191 @@
+"""Files of every format, predicted by `:predict-file`."""
+
+import io
+import json
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from service.shared.settings import Settings
+from tests.service.serving import ask, serving, wait_until_ready
+from tfbbb.tables import read_table
+from tfbbb.tables.dialect import Dialect
+from tfbbb.tables.format import Format
+from tfbbb.tables.writing import write_rows
+
+URL = "/v1/models/diabetes:predict-file"
+ROWS = pa.table(
+    {
+        "id": ["a7", "b8", "c9"],
+        "age": [1.0, 2.0, 30.0],
+        "bmi": [0.5, 1.5, 2.5],
+        "bp": [1.0, 1.0, 1.0],
+        "mean": ["x", "y", None],
+    }
+)
+PREDICTED = [
+    *("mean", "standard_deviation", "lower", "upper"),
+    *("epistemic_standard_deviation", "aleatoric_standard_deviation"),
+]
+FORMATS: tuple[Format, ...] = (
+    *("csv", "csv.gz", "csv.zst", "tsv", "jsonl", "parquet", "arrow", "xlsx"),
+)
+
+
+def written(table: pa.Table, format: Format, dialect: Dialect | None = None) -> bytes:
+    file = io.BytesIO()
+    write_rows(table.to_reader(), file, format, dialect)
+    return file.getvalue()
+
+
+def send(
+    client: httpx.Client, content: bytes, name: str, url: str = URL, **headers: str
+) -> httpx.Response:
+    given = {
+        "Content-Type": "application/octet-stream",
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
+    return client.post(url, content=content, headers=given | headers)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_comes_back_in_its_format_with_predictions(
+    client: httpx.Client, tmp_path: Path, format: Format
+) -> None:
+    answer = send(client, written(ROWS, format), f"new.{format}")
+    assert answer.status_code == 200, answer.text
+    name = f"new-predicted.{format}"
+    assert answer.headers["content-disposition"].endswith(name)
+    assert answer.headers["model-version"] == "2"
+    (tmp_path / name).write_bytes(answer.content)
+    found = read_table(tmp_path / name, text_columns=ROWS.column_names[:1])
+    assert found.column_names == [*ROWS.column_names[:-1], "mean_given", *PREDICTED]
+    assert found["id"].to_pylist() == ["a7", "b8", "c9"]
+    assert found["mean_given"].to_pylist() == ["x", "y", None]
+    rows = ROWS.select(["age", "bmi", "bp"]).to_pylist()
+    body = {"instances": rows, "parameters": {"intervals": [0.9]}}
+    for row, one in zip(
+        found.to_pylist(),
+        ask(client, "diabetes", body).json()["predictions"],
+        strict=True,
+    ):
+        assert row["mean"] == pytest.approx(one["mean"][0], abs=1e-4)
+        assert row["lower"] == pytest.approx(one["lower"][0][0], abs=1e-4)
+        epistemic = row["epistemic_standard_deviation"]
+        assert epistemic**2 == pytest.approx(one["epistemic"][0], rel=1e-3)
+
+
+def test_csv_keeps_its_texts_its_delimiter_and_its_decimal_mark(
+    client: httpx.Client,
+) -> None:
+    text = "Haus;age;bmi;bp;Preis\nÄ;1,50;007;1;1.234,50\n'B;2,00;1,5;1;\n"
+    answer = send(client, text.encode("cp1252"), "neu.csv")
+    header, first, second = answer.content.decode("utf-8-sig").splitlines()
+    assert answer.content.startswith(b"\xef\xbb\xbf")
+    assert header == ";".join(["Haus", "age", "bmi", "bp", "Preis", *PREDICTED])
+    assert first.startswith("Ä;1,50;007;1;1.234,50;")
+    assert second.startswith("'B;2,00;1,5;1;;")
+    mean = float(first.split(";")[5].replace(",", "."))
+    # The stand-in model doubles the sum of the features.
+    assert mean == pytest.approx(2 * (1.5 + 7 + 1), abs=0.1)
+
+
+def test_blocks_are_joined_in_their_order(saved_models: Path, tmp_path: Path) -> None:
+    # Of the three blocks, each is too much work until it was halved.
+    settings = Settings(models=saved_models, max_work=100_000, data_dir=tmp_path)
+    numbers = [float(row) for row in range(4500)]
+    table = pa.table({"age": numbers, "bmi": numbers, "bp": [0.0] * 4500})
+    with serving(settings) as client:
+        wait_until_ready(client)
+        answer = send(client, written(table, "parquet"), "many.parquet")
+        assert answer.status_code == 200, answer.text
+        (tmp_path / "out.parquet").write_bytes(answer.content)
+        found = read_table(tmp_path / "out.parquet")
+        assert found["mean"].to_pylist() == pytest.approx(
+            [4 * row for row in numbers], abs=0.5
+        )
+        assert not list((tmp_path / "uploads").iterdir())
+
+
+def test_progress_comes_before_the_file(client: httpx.Client) -> None:
+    progress = {"Accept": "application/vnd.tfbbb.progress"}
+    answer = send(client, written(ROWS, "xlsx"), "new.xlsx", **progress)
+    first, preview, last, content = answer.content.split(b"\n", 3)
+    assert json.loads(first) == {"rows": 0, "of": 3}
+    shown = json.loads(preview)["preview"]
+    assert shown["given"] == [*ROWS.column_names[:-1], "mean_given"]
+    assert shown["predicted"] == PREDICTED
+    assert [row[:2] for row in shown["first"]] == [[1, "a7"], [2, "b8"], [3, "c9"]]
+    assert sorted(shown["doubtful"]) == shown["first"]
+    assert json.loads(last) == {"file": "new-predicted.xlsx", "num_bytes": len(content)}
+    assert content.startswith(b"PK")
+
+
+def test_several_levels_and_classes_have_their_columns(client: httpx.Client) -> None:
+    url = f"{URL}?intervals=0.5,0.9&quantiles=0.1"
+    header = send(client, written(ROWS, "csv"), "a.csv", url).text.splitlines()[0]
+    assert header.split(",")[7:11] == [
+        f"{e}_{p}" for e in ("lower", "upper") for p in (0.5, 0.9)
+    ]
+    assert header.split(",")[-1] == "quantiles_0.1"
+    found = send(
+        client, written(flowers(client), "csv"), "a.csv", "/v1/models/iris:predict-file"
+    )
+    assert found.text.splitlines()[0].split(",")[-6:] == [
+        "class",
+        *(f"probability_{name}" for name in ("setosa", "versicolor", "virginica")),
+        *("entropy", "mutual_information"),
+    ], found.text
+
+
+def flowers(client: httpx.Client) -> pa.Table:
+    """One row for the model of classes."""
+    names = client.get("/v1/models/iris").json()["description"]["features"]
+    return pa.table({feature["name"]: [1.0] for feature in names})
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "message"),
+    [
+        (b"", 400, "is empty"),
+        (b"%PDF-1.7", 415, "a PDF document"),
+        (b"a,b\n1,2\n", 422, "none of the columns that the model reads: 'age'"),
+        (b"age,bmi\n1,2\n", 400, "'bp'"),
+        (b"age,bmi,bp\n1,2,3\n4,5,x\n", 400, "Row 2"),
+        (b"PAR1" + bytes(100) + b"PAR1", 422, "bad.csv cannot be read"),
+    ],
+)
+def test_a_file_that_does_not_fit_says_why(
+    client: httpx.Client, content: bytes, status: int, message: str
+) -> None:
+    answer = send(client, content, "bad.csv")
+    assert (answer.status_code, message in answer.json()["error"]) == (status, True), (
+        answer.text
+    )
+
+
+def test_a_row_of_a_later_block_is_counted_from_its_first(
+    client: httpx.Client,
+) -> None:
+    rows = "1,2,3\n" * 2500 + "1,2,x\n"
+    answer = send(client, f"age,bmi,bp\n{rows}".encode(), "bad.csv")
+    assert answer.status_code == 400
+    assert "Counted from row" in answer.json()["error"]
+
+
+def test_versions_labels_and_parameters_are_those_of_predict(
+    client: httpx.Client,
+) -> None:
+    content = written(ROWS, "csv")
+    first = send(
+        client, content, "a.csv", "/v1/models/diabetes/versions/1:predict-file"
+    )
+    assert first.headers["model-version"] == "1"
+    unknown = "/v1/models/diabetes/labels/nobody:predict-file"
+    assert send(client, content, "a.csv", unknown).status_code == 404
+    refused = send(client, content, "a.csv", f"{URL}?record=true")
+    assert (refused.status_code, refused.json()["field"]) == (400, "record")
+    wrong = send(client, content, "a.csv", f"{URL}?intervals=2")
+    assert (wrong.status_code, "intervals" in wrong.json()["error"]) == (400, True)

@@ -25,7 +25,7 @@ def timing(job: Job, now: float) -> JsonObject | None:
     done = told.get("done", 0.0)
     if job.state == JobState.QUEUED or told.get("attempt") != job.attempt:
         is_queued = job.state == JobState.QUEUED
-        since = job.created_at if is_queued else job.started_at or job.created_at
+        since = now if is_queued else job.started_at or now
         return {
             "stage": WAITING if is_queued else LOADING,
             "done": done,

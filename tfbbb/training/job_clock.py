@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tfbbb.base.types import JsonObject
@@ -57,12 +57,15 @@ PARTS = {
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
 # The logarithm of the speed of a processor, before a part has been timed, is known to
 # so much; the more seconds were timed, the better.
-_SPREAD, _SPREAD_OF_TIMED = 0.7, 0.2
-_SECONDS_BELIEVED = 3.0
+_SPREAD, _SPREAD_OF_TIMED = 0.9, 0.35
+_SECONDS_BELIEVED = 1.0
+# The load of a machine changes: what was timed before counts half as much.
+_HALF_LIFE = 10.0
 # Steps are as fast as those before them, more or less.
 _SPREAD_OF_STEPS = 0.1
 # Of a part that takes longer than expected.
 _LEAST_LEFT, _MOST_LEFT = 0.1, 0.5
+_LEAST_WIDTH = 0.1
 
 # What this process has learned from earlier trainings: whether it was one, and how many
 # times the expected seconds its parts took.
@@ -132,6 +135,7 @@ class JobClock:
         self._part: str | None = None
         self._part_began = self._began
         self._skipped: set[str] = set()
+        self._told: dict[str, float] = {}
         self._first_report: Progress | None = None
         self._report: Progress | None = None
         self._reported_at = self._began
@@ -177,6 +181,11 @@ class JobClock:
             self._rows = rows
             self._limit = math.inf if most_seconds is None else most_seconds
 
+    def expect(self, part: str, seconds: float) -> None:
+        """Sets how long a part takes on a processor of speed 1."""
+        with self._lock:
+            self._told[part] = seconds
+
     def skip(self, *parts: str) -> None:
         """Says that parts which are not certain are not tried."""
         with self._lock:
@@ -193,12 +202,12 @@ class JobClock:
                 self._first_report = progress
             self._report, self._reported_at = progress, self._now()
 
-    def seconds_after(self) -> float:
-        """Returns the seconds that are expected to follow the last step."""
+    @property
+    def reserve(self) -> float:
+        """How many times as long as the first step all takes that follows the last."""
         with self._lock:
-            return self._slowness * sum(
-                self._expected(name) for name, part in PARTS.items() if part.after
-            )
+            after = [name for name, part in PARTS.items() if part.after]
+            return sum(map(self._expected, after)) / self._expected("first step")
 
     def left(self) -> TimeLeft:
         """Estimates the time that is left."""
@@ -218,12 +227,23 @@ class JobClock:
             return
         took = self._now() - self._part_began
         self.seconds[self._part] = self.seconds.get(self._part, 0.0) + took
-        timed = [x for x in self.seconds if not PARTS[x].of_steps and x != "version"]
-        expected = sum(map(self._expected, timed)) + _SECONDS_BELIEVED
-        believed = _SECONDS_BELIEVED * (_slowness or 1.0)
-        self._slowness = (sum(self.seconds[x] for x in timed) + believed) / expected
+        self._slowness = self._slowness_with(self.seconds)
+
+    def _slowness_with(self, seconds: Mapping[str, float]) -> float:
+        """Returns how many times the expected seconds parts took, believed in part."""
+        took = _SECONDS_BELIEVED * (_slowness or 1.0)
+        expected = _SECONDS_BELIEVED
+        # In the order in which they took place.
+        for name, of_part in seconds.items():
+            kept = 0.5 ** (of_part / _HALF_LIFE)
+            took, expected = kept * took, kept * expected
+            if not PARTS[name].of_steps:
+                took, expected = took + of_part, expected + self._expected(name)
+        return took / expected
 
     def _expected(self, name: str) -> float:
+        if name in self._told:
+            return self._told[name]
         part = PARTS[name]
         seconds = part.seconds + 1e-3 * part.per_thousand * self._rows
         return seconds + part.first * self._is_first
@@ -237,24 +257,37 @@ class JobClock:
         )
         if _slowness is not None:
             spread = min(spread, 0.5 * (_SPREAD + _SPREAD_OF_TIMED))
-        least = most = 0.0
-        for name in names[place + 1 :]:
+        slowness = self._slowness
+        if self._part is not None:
+            # A part that is overdue says that the machine is slow.
+            so_far = {**self.seconds, self._part: self._now() - self._part_began}
+            slowness = max(slowness, self._slowness_with(so_far))
+        least = most = least_after = most_after = 0.0
+        for name in names[place + (self._part is not None) :]:
+            part = PARTS[name]
             if name in self._skipped:
                 continue
-            expected = self._slowness * self._expected(name)
-            most += expected * math.exp(spread)
-            if PARTS[name].certain:
-                least += expected * math.exp(-spread)
+            expected = slowness * self._expected(name)
+            of_part = max(spread, _SPREAD) if part.of_steps else spread
+            low, high = expected * math.exp(-of_part), expected * math.exp(of_part)
+            most += high
+            if part.certain:
+                least += low
+            if part.after:
+                least_after, most_after = least_after + low, most_after + high
         if self._part is not None:
-            one, other = self._range_of_part(self._part, spread)
-            least, most = least + one, most + other
+            low, high = self._range_of_part(self._part, spread, slowness)
+            least, most = least + low, most + high
         if math.isfinite(self._limit):
             # The steps end in time for what follows them.
             until = self._limit - (self._now() - self._began)
-            most = min(most, max(until, least))
-        return least, max(most, least + 0.1)
+            least = min(least, max(until, least_after))
+            most = min(most, max(until, most_after))
+        return least, max(most, least + _LEAST_WIDTH)
 
-    def _range_of_part(self, name: str, spread: float) -> tuple[float, float]:
+    def _range_of_part(
+        self, name: str, spread: float, slowness: float
+    ) -> tuple[float, float]:
         """Returns least and most seconds that are left of the present part."""
         spent = self._now() - self._part_began
         first, report = self._first_report, self._report
@@ -266,7 +299,7 @@ class JobClock:
                 left = max(left - (self._now() - self._reported_at), 0.0)
                 width = _SPREAD_OF_STEPS + _SPREAD * math.exp(-spent)
                 return left * math.exp(-width), left * math.exp(width)
-        expected = self._slowness * self._expected(name)
+        expected = slowness * self._expected(name)
         return (
             max(expected * math.exp(-spread) - spent, _LEAST_LEFT * spent),
             max(expected * math.exp(spread) - spent, _MOST_LEFT * spent),

@@ -72,6 +72,8 @@ WAITS = (
     "A service does not take the version as `latest` until somebody makes it so, by "
     "the label `latest` or on the page."
 )
+# Of training steps: see `benchmarks/job_stages.py`.
+_SECONDS_PER_STEP, _OPERATIONS_PER_ROW, _OPERATIONS_PER_SECOND = 0.002, 6, 3e10
 # Of fields that a later step sets.
 _LATER: Any = None
 
@@ -271,6 +273,13 @@ def make_plan(run: Run) -> Run:
         in_order=prepared.split.get("by") == "time",
         row_weights=prepared.weights,
     )
+    seconds = sum(
+        _seconds_of_steps(plan.steps, plan.batch_size, network) for network in networks
+    )
+    run.clock.expect("steps", seconds)
+    # The first half as many steps of a third of the members; the other ones quickly.
+    run.clock.expect("more rows", 0.2 * seconds + 2.0)
+    run.clock.expect("linear network", 0.2 * seconds + 1.5)
     if not plan.simpler:
         run.clock.skip("linear network")
     if not _has_more_rows(members, plan):
@@ -329,6 +338,7 @@ def _train(
         fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {name or 0}",
         xla=run.xla,
         validate_left_out=run.validate_left_out,
+        reserve=run.clock.reserve,
         report=report,
         should_stop=run.should_stop,
     )
@@ -425,6 +435,15 @@ def use_more_rows(run: Run) -> Run:
     )
     candidates = [better if each is best else each for each in run.candidates]
     return replace(run, candidates=candidates, steps_on_more_rows=steps)
+
+
+def _seconds_of_steps(steps: int, batch_size: int, network: BayesianModel) -> float:
+    """Returns the seconds of some steps on a processor of speed 1.
+
+    A step multiplies each parameter with each row a few times.
+    """
+    operations = _OPERATIONS_PER_ROW * batch_size * network.count_params()
+    return steps * (_SECONDS_PER_STEP + operations / _OPERATIONS_PER_SECOND)
 
 
 def _has_more_rows(members: MemberRows, plan: TrainingPlan) -> bool:

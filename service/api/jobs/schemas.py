@@ -161,7 +161,7 @@ class JobStatus(JobSummary):
         more = {
             "dataset_sha256": job.dataset_sha256,
             "spec": job.spec,
-            "eta_seconds": _eta_seconds(fields["timing"]),
+            "eta_seconds": _eta_seconds(job, fields["timing"]),
             "log": log,
             "judgement": judgement,
         }
@@ -178,12 +178,16 @@ class JobPage(BaseModel):
     )
 
 
-def _eta_seconds(at: JsonObject | None) -> float | None:
+def _eta_seconds(job: tables.Job, at: JsonObject | None) -> float | None:
     """Returns the middle of the seconds that are left; None if unknown."""
-    if at is None or at["seconds_left"] is None:
+    if at is not None and at["seconds_left"] is not None:
+        least, most = at["seconds_left"]
+        return round(0.5 * float(least + most), 1)
+    # A trainer of an older release, on another machine, tells its pace alone.
+    pace = job.progress.get("seconds_per_step")
+    if job.state != JobState.RUNNING or pace is None:
         return None
-    least, most = at["seconds_left"]
-    return round(0.5 * float(least + most), 1)
+    return float(pace * (job.progress["steps"] - job.progress["step"]))
 
 
 def _fields(job: tables.Job, judgement: JsonObject | None) -> JsonObject:

@@ -95,6 +95,7 @@ class CountingTrainer:
     settings: Settings
 
     def prepare(self, should_stop: Callable[[], bool]) -> None:
+        self.settings.data_dir.mkdir(parents=True, exist_ok=True)
         (self.settings.data_dir / "prepared").touch()
 
     def train(

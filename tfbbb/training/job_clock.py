@@ -52,7 +52,7 @@ PARTS = {
     "judgement": Part("judging", 1.2, after=True),
     "report": Part("writing the report", 1.1, first=0.2, after=True),
     "model": Part("writing the model", 5.1, first=0.7, after=True),
-    "version": Part("publishing the version", 0.3, after=True),
+    "version": Part("publishing the version", 0.5, after=True),
 }
 STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
 # The logarithm of the speed of a processor, before a part has been timed, is known to

@@ -333,8 +333,7 @@ class Queue:
         named = [each.get("stage") for each in (before, timing)]
         if named[0] != named[1] or before.get("attempt") != job.attempt:
             events.append(session, job, "stage", timing, now)
-        start = {"epoch": 0, "epochs": 0, "step": 0, "steps": 0, "figures": {}}
-        job.progress = start | job.progress | {"timing": {**timing, "at": now}}
+        job.progress = {**job.progress, "timing": {**timing, "at": now}}
 
     def _candidates(self, session: Session, now: float) -> Sequence[Job]:
         order = (Job.priority.desc(), Job.created_at, Job.id)

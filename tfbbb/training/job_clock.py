@@ -59,6 +59,8 @@ STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
 # so much; the more seconds were timed, the better.
 _SPREAD, _SPREAD_OF_TIMED = 0.9, 0.35
 _SECONDS_BELIEVED = 1.0
+# A machine that is busy now may be idle later.
+_SPREAD_OF_SLOW = 0.25
 # The load of a machine changes: what was timed before counts half as much.
 _HALF_LIFE = 10.0
 # Steps are as fast as those before them, more or less.
@@ -262,6 +264,7 @@ class JobClock:
             # A part that is overdue says that the machine is slow.
             so_far = {**self.seconds, self._part: self._now() - self._part_began}
             slowness = max(slowness, self._slowness_with(so_far))
+        spread += _SPREAD_OF_SLOW * max(math.log(slowness), 0.0)
         least = most = least_after = most_after = 0.0
         for name in names[place + (self._part is not None) :]:
             part = PARTS[name]

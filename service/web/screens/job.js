@@ -118,6 +118,8 @@ export async function showJob(root, { parts: [, id], signal }) {
     following = new AbortController();
     replace(stages);
     passed.clear();
+    told.reset();
+    told.tell(job.timing);
     followJob(id, onEvent, (connected) => {
       replace(stream, connected || ENDED.includes(job.state) ? "" : "The live view is interrupted; reconnecting…");
     }, AbortSignal.any([signal, following.signal]));
@@ -133,9 +135,8 @@ export async function showJob(root, { parts: [, id], signal }) {
     h("details", { class: "section" }, h("summary", {}, "What was asked for"),
       h("pre", { tabindex: "0", "aria-label": "Spec" }, JSON.stringify(job.spec, null, 2))),
     times);
-  told.tell(job.timing);
-  draw();
   follow();
+  draw();
   const second = setInterval(drawTiming, SECOND);
   signal.addEventListener("abort", () => clearInterval(second));
   const timer = setInterval(() => {
@@ -156,6 +157,10 @@ function clock() {
   let at = 0;
   let done = 0;
   return {
+    reset() {
+      told = null;
+      done = 0;
+    },
     tell(timing) {
       if (!timing) return;
       told = timing;

@@ -17,6 +17,7 @@ from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.store import StoreOutageError
 from service.shared.versions import latest_version
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress
 
 logger = logging.getLogger(__name__)
@@ -42,14 +43,20 @@ class Exportable(Protocol):
 class Trainer(Protocol):
     """Trains the model of a job."""
 
+    def prepare(self, should_stop: Callable[[], bool]) -> None:
+        """Does before the first job what jobs would wait for, until it should stop."""
+
     def train(
         self,
         job: Job,
         serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
+        clock: JobClock,
     ) -> Exportable:
         """Trains, and continues where an earlier attempt stopped.
+
+        Tells the clock which part of the work begins.
 
         Raises:
             Interrupted: If `should_stop` returned true; the state is saved.
@@ -94,10 +101,13 @@ class Attempt:
 
     def _work(self) -> str | None:
         """Trains and publishes; returns the reason if the job fails."""
-        heartbeat = Heartbeat(self.queue, self.lease, self.stopping)
+        since = self._retry(lambda: self.queue.seconds_since_lease(self.lease))
+        clock = JobClock(since)
+        clock.begin("loading")
+        heartbeat = Heartbeat(self.queue, self.lease, self.stopping, clock)
         try:
             with heartbeat:
-                self._train_and_publish(heartbeat)
+                self._train_and_publish(heartbeat, clock)
         except (Interrupted, CancelledError):
             reason = "The service stopped"
             self._retry(lambda: self.queue.release(self.lease, reason))
@@ -112,9 +122,9 @@ class Attempt:
             return describe_failure(error)
         return None
 
-    def _train_and_publish(self, heartbeat: Heartbeat) -> None:
+    def _train_and_publish(self, heartbeat: Heartbeat, clock: JobClock) -> None:
         job = self._retry(self._job)
-        trained = self._train(job, heartbeat)
+        trained = self._train(job, heartbeat, clock)
         heartbeat.send()
         self._retry(lambda: self.queue.begin_export(self.lease))
         logger.info("trained; exporting")
@@ -122,10 +132,14 @@ class Attempt:
         with suppress(FileNotFoundError):
             shutil.rmtree(staged)
         trained.export(staged)
+        clock.begin("version")
         version = self._retry(lambda: publish(self.queue, self.lease, staged))
+        clock.end()
+        took = ", ".join(f"{name} {x:.1f} s" for name, x in clock.seconds.items())
+        logger.info("took %.1f s: %s", clock.elapsed, took)
         logger.info("published %s, version %d", job.name, version)
 
-    def _train(self, job: Job, heartbeat: Heartbeat) -> Exportable:
+    def _train(self, job: Job, heartbeat: Heartbeat, clock: JobClock) -> Exportable:
         """Trains from the stored checkpoints, and stores new ones."""
         store, saved_step = self.queue.store, 0
         serving = self._retry(lambda: self._latest(job.name))
@@ -140,7 +154,9 @@ class Attempt:
 
         try:
             return self._retry(
-                lambda: self.trainer.train(job, serving, report, heartbeat.should_stop)
+                lambda: self.trainer.train(
+                    job, serving, report, heartbeat.should_stop, clock
+                )
             )
         except Interrupted:
             self._save_checkpoints()

@@ -62,6 +62,8 @@ class Dispatcher:
         self._killed: dict[Lease, str] = {}
         self._dead: list[tuple[Lease, str]] = []
         self._may_launch_at = float("-inf")
+        # None before the first look: earlier uploads may be of last week.
+        self._newest_upload: float | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Runs jobs until `stop` is set, then stops and requeues them."""
@@ -107,6 +109,7 @@ class Dispatcher:
                 del of_running[lease]
         if now >= self._may_launch_at:
             self._launch()
+            self._prepare()
 
     def _take_over(self) -> None:
         """Takes over attempts that run although their dispatcher has ended."""
@@ -142,6 +145,14 @@ class Dispatcher:
                 reason = f"Its process could not be started: {describe_failure(error)}"
                 self._queue.release(lease, reason)
                 raise
+
+    def _prepare(self) -> None:
+        """Starts a trainer ahead of its job when a table was uploaded."""
+        newest = self._queue.newest_upload()
+        seen, self._newest_upload = self._newest_upload, newest
+        has_slot = len(self._launcher.running()) < self._settings.job_slots
+        if seen is not None and newest > seen and has_slot:
+            self._launcher.prepare()
 
     def _renew(self, lease: Lease) -> bool:
         """Renews a lease until its trainer does; returns whether it has not yet.

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.shared.json_types import JsonObject
 from service.shared.queue import Lease, Queue, StaleAttemptError
+from tfbbb.training.job_clock import JobClock
 
 if TYPE_CHECKING:
     from tfbbb.training.progress import Progress
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SECONDS = 0.5
+# Between two records of the time that is left.
+_SECONDS_OF_TIMING = 1.0
 
 
 class Heartbeat:
@@ -29,13 +32,24 @@ class Heartbeat:
         queue: The queue that holds the job.
         lease: The lease to renew.
         stopping: Set when the process must end.
+        clock: Tells what the job is at and how long it takes yet, which is recorded
+            every second; None for a job without one.
 
     Attributes:
         stale: Whether the lease has ended.
         cancelled: Whether the job must be cancelled.
     """
 
-    def __init__(self, queue: Queue, lease: Lease, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        lease: Lease,
+        stopping: threading.Event,
+        clock: JobClock | None = None,
+    ) -> None:
+        self._clock = clock
+        self._timed_at = float("-inf")
+        self._stage = ""
         self.stale = self.cancelled = False
         self._queue = queue
         self._lease = lease
@@ -128,7 +142,7 @@ class Heartbeat:
             progress, epochs = self._progress, self._epochs
             self._progress, self._epochs = None, []
         try:
-            self._write(progress, epochs)
+            self._write(progress, epochs, self._timing())
         except StaleAttemptError:
             self.stale = True
         except DBAPIError as error:
@@ -137,11 +151,29 @@ class Heartbeat:
                 self._progress = self._progress or progress
                 self._epochs = epochs + self._epochs
 
-    def _write(self, progress: JsonObject | None, epochs: list[JsonObject]) -> None:
+    def _timing(self) -> JsonObject | None:
+        """Returns what the job is at, if that is due; a new stage is at once."""
+        if self._clock is None:
+            return None
+        left, now = self._clock.left(), time.monotonic()
+        if left.stage == self._stage and now < self._timed_at + _SECONDS_OF_TIMING:
+            return None
+        self._stage, self._timed_at = left.stage, now
+        return left.to_json()
+
+    def _write(
+        self,
+        progress: JsonObject | None,
+        epochs: list[JsonObject],
+        timing: JsonObject | None,
+    ) -> None:
         lease_age = time.monotonic() - self._renewed_at
-        if progress is not None or lease_age > self._queue.settings.lease_seconds / 3:
+        is_due = lease_age > self._queue.settings.lease_seconds / 3
+        if progress is not None or timing is not None or is_due:
             begin = time.monotonic()
-            self.cancelled |= self._queue.heartbeat(self._lease, progress, epochs)
+            self.cancelled |= self._queue.heartbeat(
+                self._lease, progress, epochs, timing
+            )
             self._renewed_at = begin
         elif self._queue.must_stop(self._lease):
             # Finds out which: a cancelled job, or a stale lease.

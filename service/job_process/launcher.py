@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Protocol
 
 import psutil
@@ -25,6 +25,9 @@ _OUTPUT_BYTES = 2**14
 
 class Launcher(Protocol):
     """Starts a trainer for each lease, and reports how it ended."""
+
+    def prepare(self) -> None:
+        """Starts a trainer for the next lease, if it can and none is idle."""
 
     def start(self, lease: Lease) -> None:
         """Starts the attempt of a lease."""
@@ -76,6 +79,11 @@ class LocalLauncher:
         self._settings = settings
         self._module = module
         self._trainers: list[_TrainerProcess] = []
+
+    def prepare(self) -> None:
+        """Starts a trainer that imports its libraries, unless one is idle."""
+        if self._settings.warm_seconds and not any(x.is_idle() for x in self._trainers):
+            self._trainers.append(_TrainerProcess(self._settings, self._module, None))
 
     def start(self, lease: Lease) -> None:
         """Starts the attempt of a lease."""
@@ -147,21 +155,31 @@ class LocalLauncher:
 
 
 class _TrainerProcess:
-    def __init__(self, settings: Settings, module: str, lease: Lease) -> None:
-        self.lease: Lease | None = lease
+    """A process that runs one attempt after the other.
+
+    Args:
+        settings: The settings.
+        module: The program.
+        lease: The first attempt; None for a process that prepares and waits for it.
+    """
+
+    def __init__(self, settings: Settings, module: str, lease: Lease | None) -> None:
+        self.lease = lease
         self.started_at = time.monotonic()
         self._settings = settings
-        self._idle_since: float | None = None
-        attempt = ["--attempt", str(lease.attempt)]
-        files = JobFiles(settings, lease.job_id)
-        files.directory.mkdir(parents=True, exist_ok=True)
-        self._log_begins = files.size_of_log()
-        with files.log.open("ab") as errors:
+        self._idle_since = self.started_at if lease is None else None
+        self._log_begins = 0
+        attempt: list[str] = []
+        with ExitStack() as stack:
+            errors = None
+            if lease is not None:
+                attempt = [lease.job_id, "--attempt", str(lease.attempt)]
+                files = JobFiles(settings, lease.job_id)
+                files.directory.mkdir(parents=True, exist_ok=True)
+                self._log_begins = files.size_of_log()
+                errors = stack.enter_context(files.log.open("ab"))
             self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", module),
-                    *(lease.job_id, *attempt, "--stay"),
-                ],
+                [sys.executable, "-m", module, *attempt, "--stay"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -106,6 +106,9 @@ class RayLauncher:
         self._unpacked: Path | None = None
         self._directories = ExitStack()
 
+    def prepare(self) -> None:
+        """Does nothing: a Ray job is that of one attempt."""
+
     def start(self, lease: Lease) -> None:
         """Submits the attempt of a lease; Ray starts it once a node has room."""
         settings, log = self._settings, _AttemptLog(self._settings, lease)

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import Store, open_store
 from tfbbb.base.tensorflow_startup import import_tensorflow
-from tfbbb.training.progress import Progress
+from tfbbb.training.job_clock import JobClock
+from tfbbb.training.progress import Interrupted, Progress
 from tfbbb.training.spec import JobSpec
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from tfbbb.training.serving_version import ServingVersion
 
 logger = logging.getLogger(__name__)
+
+# Enough to choose a likelihood for.
+_REHEARSED_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,37 @@ class TableTrainer:
 
     settings: Settings
 
+    def prepare(self, should_stop: Callable[[], bool]) -> None:
+        """Imports what training needs, and takes the first steps of a small network.
+
+        The first steps of a process take seconds longer than those of later trainings.
+        """
+        clock = JobClock()
+        clock.begin("loading")
+        import_tensorflow()
+        from tfbbb.training import train_table
+
+        calls = 0
+
+        def after_a_step() -> bool:
+            nonlocal calls
+            calls += 1
+            return calls > 1 or should_stop()
+
+        if should_stop():
+            return
+        rows = [{"x": float(n), "y": n % 7 / 3 + 1} for n in range(_REHEARSED_ROWS)]
+        with suppress(Interrupted):
+            train_table(rows, {"target": "y"}, should_stop=after_a_step, clock=clock)
+        clock.end()
+
     def train(
         self,
         job: Job,
         serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
+        clock: JobClock,
     ) -> TrainedJob:
         """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
         spec = _spec(job)
@@ -83,6 +113,7 @@ class TableTrainer:
                 directory=files.scratch,
                 report=report,
                 should_stop=should_stop,
+                clock=clock,
                 checkpoint_seconds=settings.checkpoint_seconds,
                 xla=settings.xla,
                 # A trainer on Ray is a job of the cluster where its partitions live.

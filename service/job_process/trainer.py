@@ -31,7 +31,12 @@ def main(
         arguments: The command line.
     """
     parser = argparse.ArgumentParser("python -m service.trainer")
-    parser.add_argument("job_id", help="a queued job, or the job of the leased attempt")
+    parser.add_argument(
+        "job_id",
+        nargs="?",
+        help="a queued job, or the job of the leased attempt; none to prepare for jobs "
+        "from stdin, with --stay",
+    )
     parser.add_argument("--attempt", type=int, help="the leased attempt")
     parser.add_argument("--stay", action="store_true", help="take more jobs from stdin")
     parser.add_argument(
@@ -44,6 +49,12 @@ def main(
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stopping.set())
     lease: Lease | None = None
+    if options.job_id is None:
+        if not options.stay:
+            parser.error("name a job, or pass --stay")
+        trainer, inbox = make_trainer(settings), Inbox(sys.stdin, stopping)
+        trainer.prepare(inbox.has_next)
+        return _run_all(queue, stopping, trainer, inbox, inbox.next())
     if options.attempt is not None:
         lease = Lease(options.job_id, options.attempt)
     else:
@@ -57,11 +68,20 @@ def main(
         return 0 if Attempt(queue, lease, stopping, trainer).run() else 1
     if not options.stay:
         return 0 if run(Attempt(queue, lease, stopping, trainer)) else 1
-    inbox = Inbox(sys.stdin, stopping)
-    while run(Attempt(queue, lease, stopping, trainer)):
+    return _run_all(queue, stopping, trainer, Inbox(sys.stdin, stopping), lease)
+
+
+def _run_all(
+    queue: Queue,
+    stopping: threading.Event,
+    trainer: Trainer,
+    inbox: "Inbox",
+    lease: Lease | None,
+) -> int:
+    """Runs attempts until one fails, or there are no more; returns the exit code."""
+    while lease is not None and run(Attempt(queue, lease, stopping, trainer)):
         print("ready", flush=True)
-        if (lease := inbox.next()) is None:
-            break
+        lease = inbox.next()
     return 0
 
 
@@ -85,6 +105,10 @@ class Inbox:
         self._lines: list[str] = []
         self._changed = threading.Condition()
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
+
+    def has_next(self) -> bool:
+        """Returns whether a lease waits, or the process must end."""
+        return bool(self._lines) or self._stopping.is_set()
 
     def next(self) -> Lease | None:
         """Waits for the next lease; None if the process must end."""

@@ -17,7 +17,7 @@ def append(
     Args:
         session: A writing transaction.
         job: The job.
-        type_: `state` or `epoch`.
+        type_: `state`, `stage` or `epoch`.
         data: Data of the event, as JSON values.
         now: Time of the event.
     """
@@ -33,6 +33,12 @@ def last(session: Session, job_id: str) -> int:
     """Returns the number of the latest event of a job; 0 if there is none."""
     latest = select(func.max(Event.sequence)).where(Event.job_id == job_id)
     return session.scalar(latest) or 0
+
+
+def latest_of_type(session: Session, job_id: str, type_: str) -> Event | None:
+    """Returns the latest event of a type of a job, or None."""
+    of_type = select(Event).where(Event.job_id == job_id, Event.type == type_)
+    return session.scalar(of_type.order_by(Event.sequence.desc()).limit(1))
 
 
 def after(

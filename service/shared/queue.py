@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from service.shared import job_events as events
 from service.shared.database import Database
-from service.shared.database.tables import DispatcherRegistration, Job, Key
+from service.shared.database.tables import Dataset, DispatcherRegistration, Job, Key
 from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
@@ -195,6 +195,7 @@ class Queue:
         lease: Lease,
         progress: JsonObject | None = None,
         epochs: Sequence[JsonObject] = (),
+        timing: JsonObject | None = None,
     ) -> bool:
         """Renews a lease, and records the progress of its job.
 
@@ -202,6 +203,8 @@ class Queue:
             lease: The lease.
             progress: New progress of the job, or None.
             epochs: Data of new epoch events.
+            timing: What the job is at, and how long it takes yet, or None: see
+                `tfbbb.training.job_clock.TimeLeft.to_json`. A new stage is an event.
 
         Returns:
             Whether the job must be cancelled.
@@ -222,8 +225,18 @@ class Queue:
             if progress is not None:
                 if _has_advanced(job.progress, progress):
                     job.deaths = 0
-                job.progress = progress | {"told_epoch": told}
+                job.progress = {**job.progress, **progress, "told_epoch": told}
+            if timing is not None:
+                self._record_timing(session, job, timing, now)
             return job.cancel_requested_at is not None
+
+    def seconds_since_lease(self, lease: Lease) -> float:
+        """Returns the seconds since the attempt of a lease began."""
+        with self.database.reading() as session:
+            began = events.latest_of_type(session, lease.job_id, "state")
+            if began is None:
+                return 0.0
+            return max(self.database.now(session) - began.created_at, 0.0)
 
     def must_stop(self, lease: Lease) -> bool:
         """Returns whether a lease has ended or its job must be cancelled; no lock."""
@@ -323,6 +336,23 @@ class Queue:
         job.error = job.finished_at = job.started_at = None
         job.cancel_requested_at = job.not_before = None
         self._set_state(session, job, JobState.QUEUED, self.database.now(session))
+
+    def newest_upload(self) -> float:
+        """Returns when the newest dataset was uploaded; 0 without any."""
+        with self.database.reading() as session:
+            return session.scalar(select(func.max(Dataset.created_at))) or 0.0
+
+    def _record_timing(
+        self, session: Session, job: Job, timing: JsonObject, now: float
+    ) -> None:
+        before: JsonObject = job.progress.get("timing") or {}
+        # A new attempt begins anew, but the share that is done never falls.
+        done = max(timing["done"], before.get("done", 0.0))
+        timing = {**timing, "done": done, "attempt": job.attempt}
+        named = [each.get("stage") for each in (before, timing)]
+        if named[0] != named[1] or before.get("attempt") != job.attempt:
+            events.append(session, job, "stage", timing, now)
+        job.progress = {**job.progress, "timing": {**timing, "at": now}}
 
     def _candidates(self, session: Session, now: float) -> Sequence[Job]:
         order = (Job.priority.desc(), Job.created_at, Job.id)

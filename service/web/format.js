@@ -47,6 +47,14 @@ export function duration(seconds) {
   return `${number(seconds / 3600, 2)} h`;
 }
 
+/** Least and most seconds that are left, as words; empty if unknown. */
+export function secondsLeft(range) {
+  if (!range) return "";
+  const unit = range[1] >= 120 ? 60 : 1;
+  const [least, most] = range.map((seconds) => Math.max(1, Math.round(seconds / unit)));
+  return `${least < most ? `${least} to ${most}` : most} ${unit === 60 ? "min" : "s"} left`;
+}
+
 /** `1 row`, `2 rows`. */
 export function count(amount, noun) {
   return `${number(amount)} ${noun}${amount === 1 ? "" : "s"}`;

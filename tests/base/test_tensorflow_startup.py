@@ -35,8 +35,12 @@ def run(block, **environment):
 
 
 def test_importing_tensorflow_writes_nothing():
-    done = run("import_tensorflow()\nprint('tensorflow' in sys.modules)")
-    assert done.stdout == "True\n"
+    done = run(
+        "import_tensorflow()\n"
+        "print(*(name in sys.modules for name in ('tensorflow', 'matplotlib')))\n"
+        "import matplotlib"
+    )
+    assert done.stdout == "True False\n"
     assert done.stderr == ""
 
 

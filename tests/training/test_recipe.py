@@ -9,6 +9,7 @@ import pytest
 from tests.trained import trained_table
 from tfbbb.judging.evaluation.judgement import LEARNED_NOTHING
 from tfbbb.training import train_table
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.temperature_choice import _gain
 
 ROWS = 120
@@ -61,14 +62,18 @@ def test_rows_left_out_are_predicted_about_as_well_as_new_rows(trained):
 
 
 def test_time_that_runs_out_ends_training_and_is_said():
-    training = {"max_seconds": 1e-6, "epochs": 1000}
+    training = {"max_seconds": 10, "epochs": 1000}
     spec = {"target": "y", "model": SMALL, "training": training}
     noise = np.random.default_rng(1).normal(size=ROWS)
-    trained = train_table(table().set_column(1, "y", pa.array(noise)), spec)
+    # A trainer needed all the time to start.
+    clock = JobClock(elapsed=10.0)
+    trained = train_table(
+        table().set_column(1, "y", pa.array(noise)), spec, clock=clock
+    )
     assert trained.recipe["out_of_time"]
     assert trained.recipe["epochs"] < 1000
-    assert trained.recipe["seconds"] > 1e-6
-    said = f"`max_seconds` = 1e-06 ended the training after {trained.recipe['steps']} "
+    assert trained.recipe["seconds"] > 10.0
+    said = f"`max_seconds` = 10 ended the training after {trained.recipe['steps']} "
     for kind in ("sentences", "warnings"):
         assert said in trained.judgement[kind][-1]
     assert math.isfinite(trained.metrics["rmse"])

@@ -57,7 +57,8 @@ def require_tensorflow(what: str) -> None:
 def import_tensorflow() -> None:
     """Imports TensorFlow and lists the devices, without the start-up messages.
 
-    TensorFlow takes the memory of GPUs as it needs it.
+    TensorFlow takes the memory of GPUs as it needs it, and Keras does not import
+    Matplotlib with it.
 
     If the environment variable `TF_CPP_MIN_LOG_LEVEL` is not set, it becomes 3:
     TensorFlow logs fatal errors only. The value 0 shows the start-up messages too.
@@ -69,7 +70,8 @@ def import_tensorflow() -> None:
         return
     require_tensorflow("This")
     with without_startup_messages():
-        import tensorflow as tf
+        with _without_matplotlib():
+            import tensorflow as tf
 
         let_gpu_memory_grow()
         # TensorFlow looks for a GPU when it lists the devices for the first time.
@@ -126,6 +128,24 @@ def without_startup_messages() -> Iterator[None]:
         # It stays while a child process that was started meanwhile may write.
         with suppress(subprocess.TimeoutExpired):
             process.wait(1.0)
+
+
+@contextmanager
+def _without_matplotlib() -> Iterator[None]:
+    """Keeps Keras from importing Matplotlib, which takes a second.
+
+    Keras does without it, unless it draws, which no command and no service makes it do.
+    """
+    name = "matplotlib"
+    if name in sys.modules:
+        yield
+        return
+    # The import system then says that there is none.
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 @contextmanager

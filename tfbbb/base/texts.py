@@ -136,3 +136,14 @@ _FORM = re.compile(MODEL_NAME)
 def is_model_name(text: str) -> bool:
     """Returns whether a model or label may have a name, which is safe in paths."""
     return _FORM.fullmatch(text) is not None
+
+
+def time_left(seconds: Sequence[float] | None) -> str:
+    """Formats least and most seconds that are left; empty for None."""
+    if seconds is None:
+        return ""
+    least, most = (max(round(each), 1) for each in seconds)
+    unit = "s"
+    if most >= 120:
+        least, most, unit = max(round(least / 60), 1), round(most / 60), "min"
+    return f"{least} to {most} {unit} left" if least < most else f"{most} {unit} left"

@@ -1,17 +1,14 @@
 """A progress bar of training."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tfbbb.base.texts import time_left
+from tfbbb.base.types import JsonObject
 
 _FIGURES = ("loss", "nll", "kl", "val_nll", "change")
 
@@ -20,23 +17,33 @@ class EpochBar:
     """A progress bar with epoch, loss, nll, kl and val_nll, or the change in a round.
 
     The figures come from training: each step computes them from one draw of the
-    weights.
+    weights. With the timing of a job the bar is that of all its stages, and shows the
+    stage and the range of the time that is left.
 
     Args:
         console: Shows the bar. A console that is not a terminal gets only the last
             line.
+        timing: Tells what a job is at, as `TimeLeft.to_json` does, or None before it
+            is known. The bar asks ten times a second. Without it, the bar is that of
+            the epochs.
     """
 
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("epoch"),
-            MofNCompleteColumn(),
+    def __init__(
+        self, console: Console, timing: Callable[[], JsonObject | None] | None = None
+    ) -> None:
+        columns = [
+            TextColumn("{task.fields[stage]}"),
             BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
             TextColumn("{task.fields[figures]}"),
-            TimeRemainingColumn(),
-            console=console,
-        )
-        self._task = self._progress.add_task("", visible=False, figures="")
+            TextColumn("{task.fields[left]}"),
+        ]
+        if timing is None:
+            columns = [columns[3], columns[1], TimeRemainingColumn()]
+        self._timing = timing
+        self._progress = _AskingProgress(self._ask, *columns, console=console)
+        fields = {"figures": "", "stage": "", "left": ""}
+        self._task = self._progress.add_task("", visible=False, **fields)
         self._figures: dict[str, float] = {}
         self._stage = ""
 
@@ -47,7 +54,7 @@ class EpochBar:
         figures: Mapping[str, float | None],
         stage: str = "",
     ) -> None:
-        """Moves the bar.
+        """Shows the epoch, and moves a bar of epochs.
 
         Args:
             epoch: Number of completed epochs.
@@ -62,13 +69,18 @@ class EpochBar:
         known = {name: figures[name] for name in _FIGURES if name in figures}
         self._figures |= {k: v for k, v in known.items() if v is not None}
         shown = "  ".join(
-            f"{name} {self._figures[name]:.4g}"
-            for name in _FIGURES
-            if name in self._figures
+            [
+                f"epoch {epoch}/{epochs}",
+                *(
+                    f"{name} {self._figures[name]:.4g}"
+                    for name in _FIGURES
+                    if name in self._figures
+                ),
+            ]
         )
-        self._progress.update(
-            self._task, completed=epoch, total=epochs, figures=shown, visible=True
-        )
+        self._progress.update(self._task, figures=shown, visible=True)
+        if self._timing is None:
+            self._progress.update(self._task, completed=epoch, total=epochs)
 
     def print(self, text: str) -> None:
         """Prints a line above the bar."""
@@ -87,3 +99,31 @@ class EpochBar:
         traceback: TracebackType | None,
     ) -> None:
         self._progress.stop()
+
+    def _ask(self) -> None:
+        at = None if self._timing is None else self._timing()
+        if at is None:
+            return
+        self._progress.update(
+            self._task,
+            # The share never falls, whatever is told.
+            completed=max(at["done"], self._progress.tasks[0].completed),
+            total=1.0,
+            stage=at["stage"],
+            left=time_left(at["seconds_left"]),
+            visible=True,
+        )
+
+
+class _AskingProgress(Progress):
+    """Progress bars that ask what to show, each time that they are drawn."""
+
+    def __init__(self, ask: Callable[[], None], *columns: object, **more: object):
+        self._before_drawing = ask
+        super().__init__(*columns, **more)  # type: ignore[arg-type]
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Asks, and yields the bars."""
+        if self.tasks:
+            self._before_drawing()
+        yield from super().get_renderables()

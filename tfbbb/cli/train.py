@@ -1,6 +1,5 @@
 """`tfbbb train`."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,18 +62,22 @@ def train(
 
         echo_schema(schema)
         echo_columns(schema)
-        began = time.monotonic()
-        import_tensorflow()
-        loading = time.monotonic() - began
         from rich.console import Console
 
-        from tfbbb.base.diverged_training import TrainingDivergedError
         from tfbbb.cli.epoch_bar import EpochBar
-        from tfbbb.training import train_table
-        from tfbbb.training.serving_version import ServingVersion
+        from tfbbb.training.job_clock import JobClock
 
-        try:
-            with EpochBar(Console(stderr=True)) as bar:
+        clock = JobClock()
+        clock.skip("version")
+        clock.begin("loading")
+        fault = None
+        with EpochBar(Console(stderr=True), lambda: clock.left().to_json()) as bar:
+            import_tensorflow()
+            from tfbbb.base.diverged_training import TrainingDivergedError
+            from tfbbb.training import train_table
+            from tfbbb.training.serving_version import ServingVersion
+
+            try:
                 trained = train_table(
                     table,
                     job,
@@ -83,21 +86,25 @@ def train(
                     report=lambda at: bar.show(
                         at.epoch, at.epochs, at.figures, at.stage
                     ),
+                    clock=clock,
                 )
-        except TrainingDivergedError as error:
-            raise CommandError(
-                "Training diverged: its loss or held-out figures are not finite; lower "
-                "--learning-rate, or look for numbers that are far too large. "
-                f"Received: --learning-rate {error.learning_rate:g}"
-            ) from None
+            except TrainingDivergedError as error:
+                raise CommandError(
+                    "Training diverged: its loss or held-out figures are not finite; "
+                    "lower --learning-rate, or look for numbers that are far too "
+                    f"large. Received: --learning-rate {error.learning_rate:g}"
+                ) from None
+            try:
+                exported = trained.export(output)
+            except OSError as error:
+                # After the figures, which the training was for.
+                fault = error
+            clock.end()
         echo_figures(trained)
-        typer.echo(f"exported to {trained.export(output)}")
-        if job.training.max_seconds is not None:
-            whole = time.monotonic() - began
-            typer.echo(
-                f"it took {whole:.1f} s, of which {loading:.1f} s to load TensorFlow, "
-                "which the time limit does not count"
-            )
+        if fault is not None:
+            raise fault
+        typer.echo(f"it took {clock.elapsed:.1f} s")
+        typer.echo(f"exported to {exported}")
         if not trained.judgement["learned"]:
             raise typer.Exit(EXIT_LEARNED_NOTHING)
 

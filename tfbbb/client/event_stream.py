@@ -4,20 +4,23 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tfbbb.base.texts import time_left
 from tfbbb.base.types import JsonObject
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a job: a change of its state, or the end of an epoch.
+    """An event of a job: a change of its state, its stage, or the end of an epoch.
 
     Attributes:
-        id: Number of the event within the job, from 1.
-        type: `state` or `epoch`.
+        id: Number of the event within the job, from 1. A stage that is told again has
+            the number of the event before.
+        type: `state`, `stage` or `epoch`.
         data: For `state`: `state` and `attempt`, a `reason` if there is one, and `name`
             and `version` of a published model. For `epoch`: `epoch`, `epochs`, `step`,
-            `steps` and the metrics of the epoch. Always `at`, the time, ISO 8601 in
-            UTC.
+            `steps` and the metrics of the epoch. For `stage`: `stage`, the share
+            `done` of the job, least and most `seconds_left` or None, and the seconds
+            `elapsed`. Always `at`, the time, ISO 8601 in UTC.
     """
 
     id: int
@@ -26,6 +29,11 @@ class Event:
 
     def __str__(self) -> str:
         """Formats the event as one line for people."""
+        if self.type == "stage":
+            parts = [self.data["stage"], f"{self.data['done']:.0%} done"]
+            return ", ".join(
+                filter(None, [*parts, time_left(self.data["seconds_left"])])
+            )
         if self.type != "epoch":
             reason = f": {self.data['reason']}" if "reason" in self.data else ""
             return f"{self.data.get('state', self.type)}{reason}"

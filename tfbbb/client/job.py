@@ -28,7 +28,9 @@ class Job(Resource):
         state: `queued`, `running`, `exporting`, `succeeded`, `failed` or `cancelled`.
         progress: `epoch`, `epochs`, `step`, `steps` and the latest `figures`; empty
             before the job starts.
-        eta_seconds: Estimated seconds until training ends, or None.
+        timing: The `stage` that the job is at, the share `done`, least and most
+            `seconds_left` or None, and the seconds `elapsed`; None if it has ended.
+        eta_seconds: Estimated seconds until the job ends, or None.
         error: Reason of a failure, or None.
         version: The version that the job published, or None.
         log: The end of the job's log.
@@ -45,6 +47,12 @@ class Job(Resource):
     @property
     def progress(self) -> JsonObject:
         return dict(self.details["progress"])
+
+    @property
+    def timing(self) -> JsonObject | None:
+        # An older service does not tell it.
+        found: JsonObject | None = self.details.get("timing")
+        return found
 
     @property
     def eta_seconds(self) -> float | None:
@@ -79,6 +87,14 @@ class Job(Resource):
     @property
     def created_at(self) -> datetime:
         return datetime.fromisoformat(self.details["created_at"])
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from the submission to the end; None before it has ended."""
+        ended = self.details.get("finished_at")
+        if ended is None:
+            return None
+        return (datetime.fromisoformat(ended) - self.created_at).total_seconds()
 
     @property
     def has_ended(self) -> bool:

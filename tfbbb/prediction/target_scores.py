@@ -43,8 +43,9 @@ def cdf_step(
         targets: Targets from `tfbbb.metrics.targets.checked_targets`.
     """
     values = ordered_values(prediction, targets)
-    xp = numpy_of(values, prediction.mean)
-    up_to = xp.asarray(prediction.cdf(values), np.float64)
+    found = prediction.cdf(values)
+    xp = numpy_of(values, found)
+    up_to = xp.asarray(found, np.float64)
     if not is_discrete(prediction):
         return up_to, up_to
     # Counts and indices of classes start at 0.
@@ -83,6 +84,9 @@ def ordered_values(
     prediction: Predictive | CrossFitted, targets: ArrayLike
 ) -> ArrayLike:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
+    # Of numbers they are: a recalibrated mean may take dozens of quantiles.
+    if not is_of_classes(prediction):
+        return targets
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
     # Indices of ordered classes, [rows, ...].
@@ -149,9 +153,9 @@ def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
 
 
 def _score_numbers(prediction: Predictive, values: ArrayLike) -> Tensor:
-    xp = numpy_of(values, prediction.mean)
-    special = special_of(values, prediction.mean)
-    below = xp.asarray(prediction.cdf(values), np.float64)
+    found = prediction.cdf(values)
+    xp, special = numpy_of(values, found), special_of(values, found)
+    below = xp.asarray(found, np.float64)
     # The levels on the last axis: [rows, ..., k, Q].
     nodes = xp.moveaxis(xp.asarray(prediction.quantile(_LEVELS), np.float64), 1, -1)
     values = xp.asarray(values, np.float64)

@@ -22,10 +22,6 @@ from tfbbb.training.temperature_choice import TemperatureChoice, choose
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.xla import XLA
 
-# Choice, calibration, judgement and export trace graphs too, which takes 7 to 9 times
-# the work of the first step.
-_RESERVE = 9.0
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -69,6 +65,7 @@ def train_candidates(
     fingerprint: str,
     xla: XLA,
     validate_left_out: bool,
+    reserve: float,
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
 ) -> list[Candidate]:
@@ -89,6 +86,8 @@ def train_candidates(
         xla: As for `fit`.
         validate_left_out: Whether `val_nll` of the progress is measured where members
             leave out folds, too: each row by the members that leave it out.
+        reserve: As for `fit`, of the last network: choice, calibration, judgement and
+            export trace graphs too.
         report: As for `fit`; the progress is that of all networks together.
         should_stop: As for `fit`.
 
@@ -137,7 +136,7 @@ def train_candidates(
                 held_out=held_out,
                 early_stopping=training.early_stopping,
                 max_seconds=limit.of_steps(number, number_of_all, seconds),
-                reserve=_RESERVE if number + 1 == number_of_all else 0.0,
+                reserve=reserve if number + 1 == number_of_all else 0.0,
                 decay=None if plan.learning_rate.decay == "constant" else rate,
                 checkpoint_directory=of_this,
                 checkpoint_seconds=checkpoint_seconds,

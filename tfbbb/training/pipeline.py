@@ -1,7 +1,7 @@
 """The steps of a training of a table, each a function from a `Run` to a `Run`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from tfbbb.training.familiarity import (
     fit_familiarity,
 )
 from tfbbb.training.held_out import drift_reference
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
 from tfbbb.training.likelihood_turns import ProgressOfTurns, train_in_turn
@@ -71,6 +72,8 @@ WAITS = (
     "A service does not take the version as `latest` until somebody makes it so, by "
     "the label `latest` or on the page."
 )
+# Of training steps: see `benchmarks/job_stages.py`.
+_SECONDS_PER_STEP, _OPERATIONS_PER_ROW, _OPERATIONS_PER_SECOND = 0.002, 6, 3e10
 # Of fields that a later step sets.
 _LATER: Any = None
 
@@ -91,6 +94,7 @@ class Run:
         serving: The version that serves, if there is one.
         strategy: Where the networks are made and trained.
         limit: The time that is left.
+        clock: Learns which part of the training begins.
         prepared: By `prepare_rows`: the rows that train and those that are held out.
         likelihoods: The likelihoods that suit a target of numbers, the best first;
             None if the spec names one.
@@ -129,6 +133,7 @@ class Run:
     xla: XLA
     validate_left_out: bool
     serving: ServingVersion | None = None
+    clock: JobClock = field(default_factory=JobClock)
     report: Callable[[Progress], object]
     should_stop: Callable[[], bool]
     prepared: Prepared = _LATER
@@ -191,6 +196,7 @@ class Run:
             recalibration_choice=self.calibrated.choice,
             recipe=self.recipe,
             judgement=self.judgement,
+            clock=self.clock,
             baselines=self.baselines.of_all,
             epistemic_reference=epistemic_reference(
                 best.model,
@@ -232,11 +238,17 @@ def prepare_rows(run: Run) -> Run:
         SpecError: The spec does not fit the table or the parent.
     """
     spec, schema = run.spec, None
+    run.clock.begin("reading")
     if run.parent is not None:
         check_continuation(spec, run.parent.record, run.source.schema.names)
         spec = _continued(spec, run.parent.record.spec.model)
         schema = run.parent.record.schema
     prepared = prepare(run.source, spec, schema, run.directory, run.weights)
+    run.clock.know(
+        rows=len(prepared.held_out_rows) or prepared.num_rows,
+        most_seconds=spec.training.max_seconds,
+    )
+    run.clock.begin("likelihood")
     likelihoods = None if run.parent else _choose_likelihood(spec, prepared)
     return replace(run, spec=spec, prepared=prepared, likelihoods=likelihoods)
 
@@ -244,6 +256,7 @@ def prepare_rows(run: Run) -> Run:
 def make_plan(run: Run) -> Run:
     """Completes the spec, makes its networks and draws the rows of each member."""
     prepared, seed = run.prepared, run.training.seed
+    run.clock.begin("network")
     plan = _plan(run, run.likelihoods)
     networks = _make_networks(run, plan)
     make_recalibration(run.spec.recalibration, networks[0].likelihood, prepared.schema)
@@ -260,6 +273,17 @@ def make_plan(run: Run) -> Run:
         in_order=prepared.split.get("by") == "time",
         row_weights=prepared.weights,
     )
+    seconds = sum(
+        _seconds_of_steps(plan.steps, plan.batch_size, network) for network in networks
+    )
+    run.clock.expect("steps", seconds)
+    # The first half as many steps of a third of the members; the other ones quickly.
+    run.clock.expect("more rows", 0.2 * seconds + 2.0)
+    run.clock.expect("linear network", 0.2 * seconds + 1.5)
+    if not plan.simpler:
+        run.clock.skip("linear network")
+    if not _has_more_rows(members, plan):
+        run.clock.skip("more rows")
     return replace(run, plan=plan, networks=networks, members=members)
 
 
@@ -270,6 +294,7 @@ def train_networks(run: Run) -> Run:
         TrainingDivergedError: The loss of every likelihood is not finite.
         Interrupted: `should_stop` returned true.
     """
+    run.clock.begin("first step")
     if run.training.partitions is not None:
         return _train_in_partitions(run)
     progress = ProgressOfTurns(run.report)
@@ -313,6 +338,7 @@ def _train(
         fingerprint=f"{run.spec.model_dump_json()} {run.name_of_parent} {name or 0}",
         xla=run.xla,
         validate_left_out=run.validate_left_out,
+        reserve=run.clock.reserve,
         report=report,
         should_stop=run.should_stop,
     )
@@ -345,6 +371,7 @@ def compare_baselines(run: Run) -> Run:
         Interrupted: `should_stop` returned true.
     """
     prepared, best = run.prepared, run.best
+    run.clock.begin("baselines")
     inputs, targets, weights = measured_rows(prepared, run.members)
     baselines = TrainingBaselines.fit(
         prepared.schema,
@@ -363,6 +390,7 @@ def compare_baselines(run: Run) -> Run:
         return run
     if not competes(best, baselines.linear, targets, weights):
         return run
+    run.clock.begin("linear network")
     same = {"likelihood": best.network.likelihood}
     networks = {
         name: network.model_copy(update=same)
@@ -387,10 +415,10 @@ def use_more_rows(run: Run) -> Run:
         Interrupted: `should_stop` returned true.
     """
     best, members = run.best, run.members
-    repeats = 0 if members.folds is None else len(members.folds)
     out_of_time = best.outcome.out_of_time or not run.limit.has_time_for_more
-    if repeats < 2 or len(run.plan.temperatures) == 1 or out_of_time:
+    if not _has_more_rows(members, run.plan) or out_of_time:
         return run
+    run.clock.begin("more rows")
     better, steps = train_on_more_rows(
         best,
         run.plan,
@@ -409,6 +437,20 @@ def use_more_rows(run: Run) -> Run:
     return replace(run, candidates=candidates, steps_on_more_rows=steps)
 
 
+def _seconds_of_steps(steps: int, batch_size: int, network: BayesianModel) -> float:
+    """Returns the seconds of some steps on a processor of speed 1.
+
+    A step multiplies each parameter with each row a few times.
+    """
+    operations = _OPERATIONS_PER_ROW * batch_size * network.count_params()
+    return steps * (_SECONDS_PER_STEP + operations / _OPERATIONS_PER_SECOND)
+
+
+def _has_more_rows(members: MemberRows, plan: TrainingPlan) -> bool:
+    repeats = 0 if members.folds is None else len(members.folds)
+    return repeats > 1 and len(plan.temperatures) > 1
+
+
 def calibrate_model(run: Run) -> Run:
     """Recalibrates the best network by the rows that it left out, and scores them.
 
@@ -416,6 +458,7 @@ def calibrate_model(run: Run) -> Run:
         TrainingDivergedError: A figure is not finite.
     """
     best, inputs, targets = run.best, run.inputs, run.targets
+    run.clock.begin("calibration")
     calibrated = calibrate(
         best.model,
         run.spec.recalibration,
@@ -445,6 +488,7 @@ def learn_familiarity(run: Run) -> Run:
     does not change: rows left out are like the training rows.
     """
     rows, seed = run.prepared.rows, run.training.seed
+    run.clock.begin("familiarity")
     familiarity = fit_familiarity(rows, run.prepared.schema, seed)
     if familiarity is None:
         return run
@@ -456,6 +500,7 @@ def learn_familiarity(run: Run) -> Run:
 def judge_model(run: Run) -> Run:
     """Compares the model with the baselines, and says whether it learned anything."""
     best, targets = run.best, run.targets
+    run.clock.begin("judgement")
     judgement = run.baselines.judge(
         run.scored, places=run.places, parent=_scores_of_parent(run)
     )

@@ -12,6 +12,7 @@ from tfbbb.model.training_rows import warn_if_far_from_rows
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
 from tfbbb.training.devices import training_strategy
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.pipeline import (
     Run,
@@ -57,6 +58,7 @@ def train_table(
     validate_left_out: bool = False,
     report: Callable[[Progress], object] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
+    clock: JobClock | None = None,
 ) -> TrainedTable:
     """Trains the Bayesian network of a spec on a table.
 
@@ -107,6 +109,9 @@ def train_table(
         report: Called with the progress.
         should_stop: Called several times a second, or after each round of partitions;
             returns whether to stop.
+        clock: Tells at any time, from any thread, what the training is at and how long
+            it takes yet. The time that has passed on it counts for `max_seconds`. None
+            for one that begins now.
 
     Returns:
         The trained model with its schema and its held-out metrics.
@@ -138,7 +143,8 @@ def train_table(
             "`spec` must be a `tfbbb.training.JobSpec` or a mapping of its fields, "
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
-    limit = TimeLimit(spec.training.max_seconds)
+    clock = clock or JobClock()
+    limit = TimeLimit(spec.training.max_seconds, clock.elapsed)
     weights = None if row_weights is None else _checked_weights(row_weights)
     if weights is not None and spec.training.partitions is not None:
         raise ValueError(
@@ -148,6 +154,11 @@ def train_table(
     parent = start_from
     if not (parent is None or isinstance(parent, ParentVersion)):
         parent = ParentVersion.read(parent)
+
+    def reported(progress: Progress) -> None:
+        clock.see(progress)
+        report(progress)
+
     run = Run(
         source=table if isinstance(table, TableScan) else as_source(table),
         spec=spec,
@@ -164,7 +175,8 @@ def train_table(
         ray_address=ray_address,
         xla=xla,
         validate_left_out=validate_left_out,
-        report=report,
+        clock=clock,
+        report=reported,
         should_stop=should_stop,
     )
     with rare_garbage_collection():

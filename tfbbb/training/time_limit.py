@@ -11,11 +11,12 @@ _SHARE_FOR_MORE = 0.5
 
 
 class TimeLimit:
-    """The time of a training, which counts from the creation of this object.
+    """The time of a training, which counts from the creation of this object, or before.
 
     Args:
         seconds: Most time, with the choices before the first step and the judgement and
             export after the last; None for no limit.
+        elapsed: Seconds that have passed before.
 
     Example:
 
@@ -24,9 +25,9 @@ class TimeLimit:
     True
     """
 
-    def __init__(self, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None, elapsed: float = 0.0) -> None:
         self.seconds = math.inf if seconds is None else seconds
-        self._began = time.monotonic()
+        self._began = time.monotonic() - elapsed
 
     @property
     def elapsed(self) -> float:

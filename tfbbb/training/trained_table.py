@@ -17,6 +17,7 @@ from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference
 from tfbbb.judging.evaluation.baselines import BASELINES_FILE, Baselines
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.tables import Schema
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.parent_version import continuation_files
 from tfbbb.training.spec import JobSpec
 
@@ -53,6 +54,7 @@ class TrainedTable:
             distribution; None if they are few or have too many columns.
         report: What the training measured, for people: see
             `tfbbb.training.version_report`.
+        clock: Times the export, too; None for a model that no training has made.
     """
 
     model: BayesianModel
@@ -70,6 +72,7 @@ class TrainedTable:
     drift_reference: DriftReference | None = None
     shift_reference: ShiftReference | None = None
     report: "VersionReport | None" = None
+    clock: JobClock | None = field(default=None, repr=False, compare=False)
 
     def export(
         self,
@@ -128,9 +131,15 @@ class TrainedTable:
             lineage: As for `export`; an ONNX file has none.
             **options: As for `export`.
         """
+        self._begin("report")
         if format != "onnx":
             options |= self._description(lineage)
+        self._begin("model")
         self.model.export_predictive(path, format=format, schema=self.schema, **options)
+
+    def _begin(self, part: str) -> None:
+        if self.clock is not None:
+            self.clock.begin(part)
 
     def _description(self, lineage: Config | None) -> Config:
         """Returns what a SavedModel tells beside the model and its schema."""

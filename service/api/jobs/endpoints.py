@@ -212,7 +212,10 @@ async def follow_job(
 ) -> AsyncIterator[ServerSentEvent]:
     """Streams the events of a job until the job ends.
 
-    A `state` event gives the new state, an `epoch` event the progress with its metrics.
+    A `state` event gives the new state, an `epoch` event the progress with its metrics,
+    and a `stage` event what the job is at, as `timing` of a job does. The last one
+    comes again whenever there was no other event for a second, with the id of the event
+    before it.
     Ids count from 1. To miss no event after a reconnection, send the last id as
     `Last-Event-ID`, as browsers do, or as `after`.
     """

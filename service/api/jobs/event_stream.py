@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 
 from fastapi import Request, Response
@@ -16,6 +17,8 @@ from service.shared.database import Database, timestamp
 from service.shared.database.tables import Event, Job
 from service.shared.errors import InvalidRequest
 from service.shared.job_state import ENDED
+from service.shared.job_timing import timing
+from service.shared.json_types import JsonObject
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +26,8 @@ _AT_ONCE = 200
 # A new client wants to see the job start; later one query per second is enough.
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
+# Without an event, the client gets the stage again.
+_LONGEST_SILENCE = 1.0
 
 
 class NoMoreEvents(Exception):
@@ -60,6 +65,9 @@ async def follow(
 ) -> AsyncIterator[ServerSentEvent]:
     """Yields the events after a given one, and later ones until the job ends.
 
+    When there was none for a second, a `stage` event tells what the job is at and how
+    long it takes yet. It is not stored, and has the id of the event before it.
+
     Each stream queries the database, so it gets the events of all processes. While the
     database does not answer, the stream waits: its status has already been sent.
 
@@ -72,9 +80,11 @@ async def follow(
             process, or to this one after its restart.
     """
     pause, lost = _FIRST_PAUSE, False
+    sent_at = time.monotonic()
     while not stopping.is_set():
+        at = None
         try:
-            found, ended = await asyncio.to_thread(
+            found, ended, at = await asyncio.to_thread(
                 _next_events, database, caller, job_id, sequence
             )
         except DATABASE_OUTAGES as error:
@@ -88,23 +98,31 @@ async def follow(
         for event in found:
             sequence = event.sequence
             yield _sse_event(event)
+            sent_at = time.monotonic()
         if not found:
             if ended:
                 return
+            if at is not None and time.monotonic() > sent_at + _LONGEST_SILENCE:
+                yield ServerSentEvent(id=str(sequence), event="stage", data=at)
+                sent_at = time.monotonic()
             await _wait(stopping, pause)
             pause = min(1.5 * pause, _LONGEST_PAUSE)
 
 
 def _next_events(
     database: Database, caller: Caller, job_id: str, sequence: int
-) -> tuple[Sequence[Event], bool]:
-    """Returns the next events, and whether the stream ends after them."""
+) -> tuple[Sequence[Event], bool, JsonObject | None]:
+    """Returns the next events, whether the stream ends after them, and the stage."""
     with database.reading() as session:
         if not is_key_usable(database, session, caller.key_id):
-            return (), True
+            return (), True, None
         job = session.get(Job, job_id)
         ended = job is None or job.state in ENDED
-        return events.after(session, job_id, sequence, _AT_ONCE), ended
+        now = database.now(session)
+        at = None if job is None else timing(job, now)
+        if at is not None:
+            at["at"] = timestamp(now)
+        return events.after(session, job_id, sequence, _AT_ONCE), ended, at
 
 
 def _sse_event(event: Event) -> ServerSentEvent:

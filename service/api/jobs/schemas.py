@@ -1,5 +1,6 @@
 """The bodies of `/v1/jobs`."""
 
+import time
 from datetime import datetime
 from typing import Annotated, Self
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.database import tables
 from service.shared.job_state import JobState
+from service.shared.job_timing import timing
 from service.shared.json_types import JsonObject
 from tfbbb.base.texts import MODEL_NAME
 from tfbbb.judging.verdict import verdict
@@ -79,6 +81,19 @@ class JobSummary(BaseModel):
             }
         ],
     )
+    timing: JsonObject | None = Field(
+        description="What the job is at: its `stage`, the share `done` of the whole "
+        "job, least and most `seconds_left` (`null` before a trainer works on it), and "
+        "the seconds `elapsed` since then; `null` once the job has ended.",
+        examples=[
+            {
+                "stage": "training",
+                "done": 0.41,
+                "seconds_left": [11.5, 19.0],
+                "elapsed": 10.2,
+            }
+        ],
+    )
     cancel_requested: bool = Field(
         description="Whether the job will stop as soon as it can.", examples=[False]
     )
@@ -111,7 +126,8 @@ class JobStatus(JobSummary):
         examples=[{"target": "price"}],
     )
     eta_seconds: float | None = Field(
-        description="Estimated seconds until training ends; `null` if unknown.",
+        description="Estimated seconds until the job ends, the middle of "
+        "`seconds_left`; `null` if unknown.",
         examples=[41.5],
     )
     log: str = Field(description="The end of the trainer's log.", examples=[""])
@@ -141,14 +157,15 @@ class JobStatus(JobSummary):
         cls, job: tables.Job, log: str, judgement: JsonObject | None
     ) -> Self:
         """Creates the full description of a row of the database."""
+        fields = _fields(job, judgement)
         more = {
             "dataset_sha256": job.dataset_sha256,
             "spec": job.spec,
-            "eta_seconds": _eta_seconds(job),
+            "eta_seconds": _eta_seconds(job, fields["timing"]),
             "log": log,
             "judgement": judgement,
         }
-        return cls.model_validate({**_fields(job, judgement), **more})
+        return cls.model_validate({**fields, **more})
 
 
 class JobPage(BaseModel):
@@ -161,8 +178,12 @@ class JobPage(BaseModel):
     )
 
 
-def _eta_seconds(job: tables.Job) -> float | None:
-    """Estimates the seconds until training ends; None if unknown."""
+def _eta_seconds(job: tables.Job, at: JsonObject | None) -> float | None:
+    """Returns the middle of the seconds that are left; None if unknown."""
+    if at is not None and at["seconds_left"] is not None:
+        least, most = at["seconds_left"]
+        return round(0.5 * float(least + most), 1)
+    # A trainer of an older release, on another machine, tells its pace alone.
     pace = job.progress.get("seconds_per_step")
     if job.state != JobState.RUNNING or pace is None:
         return None
@@ -178,7 +199,9 @@ def _fields(job: tables.Job, judgement: JsonObject | None) -> JsonObject:
         "dataset_id": job.dataset_id,
         "priority": job.priority,
         "attempt": job.attempt,
-        "progress": job.progress,
+        "progress": {k: v for k, v in job.progress.items() if k != "timing"},
+        # The clock of the database may differ by less than what is shown.
+        "timing": timing(job, time.time()),
         "cancel_requested": job.cancel_requested_at is not None,
         "created_at": job.created_at,
         "started_at": job.started_at,

@@ -5,11 +5,12 @@ import { chart } from "../charts.js";
 import { actionButton, confirm, facts, h, notice, problemPlace, replace } from "../dom.js";
 import { ENDED, followJob } from "../events.js";
 import { figureTable, sentences } from "../figures.js";
-import { date, duration, number, percent } from "../format.js";
+import { capital, date, duration, number, percent, secondsLeft } from "../format.js";
 import { address, go } from "../router.js";
 import { stateBadge } from "./jobs.js";
 
 const REFRESH = 2000;
+const SECOND = 1000;
 
 export async function showJob(root, { parts: [, id], signal }) {
   let job = await get(path(["v1", "jobs", id]), { signal });
@@ -27,6 +28,9 @@ export async function showJob(root, { parts: [, id], signal }) {
   const times = h("div");
   const problem = problemPlace();
   const plot = trainingChart(signal);
+  const passed = stageList();
+  const announce = announcer(() => job);
+  const told = clock();
 
   async function act(verb) {
     job = await send("POST", `${place}:${verb}`);
@@ -48,8 +52,9 @@ export async function showJob(root, { parts: [, id], signal }) {
 
   function draw() {
     const ended = ENDED.includes(job.state);
-    replace(head, stateBadge(job), " ", said(job));
-    replace(bar, !ended && progressBar(job));
+    replace(head, stateBadge(job), " ", ended ? "" : said(job));
+    drawTiming();
+    announce.draw();
     replace(actions, ...[
       job.version !== null && h("a", { class: "button primary", href: address(["models", job.name, String(job.version)]) }, `See version ${job.version}`),
       ["failed", "cancelled"].includes(job.state) && buttons.retry,
@@ -73,15 +78,31 @@ export async function showJob(root, { parts: [, id], signal }) {
     ]));
   }
 
+  function drawTiming() {
+    const timing = ENDED.includes(job.state) ? null : told.now();
+    replace(bar, timing && progressBar(timing));
+    if (timing) document.title = `${percent(timing.done, 0)} ${job.name} · tfbbb`;
+  }
+
   async function refresh() {
     job = await get(place, { signal });
+    told.tell(job.timing);
     draw();
   }
 
   function onEvent(type, data) {
     if (type === "state") {
-      if (data.state === "running") plot.clear();
+      if (data.state === "running") {
+        plot.clear();
+        passed.clear();
+      }
       refresh().catch(() => {});
+      return;
+    }
+    if (type === "stage") {
+      told.tell(data);
+      passed.add(data);
+      drawTiming();
       return;
     }
     plot.add(data);
@@ -96,6 +117,9 @@ export async function showJob(root, { parts: [, id], signal }) {
     following.abort();
     following = new AbortController();
     replace(stages);
+    passed.clear();
+    told.reset();
+    told.tell(job.timing);
     followJob(id, onEvent, (connected) => {
       replace(stream, connected || ENDED.includes(job.state) ? "" : "The live view is interrupted; reconnecting…");
     }, AbortSignal.any([signal, following.signal]));
@@ -104,15 +128,17 @@ export async function showJob(root, { parts: [, id], signal }) {
   replace(root,
     h("p", { class: "crumbs" }, h("a", { href: address(["jobs"]) }, "Jobs")),
     h("h1", {}, job.name),
-    head, bar, actions, problem, result, stream,
+    head, bar, announce.element, passed.element, actions, problem, result, stream,
     h("section", { class: "card" }, plot.element),
     tried,
     logSection,
     h("details", { class: "section" }, h("summary", {}, "What was asked for"),
       h("pre", { tabindex: "0", "aria-label": "Spec" }, JSON.stringify(job.spec, null, 2))),
     times);
-  draw();
   follow();
+  draw();
+  const second = setInterval(drawTiming, SECOND);
+  signal.addEventListener("abort", () => clearInterval(second));
   const timer = setInterval(() => {
     if (!document.hidden && !ENDED.includes(job.state)) refresh().catch(() => {});
   }, REFRESH);
@@ -121,18 +147,105 @@ export async function showJob(root, { parts: [, id], signal }) {
 
 function said(job) {
   if (job.state === "queued") return "It starts as soon as a trainer is free.";
-  if (job.state === "exporting") return "The model is measured, written and checked.";
-  if (job.state === "running" && job.eta_seconds !== null) return `About ${duration(job.eta_seconds)} left.`;
-  if (job.state === "running") return job.progress.steps ? "" : "The trainer is starting.";
+  if (job.state === "exporting") return "The model is written and checked.";
   return "";
 }
 
-function progressBar(job) {
-  const { step, steps } = job.progress;
-  if (!steps) return h("progress", { "aria-label": "Progress" });
+/** What the service told last, less the time since; the bar never falls. */
+function clock() {
+  let told = null;
+  let at = 0;
+  let done = 0;
+  return {
+    reset() {
+      told = null;
+      done = 0;
+    },
+    tell(timing) {
+      if (!timing) return;
+      told = timing;
+      at = performance.now();
+      done = Math.max(done, timing.done);
+    },
+    now() {
+      if (!told) return null;
+      const since = (performance.now() - at) / 1000;
+      const left = told.seconds_left?.map((seconds) => Math.max(seconds - since, 0));
+      return { ...told, done, seconds_left: left ?? null, elapsed: told.elapsed + since };
+    },
+  };
+}
+
+function progressBar(timing) {
   return h("div", { class: "progress" },
-    h("progress", { max: steps, value: step, "aria-label": "Progress" }),
-    h("span", { class: "muted" }, `step ${number(step)} of ${number(steps)}, ${percent(step / steps, 0)}`));
+    h("progress", { max: 1, value: timing.done, "aria-label": "Progress" }),
+    h("span", { class: "muted" }, [capital(timing.stage), percent(timing.done, 0), secondsLeft(timing.seconds_left)].filter(Boolean).join(", ")));
+}
+
+/** The stages that are over, each with its seconds. */
+function stageList() {
+  const element = h("p", { class: "help" });
+  let began = [];
+  return {
+    element,
+    add({ stage, elapsed }) {
+      if (began.at(-1)?.stage === stage) return;
+      began.push({ stage, elapsed });
+      const over = began.slice(0, -1).map((each, n) =>
+        `${each.stage} ${duration(Math.max(began[n + 1].elapsed - each.elapsed, 0))}`);
+      element.textContent = over.length ? `Done: ${over.join(", ")}.` : "";
+    },
+    clear() {
+      began = [];
+      element.textContent = "";
+    },
+  };
+}
+
+/** Tells that a job which was seen running has ended: on the page, in its title, and outside. */
+function announcer(current) {
+  const element = h("div");
+  let ran = false;
+  let offered = false;
+
+  function offer() {
+    offered = true;
+    if (!("Notification" in window) || Notification.permission !== "default") return;
+    const problem = problemPlace();
+    replace(element, actionButton("Notify me when it is done", async () => {
+      await Notification.requestPermission();
+      replace(element);
+    }, { kind: "quiet", problem }), problem);
+  }
+
+  return {
+    element,
+    draw() {
+      const job = current();
+      if (!ENDED.includes(job.state)) {
+        ran = true;
+        if (!offered) offer();
+        return;
+      }
+      if (!ran) return;
+      ran = false;
+      offered = false;
+      const took = duration((new Date(job.finished_at) - new Date(job.created_at)) / 1000);
+      const text = job.state === "succeeded"
+        ? `Version ${job.version} of ${job.name} is ready after ${took}.`
+        : `The training of ${job.name} ${job.state === "failed" ? "failed" : "was cancelled"} after ${took}.`;
+      document.title = `${job.state === "succeeded" ? "✓" : "✗"} ${job.name} · tfbbb`;
+      replace(element, notice(job.state === "succeeded" ? "good" : "error", h("p", { role: "status" }, text)));
+      if ("Notification" in window && Notification.permission === "granted") {
+        // Some browsers allow them to a service worker alone.
+        try {
+          new Notification("tfbbb", { body: text, tag: job.id });
+        } catch {
+          return;
+        }
+      }
+    },
+  };
 }
 
 /** Loss and likelihood by step; several stages stand one after the other. */

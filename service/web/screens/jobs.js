@@ -65,9 +65,8 @@ function draw(list, page, cursor, state) {
 function progress(job) {
   if (job.version !== null) return h("a", { href: address(["models", job.name, String(job.version)]) }, `version ${job.version}`);
   if (job.error) return h("span", { class: "one-line", title: job.error }, job.error);
-  const { step, steps } = job.progress;
-  if (!steps || ENDED.includes(job.state)) return "";
-  return h("progress", { max: steps, value: step, "aria-label": `Progress of ${job.name}` });
+  if (!job.timing || job.state === "queued") return "";
+  return h("progress", { max: 1, value: job.timing.done, title: job.timing.stage, "aria-label": `Progress of ${job.name}` });
 }
 
 function took(job) {

@@ -22,6 +22,7 @@ from tfbbb.export.manifest import (
     Targets,
     file_digests,
 )
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress
 
 _STEPS = 40
@@ -93,13 +94,19 @@ class CountedModel:
 class CountingTrainer:
     settings: Settings
 
+    def prepare(self, should_stop: Callable[[], bool]) -> None:
+        self.settings.data_dir.mkdir(parents=True, exist_ok=True)
+        (self.settings.data_dir / "prepared").touch()
+
     def train(
         self,
         job: Job,
         serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
+        clock: JobClock,
     ) -> CountedModel:
+        clock.begin("steps")
         scratch = JobFiles(self.settings, job.id).scratch
         scratch.mkdir(parents=True, exist_ok=True)
         saved = sorted(scratch.glob("checkpoint-*"))
@@ -113,6 +120,7 @@ class CountingTrainer:
                 beside.replace(scratch / f"checkpoint-{step + 1:012d}")
                 for old in sorted(scratch.glob("checkpoint-*"))[:-2]:
                     old.unlink(missing_ok=True)
+                clock.see(_progress(step + 1, steps_of(job)))
                 report(_progress(step + 1, steps_of(job)))
             if should_stop():
                 raise Interrupted

@@ -32,6 +32,7 @@ from tests.service.queued import (
     submitted,
 )
 from tfbbb.tables import TableError
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress
 
 REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})
@@ -45,12 +46,16 @@ class Trainer:
         self.should_stop: Callable[[], bool] = lambda: False
         self.serving: int | None = None
 
+    def prepare(self, should_stop: Callable[[], bool]) -> None:
+        """Needs no preparation."""
+
     def train(
         self,
         job: Job,
         serving: int | None,
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
+        clock: JobClock,
     ) -> CountedModel:
         self.serving, self.should_stop = serving, should_stop
         report(REPORT)

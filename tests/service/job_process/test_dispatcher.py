@@ -5,6 +5,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ from service.job_process.launcher import LocalLauncher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
 from service.shared.database import Database, DatabaseFileError, upgrade
-from service.shared.database.tables import DispatcherRegistration, Job
+from service.shared.database.tables import Dataset, DispatcherRegistration, Job
 from service.shared.database.upgrade import copy_sqlite
 from service.shared.files import JobFiles, last_line
-from service.shared.job_state import ENDED
+from service.shared.job_state import ENDED, JobState
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
 from tests.service.queued import job, leased, registered, states, submitted
@@ -33,7 +34,7 @@ class Started:
         self.leases: list[Lease] = []
         self.dead: list[tuple[Lease, str]] = []
         self.asked: list[tuple[str, Lease]] = []
-        self.bytes = 0
+        self.bytes = self.prepared = 0
         self.age = 0.0
         self.full = False
         # Attempts that a dispatcher before this one started.
@@ -49,6 +50,9 @@ class Started:
 
     def take_over(self, lease: Lease) -> None:
         self.leases.append(lease)
+
+    def prepare(self) -> None:
+        self.prepared += 1
 
     def running(self) -> list[Lease]:
         return list(self.leases)
@@ -80,6 +84,13 @@ class Started:
             self.dead.append((lease, how))
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 @pytest.fixture
 def launcher() -> Started:
     return Started()
@@ -108,6 +119,51 @@ def test_it_starts_as_many_jobs_as_it_has_slots(
     dispatcher.step()
     assert job(queue, jobs[0]).deaths == 1
     assert launcher.leases == [Lease(jobs[1], 1), Lease(jobs[2], 1)]
+
+
+def test_trainer_is_started_ahead_when_a_table_is_uploaded(
+    queue: Queue, dispatcher: Dispatcher, launcher: Started
+) -> None:
+    def upload(sha256: str) -> None:
+        row = Dataset(
+            name="table",
+            sha256=sha256,
+            format="csv",
+            num_bytes=1,
+            num_rows=1,
+            columns=[],
+            problems=[],
+            created_at=time.time(),
+        )
+        with queue.database.writing() as session:
+            session.add(row)
+
+    upload("of last week")
+    dispatcher.step()
+    dispatcher.step()
+    assert launcher.prepared == 0
+    upload("new")
+    dispatcher.step()
+    dispatcher.step()
+    assert launcher.prepared == 1
+
+
+def test_prepared_trainer_takes_the_next_job(queue: Queue) -> None:
+    settings = queue.settings
+    launcher = LocalLauncher(settings, "tests.service.job_process.stand_in_trainer")
+    launcher.prepare()
+    launcher.prepare()
+    (process,) = launcher._trainers
+    assert launcher.running() == []
+    (id,) = submitted(queue)
+    lease = leased(queue, registered(queue))
+    launcher.start(lease)
+    assert [process] == launcher._trainers
+    assert launcher.running() == [lease]
+    wait_for(lambda: job(queue, id).state == JobState.SUCCEEDED)
+    assert (settings.data_dir / "prepared").exists()
+    wait_for(lambda: launcher.running() == [])
+    launcher.close(10.0)
 
 
 def test_no_job_is_claimed_once_the_database_file_is_another(

@@ -10,6 +10,7 @@ from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
 from tfbbb.tables.format import part_path
+from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Progress
 
 
@@ -43,7 +44,9 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
         )
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)
-    trained = TableTrainer(settings).train(job, None, lambda _: None, lambda: False)
+    trained = TableTrainer(settings).train(
+        job, None, lambda _: None, lambda: False, JobClock()
+    )
     assert trained.lineage["metrics"] == {"nll": 1.0}
     assert trained.lineage["judgement"] == {"rows": 2}
     assert trained.lineage["recalibration"] == {"chosen": "none"}
@@ -66,7 +69,9 @@ def test_a_job_tells_the_times_of_steps_with_and_without_xla(tmp_path: Path) -> 
     lines = [f"{row},{row % 7}\n" for row in range(60)]
     table.write_text("".join(["x,y\n", *lines]))
     reports: list[Progress] = []
-    trained = TableTrainer(settings).train(job, None, reports.append, lambda: False)
+    trained = TableTrainer(settings).train(
+        job, None, reports.append, lambda: False, JobClock()
+    )
     found = trained.lineage["recipe"]["xla"]
     assert found["seconds"] > 0.0
     assert found["xla_seconds"] > 0.0
@@ -89,7 +94,9 @@ def test_files_of_a_dataset_are_the_partitions_of_a_job(tmp_path: Path) -> None:
         text = "".join(["x,y\n", *lines])
         part_path(directory, number, "csv").write_text(text)
     rounds: list[Progress] = []
-    trained = TableTrainer(settings).train(job, None, rounds.append, lambda: False)
+    trained = TableTrainer(settings).train(
+        job, None, rounds.append, lambda: False, JobClock()
+    )
     partitions = trained.lineage["recipe"]["partitions"]
     assert (partitions["number"], partitions["by"]) == (2, "file")
     held_out = trained.trained.held_out_rows

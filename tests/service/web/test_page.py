@@ -87,6 +87,9 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         expect(page.get_by_text("succeeded", exact=True)).to_be_visible(
             timeout=TRAINING
         )
+        expect(page.locator(".notice.good")).to_contain_text(f"Version 2 of {MODEL}")
+        expect(page).to_have_title(f"✓ {MODEL} · tfbbb")
+        expect(page.get_by_text("Done: ")).to_contain_text("training")
         expect(page.get_by_text("What is tried")).to_be_visible()
         assert page.locator("figure canvas").count() == 1
 

@@ -1,5 +1,6 @@
 """`tfbbb remote watch`."""
 
+import time
 from typing import TYPE_CHECKING
 
 import typer
@@ -8,6 +9,7 @@ from tfbbb.cli.errors import EXIT_LEARNED_NOTHING, CommandError
 from tfbbb.cli.remote.service import JobIdOrNone, Key, Url, service
 
 if TYPE_CHECKING:
+    from tfbbb.base.types import JsonObject
     from tfbbb.client import Event, Job
 
 
@@ -45,20 +47,35 @@ def follow(job: "Job") -> None:
     from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
-    # The service sends past events at once; their pace would spoil the estimate of
-    # the remaining time.
+    # The service sends past events at once: those of before are not shown.
     already_done = job.progress.get("epoch", 0)
-    with EpochBar(Console(stderr=True)) as bar:
+    timing, told_at = job.timing, time.monotonic()
+
+    def left() -> "JsonObject | None":
+        """Returns the timing that was told last, less the time since."""
+        if timing is None or timing["seconds_left"] is None:
+            return timing
+        since = time.monotonic() - told_at
+        least, most = (max(x - since, 0.0) for x in timing["seconds_left"])
+        return {**timing, "seconds_left": [least, most]}
+
+    with EpochBar(Console(stderr=True), left) as bar:
 
         def show(event: "Event") -> None:
+            nonlocal timing, told_at
             data = event.data
-            if event.type == "epoch" and data["epoch"] >= already_done:
+            if event.type == "stage":
+                timing, told_at = data, time.monotonic()
+            elif event.type == "epoch" and data["epoch"] >= already_done:
                 stage = data.get("stage", "")
                 bar.show(data["epoch"], data["epochs"], data, stage)
             elif event.type == "state":
                 # `JobFailedError` gives the reason of a failed job.
                 queued = data["state"] == "queued" and "reason" in data
                 bar.print(data["state"] + (f": {data['reason']}" if queued else ""))
+                if data["state"] == "succeeded":
+                    done = {"stage": "done", "done": 1.0, "seconds_left": None}
+                    timing = done
 
         try:
             job.wait(show)
@@ -74,7 +91,9 @@ def follow(job: "Job") -> None:
     if recipe is not None:
         echo_recipe(recipe)
         figures = f"figures of {recipe['metrics_from']}"
-    typer.echo(f"published {job.name}, version {job.version}; {figures}:")
+    took = job.duration
+    after = "" if took is None else f" after {took:.0f} s"
+    typer.echo(f"published {job.name}, version {job.version}{after}; {figures}:")
     echo_metrics(description["metrics"])
     judgement = lineage.get("source", {}).get("judgement") or {}
     echo_judgement(judgement)

@@ -182,11 +182,11 @@ class TrainingSpec(SpecPart):
     max_seconds: Annotated[
         PositiveNumber | None,
         Field(
-            description="Seconds of the training with its judgement and export, from "
-            "its start, once TensorFlow is loaded; the model is then that of the last "
-            "step. One step is taken in any case, and what follows the steps is "
-            "estimated from it, so the training may take somewhat longer. A job also "
-            "waits for a trainer, which loads TensorFlow first. By default no limit.",
+            description="Seconds from the start of a training, or from the moment when "
+            "a trainer takes a job, to the version, with the time to load TensorFlow; "
+            "the model is then that of the last step. One step is taken in any case, "
+            "and what follows the steps is estimated from it, so the training may take "
+            "somewhat longer. By default no limit.",
             examples=[60],
             json_schema_extra={"x-empty": "no limit"},
         ),

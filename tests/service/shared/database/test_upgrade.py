@@ -277,7 +277,7 @@ def test_upgrade_says_what_it_does(
     database = Database(database_url)
     migrate(database, "0007")
     upgrade(database, tmp_path / "copies")
-    titles = "0008 adapted intervals, 0009 installation"
+    titles = "0008 adapted intervals, 0009 installation, 0010 "
     begin, copied, *_, end = caplog.messages
     assert begin.startswith(
         f"upgrading the database {database.name} from revision 0007: {titles}"

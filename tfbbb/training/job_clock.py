@@ -1,0 +1,309 @@
+"""The stages of a training, and the time that is left of it."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tfbbb.base.types import JsonObject
+from tfbbb.training.progress import Progress
+
+WAITING, LOADING, TRAINING = "waiting for a trainer", "loading TensorFlow", "training"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a stage, and the seconds that it takes on a processor of speed 1.
+
+    Attributes:
+        stage: The stage, in words.
+        seconds: In a process that has trained before.
+        first: How much more in one that has not.
+        per_thousand: More for each thousand rows that measure the model.
+        certain: Whether every training has it.
+        of_steps: Whether it takes steps, whose reports tell how many are left.
+        after: Whether it follows the last step.
+    """
+
+    stage: str
+    seconds: float
+    first: float = 0.0
+    per_thousand: float = 0.0
+    certain: bool = True
+    of_steps: bool = False
+    after: bool = False
+
+
+# In the order in which a training takes them; `benchmarks/job_stages.py` measures them.
+PARTS = {
+    "loading": Part(LOADING, 0.0, first=8.0),
+    "reading": Part("reading the table", 0.05, per_thousand=0.01),
+    "likelihood": Part("choosing a likelihood", 0.3, first=0.5, per_thousand=0.3),
+    "network": Part("building the network", 0.1, first=0.1),
+    "first step": Part(TRAINING, 1.3, first=2.2),
+    "steps": Part(TRAINING, 8.0, of_steps=True),
+    "choice": Part(TRAINING, 0.6, first=0.2, per_thousand=0.2),
+    "baselines": Part(TRAINING, 0.5, per_thousand=0.4),
+    "linear network": Part(TRAINING, 3.0, certain=False, of_steps=True),
+    "more rows": Part(TRAINING, 4.4, certain=False, of_steps=True),
+    "calibration": Part("calibrating", 2.0, first=0.4, per_thousand=0.3, after=True),
+    "familiarity": Part("calibrating", 0.6, per_thousand=0.3, after=True),
+    "judgement": Part("judging", 1.2, after=True),
+    "report": Part("writing the report", 1.1, first=0.2, after=True),
+    "model": Part("writing the model", 5.1, first=0.7, after=True),
+    "version": Part("publishing the version", 0.5, after=True),
+}
+STAGES = (WAITING, *dict.fromkeys(part.stage for part in PARTS.values()))
+# The logarithm of the speed of a processor, before a part has been timed, is known to
+# so much; the more seconds were timed, the better.
+_SPREAD, _SPREAD_OF_TIMED = 0.9, 0.35
+_SECONDS_BELIEVED = 1.0
+# A machine that is busy now may be idle later.
+_SPREAD_OF_SLOW = 0.25
+# The load of a machine changes: what was timed before counts half as much.
+_HALF_LIFE = 10.0
+# Steps are as fast as those before them, more or less.
+_SPREAD_OF_STEPS = 0.1
+# Of a part that takes longer than expected.
+_LEAST_LEFT, _MOST_LEFT = 0.1, 0.5
+_LEAST_WIDTH = 0.1
+
+# What this process has learned from earlier trainings: whether it was one, and how many
+# times the expected seconds its parts took.
+_has_trained = False
+_slowness: float | None = None
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """What a training is at, and how long it takes yet.
+
+    Attributes:
+        stage: The stage: one of `STAGES`.
+        done: The share that is done; it never falls, and is 1 only at the end.
+        least: Seconds that are left, if all goes fast and nothing optional is tried.
+        most: Seconds that are left, if it goes slowly and all is tried.
+        elapsed: Seconds that have passed.
+    """
+
+    stage: str
+    done: float
+    least: float
+    most: float
+    elapsed: float
+
+    def to_json(self) -> JsonObject:
+        """Returns the fields that events of a job have."""
+        return {
+            "stage": self.stage,
+            "done": round(self.done, 4),
+            "seconds_left": [round(self.least, 1), round(self.most, 1)],
+            "elapsed": round(self.elapsed, 1),
+        }
+
+
+class JobClock:
+    """Times the parts of a training, and estimates what is left of it.
+
+    The parts have expected durations. Those that are over tell how fast the machine is
+    at present, and reports of steps how long the others take.
+
+    Args:
+        elapsed: Seconds that passed before, such as to start a process.
+        now: The time in seconds.
+
+    Attributes:
+        seconds: The seconds of each part that is over.
+
+    Example:
+
+    >>> clock = JobClock()
+    >>> clock.begin("reading")
+    >>> clock.left().stage
+    'reading the table'
+    """
+
+    def __init__(
+        self, elapsed: float = 0.0, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.seconds: dict[str, float] = {}
+        self._now = now
+        self._began = now() - elapsed
+        self._is_first = not _has_trained
+        self._slowness = _slowness or 1.0
+        self._rows = 0
+        self._limit = math.inf
+        self._part: str | None = None
+        self._part_began = self._began
+        self._skipped: set[str] = set()
+        self._told: dict[str, float] = {}
+        self._first_report: Progress | None = None
+        self._report: Progress | None = None
+        self._reported_at = self._began
+        self._done = 0.0
+        self._ended_at: float | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._now() - self._began
+
+    @property
+    def part(self) -> str | None:
+        """The part that has begun last; None before the first one."""
+        return self._part
+
+    def begin(self, part: str) -> None:
+        """Ends the present part and begins another one; parts between are skipped."""
+        with self._lock:
+            self._end_part()
+            # The first one begins with the clock.
+            self._part_began = self._now() if self.seconds else self._began
+            self._part = part
+            self._first_report = self._report = None
+
+    def end(self) -> None:
+        """Ends the last part, and the training."""
+        global _has_trained, _slowness
+        with self._lock:
+            self._end_part()
+            self._part, self._ended_at = None, self._now()
+            _has_trained, _slowness = True, self._slowness
+
+    def know(self, *, rows: int, most_seconds: float | None) -> None:
+        """Sets what the durations depend on.
+
+        Args:
+            rows: The number of rows that measure the model.
+            most_seconds: The limit of the time; None for none.
+        """
+        with self._lock:
+            self._rows = rows
+            self._limit = math.inf if most_seconds is None else most_seconds
+
+    def expect(self, part: str, seconds: float) -> None:
+        """Sets how long a part takes on a processor of speed 1."""
+        with self._lock:
+            self._told[part] = seconds
+
+    def skip(self, *parts: str) -> None:
+        """Says that parts which are not certain are not tried."""
+        with self._lock:
+            self._skipped.update(parts)
+
+    def see(self, progress: Progress) -> None:
+        """Takes a report of steps."""
+        with self._lock:
+            if self._part == "first step":
+                self._end_part()
+                self._part, self._part_began = "steps", self._now()
+            before = self._report
+            if before is None or progress.steps != before.steps:
+                self._first_report = progress
+            self._report, self._reported_at = progress, self._now()
+
+    @property
+    def reserve(self) -> float:
+        """How many times as long as the first step all takes that follows the last."""
+        with self._lock:
+            after = [name for name, part in PARTS.items() if part.after]
+            return sum(map(self._expected, after)) / self._expected("first step")
+
+    def left(self) -> TimeLeft:
+        """Estimates the time that is left."""
+        with self._lock:
+            elapsed = (self._ended_at or self._now()) - self._began
+            if self._ended_at is not None:
+                return TimeLeft(STAGES[-1], 1.0, 0.0, 0.0, elapsed)
+            least, most = self._range()
+            middle = 0.5 * (least + most)
+            self._done = max(self._done, elapsed / max(elapsed + middle, 1e-9))
+            self._done = min(self._done, 0.999)
+            part = PARTS.get(self._part or "loading", PARTS["loading"])
+            return TimeLeft(part.stage, self._done, least, most, elapsed)
+
+    def _end_part(self) -> None:
+        if self._part is None:
+            return
+        took = self._now() - self._part_began
+        self.seconds[self._part] = self.seconds.get(self._part, 0.0) + took
+        self._slowness = self._slowness_with(self.seconds)
+
+    def _slowness_with(self, seconds: Mapping[str, float]) -> float:
+        """Returns how many times the expected seconds parts took, believed in part."""
+        took = _SECONDS_BELIEVED * (_slowness or 1.0)
+        expected = _SECONDS_BELIEVED
+        # In the order in which they took place.
+        for name, of_part in seconds.items():
+            kept = 0.5 ** (of_part / _HALF_LIFE)
+            took, expected = kept * took, kept * expected
+            if not PARTS[name].of_steps:
+                took, expected = took + of_part, expected + self._expected(name)
+        return took / expected
+
+    def _expected(self, name: str) -> float:
+        if name in self._told:
+            return self._told[name]
+        part = PARTS[name]
+        seconds = part.seconds + 1e-3 * part.per_thousand * self._rows
+        return seconds + part.first * self._is_first
+
+    def _range(self) -> tuple[float, float]:
+        names = list(PARTS)
+        place = names.index(self._part) if self._part else 0
+        timed = sum(self.seconds.values())
+        spread = _SPREAD_OF_TIMED + (_SPREAD - _SPREAD_OF_TIMED) * math.exp(
+            -timed / _SECONDS_BELIEVED
+        )
+        if _slowness is not None:
+            spread = min(spread, 0.5 * (_SPREAD + _SPREAD_OF_TIMED))
+        slowness = self._slowness
+        if self._part is not None:
+            # A part that is overdue says that the machine is slow.
+            so_far = {**self.seconds, self._part: self._now() - self._part_began}
+            slowness = max(slowness, self._slowness_with(so_far))
+        spread += _SPREAD_OF_SLOW * max(math.log(slowness), 0.0)
+        least = most = least_after = most_after = 0.0
+        for name in names[place + (self._part is not None) :]:
+            part = PARTS[name]
+            if name in self._skipped:
+                continue
+            expected = slowness * self._expected(name)
+            of_part = max(spread, _SPREAD) if part.of_steps else spread
+            low, high = expected * math.exp(-of_part), expected * math.exp(of_part)
+            most += high
+            if part.certain:
+                least += low
+            if part.after:
+                least_after, most_after = least_after + low, most_after + high
+        if self._part is not None:
+            low, high = self._range_of_part(self._part, spread, slowness)
+            least, most = least + low, most + high
+        if math.isfinite(self._limit):
+            # The steps end in time for what follows them.
+            until = self._limit - (self._now() - self._began)
+            least = min(least, max(until, least_after))
+            most = min(most, max(until, most_after))
+        return least, max(most, least + _LEAST_WIDTH)
+
+    def _range_of_part(
+        self, name: str, spread: float, slowness: float
+    ) -> tuple[float, float]:
+        """Returns least and most seconds that are left of the present part."""
+        spent = self._now() - self._part_began
+        first, report = self._first_report, self._report
+        if PARTS[name].of_steps and report is not None and first is not None:
+            taken = report.step - first.step
+            if taken > 0:
+                pace = (report.seconds - first.seconds) / taken
+                left = pace * (report.steps - report.step)
+                left = max(left - (self._now() - self._reported_at), 0.0)
+                width = _SPREAD_OF_STEPS + _SPREAD * math.exp(-spent)
+                return left * math.exp(-width), left * math.exp(width)
+        expected = slowness * self._expected(name)
+        return (
+            max(expected * math.exp(-spread) - spent, _LEAST_LEFT * spent),
+            max(expected * math.exp(spread) - spent, _MOST_LEFT * spent),
+        )

@@ -6,7 +6,7 @@ const DELIMITERS = [",", ";", "\t", "|"];
 export async function readText(file) {
   const content = new Uint8Array(await file.arrayBuffer());
   if (content.includes(0) && !(content[0] === 0xff || content[0] === 0xfe)) {
-    throw new Error("This file is neither CSV nor JSON lines. Save it as CSV first, or predict it with `tfbbb remote predict`, which also reads Parquet, Arrow and Excel files.");
+    throw new Error("This file is neither CSV nor JSON lines. Save it as CSV first, or predict it with the command tfbbb remote predict, which also reads Parquet, Arrow and Excel files.");
   }
   if (content[0] === 0xff && content[1] === 0xfe) return new TextDecoder("utf-16le").decode(content);
   if (content[0] === 0xfe && content[1] === 0xff) return new TextDecoder("utf-16be").decode(content);
@@ -71,7 +71,7 @@ function parseLine(line, number) {
     row = null;
   }
   if (row === null || typeof row !== "object" || Array.isArray(row)) {
-    throw new Error(`Line ${number} must be a JSON object. Received: ${line.slice(0, 100)}`);
+    throw new Error(`Line ${number} must be a JSON object, but is ${line.slice(0, 100)}`);
   }
   return row;
 }

@@ -138,9 +138,9 @@ function progressBar(job) {
 /** Loss and likelihood by step; several stages stand one after the other. */
 function trainingChart(signal) {
   const plot = chart({
-    title: "Loss and negative log likelihood per row, in nats",
+    title: "Loss and negative log likelihood per row",
     x: "step",
-    y: "nats per row",
+    y: "per row",
     signal,
     series: [
       { label: "loss", colour: "--series-3", dash: [5, 4], width: 1.5 },

@@ -144,7 +144,7 @@ function moveForm(name, versions, labels, again) {
   const likelihood = form.text("gate.max_nll_increase", "0.05", { inputmode: "decimal" });
   const coverage = form.text("gate.max_coverage_drop", "0.05", { inputmode: "decimal" });
   const feedback = form.text("gate.min_feedback_rows", "", { inputmode: "numeric" });
-  const force = form.check("force", "Move it even if the gate refuses", false);
+  const force = form.check("force", "Move it even if the version is worse than that", false);
   const button = h("button", { type: "submit", class: "primary" }, "Move the label");
   const done = h("div", { role: "status" });
 
@@ -187,10 +187,10 @@ function moveForm(name, versions, labels, again) {
     h("div", { class: "columns" },
       form.field("label", "Label", label, { help: "An existing label, or a new one." }),
       form.field("version", "To version", version)),
-    form.group("gate", "Gate: refuse a version that is worse than the label's present one", [h("div", { class: "columns" },
-      form.field("gate.max_nll_increase", "Most increase of the negative log likelihood", likelihood, { help: "In nats per row." }),
+    form.group("gate", "Only to a version that is hardly worse than the label's present one", [h("div", { class: "columns" },
+      form.field("gate.max_nll_increase", "Most loss of log likelihood per row", likelihood),
       form.field("gate.max_coverage_drop", "Most loss of coverage", coverage, { help: "Of the 90 % intervals, as a share." }),
-      form.field("gate.min_feedback_rows", "Least rows of feedback", feedback, { help: "Empty: compare the held-out rows." }))]),
+      form.field("gate.min_feedback_rows", "Least rows of feedback", feedback, { help: "Empty: compare by the held-out rows." }))]),
     force, form.general, done,
     h("div", { class: "actions" }, button));
 }

@@ -59,7 +59,7 @@ function dateField(feature, form, initial, onChange) {
   const { low, high } = feature;
   const known = low !== null && high !== null;
   const seconds = (text) => Date.parse(`${text}T00:00:00Z`) / 1000;
-  const day = (cell) => (cell && !Number.isNaN(Date.parse(cell)) ? String(cell).slice(0, 10) : "");
+  const day = (cell) => /^\d{4}-\d\d-\d\d/.exec(cell)?.[0] ?? "";
   return slidingField(feature, form, onChange, {
     type: "date",
     initial: day(initial) || isoDay(0),
@@ -78,14 +78,22 @@ function slidingField(feature, form, onChange, { type, inputmode, initial, range
   const typed = form.text(name, initial, { type, inputmode, class: "value" });
   if (feature.missing && type === "text") typed.placeholder = "missing";
   const slide = range && slider(...range, name);
-  const follow = () => slide && slide.show(placeOf(typed.value));
+  const note = h("p", { class: "help" });
+  // A cell that this control cannot show is asked about as it is.
+  let given;
+  const follow = () => {
+    slide && slide.show(placeOf(typed.value));
+    replace(note, given !== undefined && `As in the table: ${given}`);
+  };
   follow();
   typed.addEventListener("input", () => {
+    given = undefined;
     follow();
     onChange();
   });
-  const write = (text) => {
+  const write = (text, cell) => {
     typed.value = text;
+    given = cell;
     follow();
     form.draft.set(name, text);
     form.clear(name);
@@ -98,7 +106,16 @@ function slidingField(feature, form, onChange, { type, inputmode, initial, range
   const element = form.field(name, name, typed, { help });
   element.classList.add("feature");
   if (slide) element.append(slide.element);
-  return { name, element, read: () => read(typed.value), set: (cell) => write(cellText(cell)) };
+  element.append(note);
+  return {
+    name,
+    element,
+    read: () => given ?? read(typed.value),
+    set(cell) {
+      const text = cellText(cell);
+      write(text, text === "" && cell !== null && cell !== "" ? cell : undefined);
+    },
+  };
 }
 
 /**

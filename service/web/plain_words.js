@@ -4,6 +4,7 @@ const WORDS = [
   // A person sees beside the text what was sent.
   [/\s*Received: [^\n]*/g, ""],
   [/(log-likelihood[^.]* by \S+) nats per row/g, "$1 per row"],
+  [/\bin nats per row\b/g, "in log likelihood per row"],
   [/(\d\S*) nats per row/g, "$1 in log likelihood per row"],
   [/,? in nats\b/g, ""],
   [/(\d) members\b/g, "$1 networks"],
@@ -14,7 +15,6 @@ const WORDS = [
 ];
 // Words of options and their descriptions, which have no names of columns.
 const OPTION_WORDS = [
-  [/\bnats per row\b/g, "log likelihood per row"],
   [/\bno member trains\b/g, "no network trains"],
   [/\bmembers\b/g, "networks"],
   [/\bMembers\b/g, "Networks"],
@@ -30,7 +30,7 @@ export function plain(text) {
 
 /** The description of an option, or undefined. */
 export function plainOption(text) {
-  return text && plain(replaceAll(text, OPTION_WORDS)).replaceAll("\n", " ");
+  return text && replaceAll(plain(text), OPTION_WORDS).replaceAll("\n", " ");
 }
 
 /**
@@ -44,7 +44,7 @@ export function plainProblem(text, labelOf) {
     const label = labelOf(path);
     return label ? `“${label}”` : path;
   });
-  const said = plain(replaceAll(named, OPTION_WORDS)).trim();
+  const said = replaceAll(plain(named), OPTION_WORDS).trim();
   return said.charAt(0).toUpperCase() + said.slice(1) + (/[.!?]$/.test(said) ? "" : ".");
 }
 

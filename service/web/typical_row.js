@@ -11,7 +11,8 @@ export function typicalValue(feature, column, effect) {
   const { kind, notation, low, high } = feature;
   const listed = kind === "categorical" || ["boolean", "ordered"].includes(notation?.kind);
   if (listed && column?.most_common?.length) return column.most_common[0][0] ?? "";
-  if (!listed && column?.histogram) return median(column.histogram);
+  // A column that a person overruled has the histogram of another kind.
+  if (!listed && column?.histogram && hasDates(column.histogram) === (kind === "date")) return median(column.histogram);
   if (effect?.values.length) return effect.values[kind === "categorical" ? 0 : Math.floor(effect.values.length / 2)];
   if (low === null || high === null || low === undefined) return undefined;
   return kind === "date" ? isoDay((low + high) / 2) : (low + high) / 2;
@@ -22,9 +23,14 @@ export function isoDay(seconds) {
   return new Date(1000 * seconds).toISOString().slice(0, 10);
 }
 
+function hasDates({ edges }) {
+  return typeof edges[0] === "string";
+}
+
 /** The median of a histogram, of numbers or of dates. */
-function median({ edges, counts }) {
-  const dates = typeof edges[0] === "string";
+function median(histogram) {
+  const { edges, counts } = histogram;
+  const dates = hasDates(histogram);
   const at = dates ? edges.map((text) => Date.parse(`${text.slice(0, 19)}Z`) / 1000) : edges;
   let left = counts.reduce((sum, count) => sum + count, 0) / 2;
   const bin = counts.findIndex((count) => {

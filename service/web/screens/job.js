@@ -6,6 +6,7 @@ import { actionButton, confirm, facts, h, notice, problemPlace, replace } from "
 import { ENDED, followJob } from "../events.js";
 import { figureTable, sentences } from "../figures.js";
 import { date, duration, number, percent } from "../format.js";
+import { plain, plainOption } from "../plain_words.js";
 import { address, go } from "../router.js";
 import { stateBadge } from "./jobs.js";
 
@@ -57,7 +58,7 @@ export async function showJob(root, { parts: [, id], signal }) {
       ended && buttons.remove,
     ]);
     replace(result,
-      job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, job.error)),
+      job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, plain(job.error))),
       job.judgement && h("section", { class: "card" }, h("h2", {}, "How good the model is"), sentences(job.judgement), figureTable(job.judgement)));
     log.textContent = job.log || "Nothing yet.";
     // A person may close it again.
@@ -85,9 +86,10 @@ export async function showJob(root, { parts: [, id], signal }) {
       return;
     }
     plot.add(data);
-    if (data.stage && stages.lastChild?.textContent !== data.stage) {
+    const stage = plainOption(data.stage);
+    if (stage && stages.lastChild?.textContent !== stage) {
       tried.hidden = false;
-      stages.append(h("li", {}, data.stage));
+      stages.append(h("li", {}, stage));
     }
   }
 

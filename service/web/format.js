@@ -50,8 +50,8 @@ function together(values, digits, width = 0) {
   const decimals = Math.max(
     decimalsOf(size / scale, digits),
     width > 0 ? decimalsOf(width / scale, FEWEST) : -Infinity,
-    // A year keeps all its digits.
-    size < 1e4 ? 0 : -Infinity,
+    // What may be a year keeps all its digits.
+    size >= 1500 && size < 2200 ? 0 : -Infinity,
   );
   const step = 10 ** -Math.min(0, decimals);
   const shown = Math.min(20, Math.max(0, decimals));

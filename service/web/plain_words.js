@@ -10,13 +10,12 @@ const WORDS = [
   [/(\d) members\b/g, "$1 networks"],
   [/`?max_seconds`? = (\S+)/g, "The limit of $1 seconds"],
   // Options of the command line.
-  [/ ?\((?:or say )?--[^)]*\)/g, ""],
+  [/ ?\([^()]*--[a-z][^()]*\)/g, ""],
   [/`/g, ""],
 ];
 // Words of options and their descriptions, which have no names of columns.
 const OPTION_WORDS = [
-  [/\bno member trains\b/g, "no network trains"],
-  [/\bmembers\b/g, "networks"],
+  [/\bmember(s?)\b/g, "network$1"],
   [/\bMembers\b/g, "Networks"],
   [/\bthe divergence\b/g, "the prior"],
   [/\bq\(w\)/g, "the posterior"],

@@ -23,8 +23,8 @@ export function reportParts(report, signal) {
   const metrics = Object.entries(report.metrics ?? {});
   return [
     report.judgement && section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
-      report.metrics_from && h("p", { class: "help" }, `Measured on ${plain(report.metrics_from)}. Point at an underlined word, or tap it, for what it means.`),
-      report.trained && [h("p", {}, `In training, the same figures of ${plain(report.trained.metrics_from)}:`), figureTable(report.trained.judgement, "Figures in training")]),
+      report.metrics_from && h("p", { class: "help" }, `Measured on ${plainOption(report.metrics_from)}. Point at an underlined word, or tap it, for what it means.`),
+      report.trained && [h("p", {}, `In training, the same figures of ${plainOption(report.trained.metrics_from)}:`), figureTable(report.trained.judgement, "Figures in training")]),
     !report.judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureTerm(name), figure(name, value)]))),
     pair(
       report.calibration && section("Do its probabilities come true?", calibration(charts)),
@@ -162,6 +162,7 @@ function split({ report, signal }) {
       { label: "in all", colour: "--series-3", fill: true },
       { label: "lack of data (epistemic)", colour: "--series-4", fill: true },
     ],
+    ranges: { y: (self, low, high) => [0, 1.05 * high || 1] },
     ...(entropy ? { formats: { y: (value) => (value === null ? "" : percent(value, 0)) } } : {}),
   });
   const typical = (values) => Math.sqrt(values.reduce((sum, value) => sum + value, 0) / values.length);

@@ -68,8 +68,15 @@ export async function showNewJob(root, { query, signal }) {
   /** The columns to predict from, of which the one that relates rows is none. */
   const candidates = () => names.filter((column) => column !== target.value && column !== relatedBy?.value);
 
+  /** Whether the service predicts from a column unless a person says otherwise. */
+  function isUsual(column) {
+    const kind = overruled(id)[column];
+    if (kind) return kind !== "ignore";
+    return dataset.columns.find((one) => one.name === column).role !== "left out";
+  }
+
   function drawFeatures() {
-    replace(features, candidates().map((column) => form.check(`features.${column}`, column, true)));
+    replace(features, candidates().map((column) => form.check(`features.${column}`, column, isUsual(column))));
   }
 
   function drawRelated() {
@@ -93,8 +100,8 @@ export async function showNewJob(root, { query, signal }) {
 
   function body() {
     const read = { dataset_id: id, target: target.value, name: name.value.trim(), ...rest.read() };
-    const chosen = candidates().filter((column) => draft.get(`features.${column}`, true));
-    if (chosen.length < candidates().length) read.features = chosen;
+    const isChosen = (column) => draft.get(`features.${column}`, isUsual(column));
+    if (candidates().some((column) => isChosen(column) !== isUsual(column))) read.features = candidates().filter(isChosen);
     const share = numberOf(withheld.value);
     if (share) read.abstain_above = typeof share === "number" ? 100 - share : share;
     if (start) read.start_from = start;
@@ -148,7 +155,10 @@ export async function showNewJob(root, { query, signal }) {
           form.field("training.max_seconds", "Minutes at most", minutes, { help: "The model is then as good as it is by that time.", wrong: "Give a number of minutes, or leave this empty for no limit." })),
         form.group("features", "Which columns may it predict from?", h("div", { class: `checks${names.length > MANY ? " many" : ""}`, tabindex: names.length > MANY && "0" }, features), "Leave out what nobody knows yet when the model is asked."),
         h("details", { class: "numbers" }, h("summary", {}, "What the columns are"),
-          form.group("columns", "Where the service took a column for something else than it is, choose what it is", columnTable(dataset, () => form.clear("columns")))),
+          form.group("columns", "Where the service took a column for something else than it is, choose what it is", columnTable(dataset, () => {
+            form.clear("columns");
+            drawFeatures();
+          }))),
         h("div", { class: "columns" },
           form.field("relation", "Do rows belong together, or follow in time?", relation, { help: "If they do and nobody says so, the figures of the model look better than it is." }),
           related),

@@ -3,6 +3,8 @@
 /** The levels of the quantiles that a curve is made of. */
 export const LEVELS = [0.005, 0.015, ...Array.from({ length: 38 }, (value, place) => 0.03 + place * 0.0254), 0.985, 0.995].map((level) => Number(level.toFixed(4)));
 const REACH = 4;
+// Where a curve falls to zero, as a share of its width.
+const EDGE = 1e-3;
 
 /**
  * The density between neighbouring quantiles, in the middle between them, and at the ends
@@ -21,7 +23,7 @@ export function densityOf(quantiles, [low, high]) {
     points.push([middle, 1 / slopes[place]]);
   }
   if (!points.length) points = [[quantiles[0] - 0.5, 1], [quantiles[0] + 0.5, 1]];
-  for (const end of [low, high]) points = withPoint(points, end);
+  points = withPoint(withPoint(points, low), high);
   return {
     x: points.map(([at]) => at),
     density: points.map(([, height]) => height),
@@ -29,12 +31,17 @@ export function densityOf(quantiles, [low, high]) {
   };
 }
 
-/** The points of a curve with one at `x`, on the line between its neighbours. */
+/**
+ * The points of a curve with one at `x`, on the line between its neighbours. Beyond the
+ * outermost quantiles there is nearly no density.
+ */
 function withPoint(points, x) {
   const next = points.findIndex(([at]) => at >= x);
   if (next >= 0 && points[next][0] === x) return points;
-  if (next === 0) return [[x, 0], ...points];
-  if (next < 0) return [...points, [x, 0]];
+  const [[first], [last]] = [points[0], points.at(-1)];
+  const edge = EDGE * (last - first);
+  if (next === 0) return [[x, 0], ...(x < first - edge ? [[first - edge, 0]] : []), ...points];
+  if (next < 0) return [...points, ...(x > last + edge ? [[last + edge, 0]] : []), [x, 0]];
   const [[left, from], [right, to]] = [points[next - 1], points[next]];
   return points.toSpliced(next, 0, [x, from + ((to - from) * (x - left)) / (right - left)]);
 }

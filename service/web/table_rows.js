@@ -33,13 +33,14 @@ export async function tableOf(base, signal) {
 export function rowChoice(table, onRow, signal) {
   const blocks = new Map();
   const problem = h("p", { class: "problem", role: "alert" });
+  const state = h("p", { class: "help", role: "status" });
   const id = newId();
   const input = h("input", { id, type: "text", inputmode: "numeric", class: "small", autocomplete: "off", placeholder: "–", onchange: () => choose(Number(input.value)) });
   const step = (by) => () => choose(input.value ? Number(input.value) + by : by > 0 ? 1 : table.num_rows);
   const element = h("div", { class: "row-choice" },
     h("label", { for: id }, "Row"), input, h("span", { class: "muted" }, `of ${number(table.num_rows)}`),
     h("button", { type: "button", class: "quiet", "aria-label": "Previous row", onclick: step(-1) }, "‹"),
-    h("button", { type: "button", class: "quiet", "aria-label": "Next row", onclick: step(1) }, "›"), problem);
+    h("button", { type: "button", class: "quiet", "aria-label": "Next row", onclick: step(1) }, "›"), state, problem);
   let wanted = null;
 
   async function choose(at) {
@@ -50,12 +51,15 @@ export function rowChoice(table, onRow, signal) {
     }
     input.value = at;
     wanted = at;
+    replace(state, "Reading the row…");
     try {
       const row = await read(at - 1);
       // Another row may have been chosen in the meantime.
       if (wanted === at) onRow(at, row);
     } catch (error) {
       if (error.name !== "AbortError") replace(problem, error.message);
+    } finally {
+      if (wanted === at) replace(state);
     }
   }
 
@@ -74,6 +78,7 @@ export function rowChoice(table, onRow, signal) {
     leave() {
       wanted = null;
       input.value = "";
+      replace(state);
     },
   };
 }

@@ -45,11 +45,16 @@ export async function showAsk(root, { parts, signal }) {
       replace(problem);
       draw(prediction);
     },
-    // A person may be typing in another field by now.
-    (error) => form.show(error, { focus: false }),
+    (error) => {
+      // A person may be typing in another field by now.
+      form.show(error, { focus: false });
+      replace(strip, h("span", { class: "warns" }, "There is no answer to these values."));
+      card.classList.add("outdated");
+    },
   );
 
   function draw(prediction) {
+    card.classList.remove("outdated");
     const said = (prediction.warnings ?? []).map(plain);
     const { familiarity } = prediction;
     if (familiarity <= UNLIKE) said.push(`These values are unlike those of the training: only ${familiarity < 0.01 ? "1 row in 100 or fewer" : `${Math.round(100 * familiarity)} rows in 100`} like those of the training would be as unusual. Trust this answer less.`);

@@ -275,8 +275,11 @@ def test_an_answer_that_is_refused_stands_beside_its_column(
     field = page.locator(".field").filter(has=area)
     expect(field.locator(".problem")).to_contain_text("number")
     expect(field.locator(".problem")).not_to_contain_text("Received")
+    # What stands there is the answer to other values.
+    expect(page.locator(".answer.outdated")).to_be_visible()
     area.fill("100")
     expect(field.locator(".problem")).to_be_empty()
+    expect(page.locator(".answer.outdated")).to_have_count(0)
 
 
 def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(

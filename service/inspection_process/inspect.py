@@ -134,7 +134,7 @@ def _describe_dialect(scan: TableScan) -> str | None:
 
 def _preview(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
-    head = scan.head(task.preview_rows or 0).select(task.columns)
+    head = scan.head(task.preview_rows or 0, task.skip).select(task.columns)
     columns = [map(format_cell, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return InspectionResult(preview=Preview(columns=head.column_names, rows=rows))

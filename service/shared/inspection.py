@@ -48,6 +48,7 @@ class InspectionTask(BaseModel):
         format: Format of the table.
         limits: Limits on reading the table.
         preview_rows: Number of rows of a preview; None to inspect all rows.
+        skip: For a preview, the number of rows before them.
         text_columns: For a preview, the columns to read as text.
         columns: For a preview, the columns to return.
         names: The names of the files of a table of several, for errors.
@@ -57,6 +58,7 @@ class InspectionTask(BaseModel):
     format: Format
     limits: Limits
     preview_rows: int | None = None
+    skip: int = 0
     text_columns: list[str] = []
     columns: list[str] = []
     names: list[str] = []
@@ -77,7 +79,7 @@ class Inspection(BaseModel):
 
 
 class Preview(BaseModel):
-    """The first rows of a table."""
+    """Some rows of a table."""
 
     columns: list[str]
     rows: list[JsonList]

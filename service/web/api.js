@@ -1,21 +1,40 @@
 // Requests to the API of the service.
 
+import { plain } from "./plain_words.js";
+
 /** An error of the API, or of the connection; the message is for people. */
 export class ApiError extends Error {
   /**
-   * @param {string} message
+   * @param {string} text As the API has it.
    * @param {number} status Status of the response; 0 without a connection.
-   * @param {number} retryAfter Seconds after which to try again; 0 if unknown.
-   * @param {string|null} field The path of the field that is wrong.
+   * @param {Object} details
+   * @param {number} details.retryAfter Seconds after which to try again; 0 if unknown.
+   * @param {string|null} details.field The path of the field that is wrong.
+   * @param {string|null} details.code What is wrong, in a word for programs.
    */
-  constructor(message, status, retryAfter = 0, field = null) {
-    super(message);
-    this.status = status;
-    this.retryAfter = retryAfter;
-    this.field = field;
+  constructor(text, status, { retryAfter = 0, field = null, code = null } = {}) {
+    super(SAID[code] ?? plain(text));
+    Object.assign(this, { text, status, retryAfter, field, code });
   }
 }
 
+// What the page says in place of texts of the API that are for programs, by their code.
+const SAID = {
+  forbidden: "Your key does not allow this. Whoever runs the service can give you another.",
+  idempotency_key_reused: "This was sent before with other values. Reset the form, and try again.",
+  insufficient_storage: "The service has no room left on its disk. Delete tables or versions that nobody needs.",
+  internal_server_error: "The service failed. Its log has the reason.",
+  last_admin_key: "This is the last key that can make keys. Make another one first.",
+  overloaded: "The service is busy. Try again in a moment.",
+  queue_full: "Too many of your jobs are waiting. Try again when some of them have started.",
+  rate_exceeded: "That was too fast for the limit of your key. Try again in a moment.",
+  unknown_dataset: "This table does not exist, or it was deleted.",
+  unknown_job: "This job does not exist, or it was deleted.",
+  unknown_key: "This key does not exist.",
+  unknown_label: "This label or version does not exist, or it was deleted.",
+  unknown_model: "This model or version does not exist, or it was deleted.",
+  upload_timeout: "The upload took too long. Try again with a better connection, or with a smaller file.",
+};
 const LOST = "The service does not answer. What you typed is kept: try again when the connection is back.";
 
 /**
@@ -94,15 +113,16 @@ async function failure(response) {
 }
 
 function refusal(status, text, retryAfter) {
-  let message = `The service answered with status ${status}.`;
-  let field = null;
+  let said = {};
   try {
-    ({ error: message = message, field = null } = JSON.parse(text));
+    said = JSON.parse(text) ?? {};
   } catch {
     // Not from the API: a proxy in between has answered.
   }
-  if (status === 401) announce("session-lost", message);
-  return new ApiError(message, status, retryAfter, field);
+  const { error = `The service answered with status ${status}.`, field = null, code = null } = said;
+  const found = new ApiError(error, status, { retryAfter, field, code });
+  if (status === 401) announce("session-lost", found.message);
+  return found;
 }
 
 function announce(name, detail) {

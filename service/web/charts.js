@@ -1,7 +1,7 @@
 // Charts in the colours of the theme, by uPlot, each with a description in words.
 
 import { fadeWhereMore, h, newId, replace, svg } from "./dom.js";
-import { number } from "./format.js";
+import { number, quantity } from "./format.js";
 
 const HEIGHT = 260;
 
@@ -17,7 +17,8 @@ function colour(name) {
  * @param {string} options.x Name of the horizontal axis.
  * @param {string} options.y Name of the vertical axis.
  * @param {Array<Object>} options.series Each with `label`, `colour` (a CSS variable), and
- *   perhaps `points`, `dash`, `width`, `fill`, `smooth`, `hidden` (of the legend), `band`.
+ *   perhaps `points`, `dash`, `width`, `fill`, `smooth`, `hidden` (of the legend), `band`,
+ *   `silent` (not told at the pointer).
  * @param {Array<[number, number]>} options.bands Pairs of series, the upper one first,
  *   between which to fill.
  * @param {AbortSignal} options.signal Ends the chart.
@@ -53,7 +54,7 @@ export function chart({
     size: side === "x" ? 24 : (self, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => String(text).length)),
     grid: { stroke: () => colour("--line"), width: 1 },
     ticks: { show: false },
-    values: (self, ticks) => ticks.map(formats[side] ?? ((tick) => (tick === null ? "" : number(tick, 4)))),
+    values: (self, ticks) => ticks.map(formats[side] ?? ((tick) => (tick === null ? "" : quantity(tick, 4)))),
     ...(side === "x" && formats.splits ? { splits: () => formats.splits } : {}),
   });
 
@@ -91,7 +92,7 @@ export function chart({
     const shown = formats.x ?? ((value) => number(value));
     const parts = series.flatMap((one, place) => {
       const value = columns[place + 1][at];
-      return one.hidden || value === null || value === undefined ? [] : [`${one.label} ${number(value)}`];
+      return one.hidden || one.silent || value === null || value === undefined ? [] : [`${one.label} ${number(value)}`];
     });
     replace(reading, [`${x} ${shown(columns[0][at])}`, ...parts].join(" · "));
   }

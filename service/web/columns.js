@@ -4,6 +4,7 @@ import { sparkBars } from "./charts.js";
 import { h, replace, table } from "./dom.js";
 import { Draft } from "./drafts.js";
 import { number, percent } from "./format.js";
+import { plain } from "./plain_words.js";
 
 const KINDS = ["number", "text", "hashed", "boolean", "date", "duration", "ordered", "ignore"];
 const OPTIONS = {
@@ -97,7 +98,7 @@ function extent(column) {
 
 function remarks(column) {
   if (!column.remarks?.length) return "";
-  return h("ul", { class: "remarks" }, column.remarks.map((remark) => h("li", {}, remark)));
+  return h("ul", { class: "remarks" }, column.remarks.map((remark) => h("li", {}, plain(remark))));
 }
 
 function shown(value) {

@@ -3,6 +3,7 @@
 import { h, newId, replace } from "./dom.js";
 import { number } from "./format.js";
 import { numberOf } from "./schema_fields.js";
+import { isoDay } from "./typical_row.js";
 
 const BEYOND = 0.2;
 const STEPS = 200;
@@ -16,41 +17,105 @@ const UNSEEN = "a value that training did not see";
  * Makes the field of a feature.
  * @param {Object} feature Of the manifest of the model.
  * @param {import("./form.js").Form} form
- * @param {() => void} onChange
- * @returns {{name: string, element: HTMLElement, read: () => any}}
+ * @param {any} initial The cell that it shows first.
+ * @param {() => void} onChange A person has changed it.
+ * @returns {{name: string, element: HTMLElement, read: () => any, set: (cell: any) => void}}
+ *   `set` shows a cell of a table.
  */
-export function featureField(feature, form, onChange) {
-  if (feature.kind === "categorical") return choice(feature, form, onChange);
-  if (feature.notation?.kind === "boolean") return yesOrNo(feature, form, onChange);
-  if (feature.notation?.kind === "ordered" && feature.notation.levels) return levels(feature, form, onChange);
-  if (feature.kind === "date") return dateField(feature, form, onChange);
-  return numberField(feature, form, onChange);
+export function featureField(feature, form, initial, onChange) {
+  if (feature.kind === "categorical") return choice(feature, form, initial, onChange);
+  if (feature.notation?.kind === "boolean") return yesOrNo(feature, form, initial, onChange);
+  if (feature.notation?.kind === "ordered" && feature.notation.levels) return levels(feature, form, initial, onChange);
+  if (feature.kind === "date") return dateField(feature, form, initial, onChange);
+  return numberField(feature, form, initial, onChange);
 }
 
-function numberField(feature, form, onChange) {
-  const { name, low, high } = feature;
+function numberField(feature, form, initial, onChange) {
+  const { low, high } = feature;
   const known = low !== null && high !== null;
   const whole = known && low % 1 === 0 && high % 1 === 0 && high - low >= 5;
-  const middle = known ? (low + high) / 2 : 0;
-  const initial = whole ? Math.round(middle) : Number(middle.toPrecision(4));
-  const typed = form.text(name, String(initial), { inputmode: "decimal", class: "value" });
-  if (feature.missing) typed.placeholder = "missing";
-  const slide = known && high > low && slider(low, high, whole, name);
-  const follow = () => slide && slide.show(numberOf(typed.value));
+  const middle = initial ?? 0;
+  return slidingField(feature, form, onChange, {
+    type: "text",
+    inputmode: "decimal",
+    initial: typeof middle === "number" ? String(rounded(middle, whole ? 1 : known && high > low ? (high - low) / STEPS : 0)) : String(middle),
+    range: known && high > low && [low, high, whole],
+    seen: known && `${number(low)} to ${number(high)}`,
+    textOf: (value) => String(Number(value.toPrecision(6))),
+    cellText: (cell) => (cell === null ? "" : String(cell)),
+    placeOf: (text) => numberOf(text),
+    read: (text) => numberOf(text) ?? null,
+  });
+}
+
+/** A number to the power of ten below a step. */
+function rounded(value, step) {
+  if (!step) return Number(value.toPrecision(4));
+  const unit = 10 ** Math.floor(Math.log10(step));
+  return Number((Math.round(value / unit) * unit).toPrecision(12));
+}
+
+function dateField(feature, form, initial, onChange) {
+  const { low, high } = feature;
+  const known = low !== null && high !== null;
+  const seconds = (text) => Date.parse(`${text}T00:00:00Z`) / 1000;
+  const day = (cell) => /^\d{4}-\d\d-\d\d/.exec(cell)?.[0] ?? "";
+  return slidingField(feature, form, onChange, {
+    type: "date",
+    initial: day(initial) || isoDay(0),
+    range: known && high > low && [Math.floor(low / DAY), Math.ceil(high / DAY), true],
+    seen: known && `${isoDay(low)} to ${isoDay(high)}`,
+    textOf: (place) => isoDay(place * DAY),
+    cellText: day,
+    placeOf: (text) => (text ? seconds(text) / DAY : undefined),
+    read: (text) => (text ? seconds(text) : null),
+  });
+}
+
+/** A field with a slider, where the range of the training is known. */
+function slidingField(feature, form, onChange, { type, inputmode, initial, range, seen, textOf, cellText, placeOf, read }) {
+  const { name } = feature;
+  const typed = form.text(name, initial, { type, inputmode, class: "value" });
+  if (feature.missing && type === "text") typed.placeholder = "missing";
+  const slide = range && slider(...range, name);
+  const note = h("p", { class: "help" });
+  // A cell that this control cannot show is asked about as it is.
+  let given;
+  const follow = () => {
+    slide && slide.show(placeOf(typed.value));
+    replace(note, given !== undefined && `As in the table: ${given}`);
+  };
   follow();
   typed.addEventListener("input", () => {
+    given = undefined;
     follow();
     onChange();
   });
-  slide?.input?.addEventListener("input", () => {
-    typed.value = String(Number(Number(slide.input.value).toPrecision(6)));
+  const write = (text, cell) => {
+    typed.value = text;
+    given = cell;
     follow();
-    form.draft.set(name, typed.value);
+    form.draft.set(name, text);
     form.clear(name);
+  };
+  slide?.input?.addEventListener("input", () => {
+    write(textOf(Number(slide.input.value)));
     onChange();
   });
-  const help = [known ? `Training: ${number(low)} to ${number(high)}.` : "", feature.missing ? "Leave it empty if it is missing." : ""].join(" ").trim();
-  return { name, element: withSlider(form, name, typed, slide, help), read: () => numberOf(typed.value) ?? null };
+  const help = [seen ? `Training: ${seen}.` : "", feature.missing ? "Leave it empty if it is missing." : ""].join(" ").trim();
+  const element = form.field(name, name, typed, { help });
+  element.classList.add("feature");
+  if (slide) element.append(slide.element);
+  element.append(note);
+  return {
+    name,
+    element,
+    read: () => given ?? read(typed.value),
+    set(cell) {
+      const text = cellText(cell);
+      write(text, text === "" && cell !== null && cell !== "" ? cell : undefined);
+    },
+  };
 }
 
 /**
@@ -76,62 +141,34 @@ function slider(low, high, whole, name) {
   return { input, element, show };
 }
 
-function withSlider(form, name, control, slide, help) {
-  const element = form.field(name, name, control, { help });
-  element.classList.add("feature");
-  if (slide) element.append(slide.element);
-  return element;
+function yesOrNo(feature, form, initial, onChange) {
+  const textOf = (cell) => String(!/^(false|no|n|f|0|off)$/i.test(String(typeof cell === "number" ? Number(cell >= 0.5) : cell ?? true)));
+  return choiceOf(feature, form, [["true", "yes"], ["false", "no"]], textOf, initial, onChange, (text) => text === "true");
 }
 
-function dateField(feature, form, onChange) {
-  const { name, low, high } = feature;
-  const day = (seconds) => new Date(1000 * seconds).toISOString().slice(0, 10);
-  const seconds = (text) => Date.parse(`${text}T00:00:00Z`) / 1000;
-  const known = low !== null && high !== null;
-  const middle = known ? Math.round((low + high) / 2 / DAY) * DAY : 0;
-  const typed = form.text(name, day(middle), { type: "date", class: "value" });
-  const slide = known && high > low && slider(Math.floor(low / DAY), Math.ceil(high / DAY), true, name);
-  const follow = () => slide && slide.show(typed.value ? seconds(typed.value) / DAY : undefined);
-  follow();
-  typed.addEventListener("input", () => {
-    follow();
-    onChange();
-  });
-  slide?.input?.addEventListener("input", () => {
-    typed.value = day(slide.input.value * DAY);
-    follow();
-    form.draft.set(name, typed.value);
-    onChange();
-  });
-  const help = [known ? `Training: ${day(low)} to ${day(high)}.` : "", feature.missing ? "Leave it empty if it is missing." : ""].join(" ").trim();
+function levels(feature, form, initial, onChange) {
+  const names = feature.notation.levels;
+  // The places of levels are numbers to a model.
+  const textOf = (cell) => (typeof cell === "number" && !names.includes(String(cell)) ? names[Math.round(cell)] : names.find((level) => level === String(cell))) ?? names[0];
+  return choiceOf(feature, form, names.map((level) => [level, level]), textOf, initial, onChange, (text) => text);
+}
+
+function choiceOf(feature, form, options, textOf, initial, onChange, read) {
+  const { name } = feature;
+  const select = form.select(name, [...options, ...missing(feature)], textOf(initial), onChange);
   return {
     name,
-    element: withSlider(form, name, typed, slide, help),
-    read: () => (typed.value ? seconds(typed.value) : null),
+    element: form.field(name, name, select),
+    read: () => (select.value === MISSING ? null : read(select.value)),
+    set(cell) {
+      select.value = cell === null ? MISSING : textOf(cell);
+      form.draft.set(name, select.value);
+      form.clear(name);
+    },
   };
 }
 
-function yesOrNo(feature, form, onChange) {
-  const options = [["true", "yes"], ["false", "no"], ...missing(feature)];
-  const select = form.select(feature.name, options, "true", onChange);
-  return {
-    name: feature.name,
-    element: form.field(feature.name, feature.name, select),
-    read: () => (select.value === MISSING ? null : select.value === "true"),
-  };
-}
-
-function levels(feature, form, onChange) {
-  const names = feature.notation.levels;
-  const select = form.select(feature.name, [...names.map((level) => [level, level]), ...missing(feature)], names[0], onChange);
-  return {
-    name: feature.name,
-    element: form.field(feature.name, feature.name, select),
-    read: () => (select.value === MISSING ? null : select.value),
-  };
-}
-
-function choice(feature, form, onChange) {
+function choice(feature, form, initial, onChange) {
   const { name } = feature;
   // The empty text stands for a missing value, which has an option of its own.
   const known = (feature.categories ?? []).filter((value) => value !== "");
@@ -141,7 +178,8 @@ function choice(feature, form, onChange) {
   const place = h("span");
   const show = (value) => replace(place, value === OTHER && other);
   const options = [...known.map((value) => [value, value]), [OTHER, "another value…"], ...missing(feature)];
-  const select = form.select(name, options, known[0] ?? OTHER, (value) => {
+  const usual = known.includes(String(initial)) ? String(initial) : known[0] ?? OTHER;
+  const select = form.select(name, options, usual, (value) => {
     show(value);
     onChange();
   });
@@ -154,6 +192,16 @@ function choice(feature, form, onChange) {
     read() {
       if (select.value === MISSING) return null;
       return select.value === OTHER ? other.value.trim() || UNSEEN : select.value;
+    },
+    set(cell) {
+      const text = cell === null || cell === "" ? MISSING : String(cell);
+      const listed = [...known, MISSING].includes(text) && [...select.options].some((option) => option.value === text);
+      select.value = listed ? text : OTHER;
+      other.value = listed || text === MISSING ? "" : text;
+      show(select.value);
+      form.draft.set(name, select.value);
+      form.draft.set(`${name} other`, other.value);
+      form.clear(name);
     },
   };
 }

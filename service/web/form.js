@@ -1,6 +1,7 @@
 // Forms whose fields keep what was typed, and show the errors of the API beside them.
 
 import { h, newId, notice, replace } from "./dom.js";
+import { plainProblem } from "./plain_words.js";
 
 /** The fields of one form, by their paths in the body of the request. */
 export class Form {
@@ -16,9 +17,10 @@ export class Form {
    * @param {string} path
    * @param {string} label
    * @param {HTMLElement} control
-   * @param {{help?: string}} options
+   * @param {{help?: string, wrong?: string}} options `wrong` is what to do about any
+   *   error of the field, in place of what the API says.
    */
-  field(path, label, control, { help } = {}) {
+  field(path, label, control, { help, wrong } = {}) {
     const id = newId();
     const helpId = help ? newId() : null;
     const problemId = newId();
@@ -26,7 +28,7 @@ export class Form {
     control.id = id;
     control.setAttribute("aria-describedby", [helpId, problemId].filter(Boolean).join(" "));
     control.addEventListener("input", () => this.clear(path));
-    this.places.set(path, { problem, control });
+    this.places.set(path, { problem, control, label, wrong });
     return h("div", { class: "field" },
       h("label", { for: id }, label),
       help && h("p", { class: "help", id: helpId }, help),
@@ -37,7 +39,7 @@ export class Form {
   group(path, title, children, help) {
     const problem = h("p", { class: "problem", role: "alert" });
     const element = h("fieldset", {}, h("legend", {}, title), help && h("p", { class: "help" }, help), problem, children);
-    this.places.set(path, { problem, control: element });
+    this.places.set(path, { problem, control: element, label: title });
     return element;
   }
 
@@ -97,7 +99,7 @@ export class Form {
       this.general.scrollIntoView({ block: "nearest" });
       return;
     }
-    place.problem.textContent = error.message;
+    place.problem.textContent = place.wrong ?? plainProblem(error.text ?? error.message, (path) => this.labelOf(path, error.field));
     place.control.setAttribute("aria-invalid", "true");
     for (let parent = place.control.closest("details"); parent; parent = parent.parentElement.closest("details")) {
       parent.open = true;
@@ -105,6 +107,12 @@ export class Form {
     if (!focus) return;
     if (place.control.matches("fieldset")) place.problem.scrollIntoView({ block: "center" });
     else place.control.focus();
+  }
+
+  /** The label of a field that an error names by its path, or by the last part of it. */
+  labelOf(path, field) {
+    const beside = [...field.split(".").slice(0, -1), path].join(".");
+    return (this.places.get(path) ?? this.places.get(beside) ?? this.places.get(`${field}.${path}`))?.label;
   }
 
   /** The field of a path, or the one with the most parts of it: a path also names alternatives. */

@@ -4,36 +4,96 @@
 const GROUPED = { useGrouping: "min2" };
 const WHOLE = new Intl.NumberFormat("en", GROUPED);
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+// Significant digits of what was measured, and the least of a deviation or a width.
+const DIGITS = 3;
+const FEWEST = 2;
+const UNITS = [[1e9, " bn"], [1e6, " M"]];
+const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-/** A number with a few significant digits. */
-export function number(value, digits = 4) {
+/** A number: a whole one as it is, another with a few significant digits. */
+export function number(value, digits = DIGITS) {
   if (value === null || value === undefined) return "–";
-  if (typeof value !== "number") return String(value);
-  if (!Number.isFinite(value)) return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return WHOLE.format(value).replace("-", "−");
-  const size = Math.abs(value);
-  const text = size >= 1e9 || size < 1e-4
-    ? value.toExponential(digits - 1)
-    : new Intl.NumberFormat("en", { ...GROUPED, maximumSignificantDigits: Math.max(digits, size >= 1 ? Math.ceil(Math.log10(size)) : 0) }).format(value);
+  if (typeof value !== "number" || !Number.isFinite(value)) return String(value);
+  return Number.isInteger(value) && Math.abs(value) < 1e15 ? minus(WHOLE.format(value)) : quantity(value, digits);
+}
+
+/** A measured number with a few significant digits, such as `1.32 M`. */
+export function quantity(value, digits = DIGITS) {
+  return together([value], digits)[0];
+}
+
+/** A mean and its standard deviation in one unit: `1.32 M ± 0.25 M`. */
+export function plusMinus(mean, deviation) {
+  return together([mean, deviation], DIGITS, deviation).join(" ± ");
+}
+
+/** The ends of an interval in one unit: `0.91 M to 1.73 M`. */
+export function interval(low, high) {
+  return together([low, high], DIGITS, high - low).join(" to ");
+}
+
+/** Numbers in one unit and with the same decimals. */
+export function alike(values) {
+  return together(values, DIGITS);
+}
+
+/**
+ * Numbers with the same unit and decimals: as many as the greatest of them needs, or as
+ * tell a width.
+ */
+function together(values, digits, width = 0) {
+  if (values.some((value) => typeof value !== "number" || !Number.isFinite(value))) return values.map((value) => String(value ?? "–"));
+  const size = Math.max(...values.map(Math.abs));
+  if (size === 0) return values.map(() => "0");
+  if (size >= 1e12 || size < 1e-4) return values.map((value) => inPowers(value, digits));
+  const [scale, unit] = UNITS.find(([least]) => size >= least) ?? [1, ""];
+  const decimals = Math.max(
+    decimalsOf(size / scale, digits),
+    width > 0 ? decimalsOf(width / scale, FEWEST) : -Infinity,
+    // What may be a year keeps all its digits.
+    size >= 1500 && size < 2200 ? 0 : -Infinity,
+  );
+  const step = 10 ** -Math.min(0, decimals);
+  const shown = Math.min(20, Math.max(0, decimals));
+  const format = new Intl.NumberFormat("en", {
+    ...GROUPED, maximumFractionDigits: shown, minimumFractionDigits: values.length > 1 ? shown : 0,
+  });
+  return values.map((value) => {
+    const scaled = value / scale;
+    return minus(format.format((step > 1 ? Math.round(scaled / step) * step : scaled) + 0)) + unit;
+  });
+}
+
+/** The decimals of a number with so many significant digits; negative ones are zeros. */
+function decimalsOf(size, digits) {
+  return digits - 1 - Math.floor(Math.log10(Number(size.toPrecision(digits))));
+}
+
+function inPowers(value, digits) {
+  if (value === 0) return "0";
+  const [mantissa, power] = value.toExponential(digits - 1).split("e");
+  const raised = String(Math.abs(power)).replace(/\d/g, (digit) => POWERS[digit]);
+  return `${minus(mantissa)} × 10${power < 0 ? "⁻" : ""}${raised}`;
+}
+
+function minus(text) {
   return text.replace("-", "−");
 }
 
-/** A number with three decimals, for columns of figures. */
-export function decimals(value) {
-  if (value === null || value === undefined) return "–";
-  return value.toFixed(3).replace("-", "−");
+/** A number with the decimals of its column of figures. */
+export function decimals(value, most = 3) {
+  return value === null || value === undefined ? "–" : minus(value.toFixed(most));
 }
 
 export function percent(share, digits = 1) {
-  if (share === null || share === undefined) return "–";
-  return `${(100 * share).toFixed(digits)} %`;
+  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`;
 }
 
 export function bytes(count) {
   if (count < 1000) return `${count} B`;
   const units = ["kB", "MB", "GB", "TB"];
   const power = Math.min(units.length, Math.floor(Math.log10(count) / 3));
-  return `${number(count / 1000 ** power, 3)} ${units[power - 1]}`;
+  return `${number(count / 1000 ** power)} ${units[power - 1]}`;
 }
 
 export function date(text) {

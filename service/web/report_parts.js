@@ -4,15 +4,13 @@
 
 import { bars, chart, numbersOf, ranges } from "./charts.js";
 import { badge, facts, h, replace, table } from "./dom.js";
-import { figure, figureName, figureTable, sentences } from "./figures.js";
-import { capital, count, decimals, number, percent, words } from "./format.js";
+import { figure, figureTable, figureTerm, sentences } from "./figures.js";
+import { alike, capital, count, decimals, number, percent, words } from "./format.js";
+import { term } from "./glossary.js";
+import { plain, plainOption } from "./plain_words.js";
 
 const COLOURS = ["--series-1", "--series-2", "--series-4", "--series-5", "--series-3"];
 const SHOWN = 12;
-const EXPLAINED = {
-  regression: "R² is the share of the variance that is explained; “in 90 % interval” is the share of true values inside.",
-  classification: "Balanced accuracy is the mean over the classes; AUC is the probability that a row of a class looks more like it than another row does; the calibration error is how far stated probabilities are off.",
-};
 
 /**
  * Returns the elements of a report.
@@ -25,15 +23,15 @@ export function reportParts(report, signal) {
   const metrics = Object.entries(report.metrics ?? {});
   return [
     report.judgement && section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
-      report.metrics_from && h("p", { class: "help" }, `Measured on ${report.metrics_from}. ${EXPLAINED[report.task]} The log likelihood is the mean log probability of what happened, in nats; greater is better.`),
-      report.trained && [h("p", {}, `In training, the same figures of ${report.trained.metrics_from}:`), figureTable(report.trained.judgement, "Figures in training")]),
-    !report.judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureName(name), figure(name, value)]))),
+      report.metrics_from && h("p", { class: "help" }, `Measured on ${plainOption(report.metrics_from)}. Point at an underlined word, or tap it, for what it means.`),
+      report.trained && [h("p", {}, `In training, the same figures of ${plainOption(report.trained.metrics_from)}:`), figureTable(report.trained.judgement, "Figures in training")]),
+    !report.judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureTerm(name), figure(name, value)]))),
     pair(
       report.calibration && section("Do its probabilities come true?", calibration(charts)),
       report.held_out && section(classes ? "Predicted and true classes" : "Intervals against the truth", classes ? confusion(report) : intervals(charts))),
     pair(
       report.importance !== undefined && section("Which columns matter", importance(report)),
-      report.variance_split && section("What it does not know", split(charts), report.unusual && unusualRows(report.unusual))),
+      report.variance_split && section("What it does not know", split(charts), report.unusual && unusualRows(report.unusual, report.variance_split.measure === "entropy"))),
     report.effects?.length > 0 && section("What each column does", effects(charts)),
     report.columns && section("Columns", columnTable(report.columns)),
     report.tried && section("What was tried", tried(report.tried)),
@@ -138,10 +136,10 @@ function importance(report) {
     text: number(column.nats, 2),
   }));
   return [
-    h("p", { class: "help" }, "Log likelihood in nats per row that is lost when the values of a column are shuffled; the line is the 95 % interval."),
+    h("p", { class: "help" }, "How much ", term("log likelihood", "logLikelihood"), " per row is lost when the values of a column are shuffled; the line is the 95 % interval."),
     bars(rows.slice(0, SHOWN), { label: "Importance" }),
     rows.length > SHOWN && h("details", { class: "numbers" }, h("summary", {}, `${rows.length - SHOWN} more`), bars(rows.slice(SHOWN), { label: "More importance", most: Math.max(...rows.map((row) => row.high)) })),
-    numbersOf(["Column", "Nats lost", report.task === "classification" ? "Accuracy lost" : "Error added"], columns.map((column) => [
+    numbersOf(["Column", "Log likelihood lost", report.task === "classification" ? "Accuracy lost" : "Error added"], columns.map((column) => [
       column.name, `${number(column.nats, 3)} ± ${number(column.nats_standard_error, 2)}`, `${number(column.error, 3)} ± ${number(column.error_standard_error, 2)}`])),
     measured.left_out?.length > 0 && h("p", { class: "help" }, `Not measured: ${measured.left_out.join(", ")}.`),
   ];
@@ -149,37 +147,47 @@ function importance(report) {
 
 function split({ report, signal }) {
   const parts = report.variance_split;
-  const share = parts.mean_epistemic_share;
   const entropy = parts.measure === "entropy";
+  // Of numbers the standard deviations, in units of the target.
+  const scale = entropy ? (value) => value / Math.log(Math.max(2, report.classes.length)) : Math.sqrt;
   const total = parts.epistemic.map((value, place) => value + parts.aleatoric[place]);
   const order = total.map((value, place) => place).sort((a, b) => total[a] - total[b]);
-  // Numbers in units of the target: the standard deviation, and its epistemic share.
-  const shown = (value, place) => (entropy ? value : total[place] > 0 ? value / Math.sqrt(total[place]) : 0);
   const plot = chart({
-    title: entropy ? "Entropy of each row in nats" : "Standard deviation of each row",
+    title: entropy ? "Uncertainty of each row, as a share of that of a guess" : "Standard deviation of each row",
     x: "rows, by uncertainty",
-    y: entropy ? "nats" : report.target ?? "",
+    y: entropy ? "uncertainty" : report.target ?? "",
     height: 200,
     signal,
     series: [
-      { label: "noise and lack of data", colour: "--series-3", fill: true },
+      { label: "in all", colour: "--series-3", fill: true },
       { label: "lack of data (epistemic)", colour: "--series-4", fill: true },
     ],
+    ranges: { y: (self, low, high) => [0, 1.05 * high || 1] },
+    ...(entropy ? { formats: { y: (value) => (value === null ? "" : percent(value, 0)) } } : {}),
   });
-  plot.update([order.map((row, place) => place + 1), order.map((place) => shown(total[place], place)), order.map((place) => shown(parts.epistemic[place], place))],
-    `On average ${percent(share, 0)} is epistemic.`);
+  const typical = (values) => Math.sqrt(values.reduce((sum, value) => sum + value, 0) / values.length);
+  const [epistemic, aleatoric, both] = [parts.epistemic, parts.aleatoric, total].map(typical);
+  const share = parts.mean_epistemic_share;
+  const shown = alike([epistemic, aleatoric, both]);
+  const said = entropy
+    ? `On average ${percent(share, 0)} of the uncertainty of a prediction is lack of data, which more data would remove. The rest is noise.`
+    : `A typical prediction is uncertain by ± ${shown[2]}: ± ${shown[0]} from lack of data, which more data would remove, and ± ${shown[1]} from noise.`;
+  plot.update([order.map((row, place) => place + 1), order.map((place) => scale(total[place])), order.map((place) => scale(parts.epistemic[place]))], said);
   return [
-    h("p", {}, `On average ${percent(share, 0)} of the ${entropy ? "entropy" : "variance"} of a prediction is epistemic: more data would remove it. The rest is aleatoric: no data would.`),
-    shareBar(share),
+    h("p", {}, said),
+    entropy ? shareBar(share) : deviationBars(epistemic, aleatoric, both),
     plot.element,
   ];
 }
 
-function unusualRows({ by, rows }) {
+function unusualRows({ by, rows }, entropy) {
+  const familiarity = by === "familiarity";
+  // The ratio is that of variances.
+  const ratio = (value) => (entropy ? value : Math.sqrt(value));
   return [
-    h("p", {}, `The rows least like the training rows, by ${by}:`),
-    table([{ title: "Row" }, { title: "Familiarity", number: true }, { title: "Epistemic, of the median", number: true }, { title: "What is unusual" }],
-      rows.map((one) => [number(one.row), one.familiarity == null ? "" : number(one.familiarity, 2), `${number(one.ratio, 2)} ×`, one.farthest]),
+    h("p", {}, "The rows least like the training rows, by ", familiarity ? term("familiarity", "familiarity") : "what the model does not know about them", ":"),
+    table([{ title: "Row" }, { title: "Familiarity", number: true }, { title: "Lack of data, of the median row", number: true }, { title: "What is unusual" }],
+      rows.map((one) => [number(one.row), one.familiarity == null ? "" : number(one.familiarity, 2), `${number(ratio(one.ratio), 2)} ×`, plain(one.farthest)]),
       { caption: "Rows least like the training rows" }),
   ];
 }
@@ -190,16 +198,29 @@ function columnTable(columns) {
     { caption: "Columns of the model" });
 }
 
-/** Epistemic and aleatoric as two parts of one bar. */
+const PARTS = [["epistemic", "lack of data (epistemic)"], ["aleatoric", "noise (aleatoric)"]];
+
+/** Epistemic and aleatoric as two parts of one bar, where they add up. */
 export function shareBar(share) {
-  const epistemic = h("span", { class: "epistemic", style: { width: `${100 * share}%` } });
-  const aleatoric = h("span", { class: "aleatoric", style: { width: `${100 * (1 - share)}%` } });
+  const shares = { epistemic: share, aleatoric: 1 - share };
   return [
-    h("div", { class: "share", "aria-hidden": "true" }, epistemic, aleatoric),
-    h("ul", { class: "legend" },
-      h("li", {}, h("span", { class: "key epistemic" }), `epistemic ${percent(share, 0)}`),
-      h("li", {}, h("span", { class: "key aleatoric" }), `aleatoric ${percent(1 - share, 0)}`)),
+    h("div", { class: "share", "aria-hidden": "true" }, PARTS.map(([name]) =>
+      h("span", { class: name, style: { width: `${100 * shares[name]}%` } }))),
+    h("ul", { class: "legend" }, PARTS.map(([name, text]) =>
+      h("li", {}, h("span", { class: `key ${name}` }), term(text, name), ` ${percent(shares[name], 0)}`))),
   ];
+}
+
+/** Epistemic and aleatoric as standard deviations beside that of both, which is no sum. */
+export function deviationBars(epistemic, aleatoric, both) {
+  const values = [epistemic, aleatoric, both];
+  const shown = alike(values);
+  return h("ul", { class: "bars deviations", "aria-label": "Standard deviations" },
+    [...PARTS, ["plusMinus", "both"]].map(([name, text], place) => h("li", {},
+      h("span", {}, term(text, name)),
+      h("span", { class: "track", "aria-hidden": "true" },
+        h("span", { class: `bar ${name}`, style: { width: `${both > 0 ? Math.min(100, (100 * values[place]) / both) : 0}%` } })),
+      h("span", { class: "amount" }, `± ${shown[place]}`))));
 }
 
 function effects({ report, signal }) {
@@ -209,7 +230,7 @@ function effects({ report, signal }) {
   const rest = h("div", { class: "effects" });
   const what = report.task === "classification" ? "The mean probability of each class" : `The mean prediction of ${report.target ?? "the target"}`;
   return [
-    h("p", { class: "help" }, `${what}, if all rows had a value of the column, with a 90 % epistemic band. The strongest effects come first.`),
+    h("p", { class: "help" }, `${what}, if all rows had a value of the column, with a band that holds it in 90 of 100 cases. The strongest effects come first.`),
     grid,
     more.length > 0 && h("details", { class: "numbers", ontoggle: () => {
       if (!rest.children.length) replace(rest, more.map((effect) => effectOf(effect, report, signal)));
@@ -265,14 +286,14 @@ function tried({ chosen, networks, likelihoods, recalibration, epochs, steps, st
   const kept = (one) => (one.kept ? badge("kept", "good") : "");
   return [
     networks.length > 0 && table(
-      [{ title: "Network" }, { title: "Temperature", number: true }, { title: "Log likelihood of rows left out", number: true }, { title: "" }],
+      [{ title: "Network" }, { title: term("Temperature", "temperature"), number: true }, { title: "Log likelihood of rows left out", number: true }, { title: "" }],
       networks.map((one) => [words(one.network), number(one.temperature), figure("log_likelihood", one.log_likelihood), kept(one)]),
       { caption: "Networks that were tried" }),
     likelihoods.length > 0 && table(
-      [{ title: "Likelihood" }, { title: "Gain in nats per row", number: true }, { title: "Standard error", number: true }, { title: "" }],
+      [{ title: "Likelihood" }, { title: "Gain of log likelihood per row", number: true }, { title: "Standard error", number: true }, { title: "" }],
       likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
       { caption: "Likelihoods that were tried" }),
-    recalibration?.reason && h("p", {}, h("strong", {}, `Recalibration: ${recalibration.chosen}. `), recalibration.reason),
+    recalibration?.reason && h("p", {}, term("Recalibration", "recalibration"), h("strong", {}, `: ${words(recalibration.chosen)}. `), words(plainOption(recalibration.reason))),
     epochs && h("p", {}, `${count(epochs, "epoch")}, ${count(steps, "step")}${more ? `, and ${count(more, "step")} with more rows` : ""}${outOfTime ? "; ended by the limit of time" : ""}.`),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
       h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),

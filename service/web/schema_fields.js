@@ -2,9 +2,20 @@
 
 import { h, replace } from "./dom.js";
 import { capital, words } from "./format.js";
+import { plainOption } from "./plain_words.js";
 
 const UNSET = "";
 const CHOSEN = "chosen by the service";
+// Labels of fields whose names are of the trade.
+const LABELS = {
+  abstain_above: "Abstain above",
+  df: "Degrees of freedom",
+  kl_schedule: "Weight of the prior",
+  members: "Networks trained together",
+  min_delta: "Least improvement",
+  pi: "Weight of the first normal",
+  publish: "When the new version becomes latest",
+};
 
 /**
  * Makes the field of a schema.
@@ -22,8 +33,9 @@ function schemaField(schema, context) {
   const optional = variants.some((one) => one.type === "null") || context.optional;
   const union = variants.find((one) => one.oneOf);
   const initial = context.initial ?? whole.default;
-  const label = capital(words(path.split(".").at(-1)));
-  const help = plain(whole.description);
+  const name = path.split(".").at(-1);
+  const label = LABELS[name] ?? capital(words(name));
+  const help = plainOption(whole.description);
   // What an empty field means, where the service chooses nothing then.
   const empty = whole["x-empty"] ?? CHOSEN;
   const next = { ...context, optional, initial, label, help, empty };
@@ -42,13 +54,15 @@ function schemaField(schema, context) {
   return jsonField(next);
 }
 
-/** The fields of an object, without those of `except`. */
+/** The fields of an object, without those whose paths are in `except`. */
 export function schemaFields(schema, context, except = []) {
-  const names = Object.keys(schema.properties).filter((name) => !except.includes(name) && schema.properties[name].const === undefined);
+  const pathOf = (name) => (context.path ? `${context.path}.${name}` : name);
+  const names = Object.keys(schema.properties).filter((name) => !except.includes(pathOf(name)) && schema.properties[name].const === undefined);
   const fields = names.map((name) => [name, schemaField(schema.properties[name], {
     ...context,
+    except,
     optional: false,
-    path: context.path ? `${context.path}.${name}` : name,
+    path: pathOf(name),
     initial: context.initial?.[name],
   })]);
   return {
@@ -65,9 +79,9 @@ export function schemaFields(schema, context, except = []) {
 }
 
 function objectField(schema, { form, label, help, ...context }) {
-  const fields = schemaFields(schema, { form, ...context });
+  const fields = schemaFields(schema, { form, ...context }, context.except);
   return {
-    element: form.group(context.path, label, fields.elements, help ?? plain(schema.description)),
+    element: form.group(context.path, label, fields.elements, help ?? plainOption(schema.description)),
     read() {
       const value = fields.read();
       return Object.keys(value).length ? value : undefined;
@@ -84,7 +98,7 @@ function optionalObject(schema, { form, label, help, path, ...context }) {
   };
   const box = form.check(path, label, context.initial !== undefined && context.initial !== null, draw);
   draw(box.querySelector("input").checked);
-  const element = form.group(path, label, [box, inner], help ?? plain(schema.description));
+  const element = form.group(path, label, [box, inner], help ?? plainOption(schema.description));
   return { element, read: () => fields?.read() };
 }
 
@@ -102,8 +116,8 @@ function choiceField(union, { form, schemas, label, help, path, initial, optiona
     replace(inner);
     if (!name) return;
     const schema = resolve({ $ref: mapping[name] }, schemas);
-    fields = schemaFields(schema, { form, schemas, path, initial: given[propertyName] === name ? given : undefined }, [propertyName]);
-    replace(inner, h("p", { class: "help" }, plain(schema.description)), fields.elements);
+    fields = schemaFields(schema, { form, schemas, path, initial: given[propertyName] === name ? given : undefined }, [`${path}.${propertyName}`]);
+    replace(inner, h("p", { class: "help" }, plainOption(schema.description)), fields.elements);
   };
   const select = form.select(path, options, given[propertyName] ?? UNSET, draw);
   draw(select.value);
@@ -202,9 +216,4 @@ function resolve(schema, schemas) {
 
 function without(object, name) {
   return Object.fromEntries(Object.entries(object).filter(([key]) => key !== name));
-}
-
-/** A description without the marks of Markdown. */
-function plain(text) {
-  return text?.replaceAll("`", "").replaceAll("\n", " ");
 }

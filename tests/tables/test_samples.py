@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 from sklearn.datasets import load_diabetes
 from typer.testing import CliRunner
 
+from tests.documents import ROOT
 from tfbbb.cli import app
 from tfbbb.tables import read_table, samples
 
@@ -25,6 +26,10 @@ def test_houses_are_those_of_their_seed():
     assert table.equals(samples.houses())
     assert not table.equals(samples.houses(seed=1))
     assert samples.houses(rows=3).num_rows == 3
+
+
+def test_the_page_offers_the_same_houses():
+    assert read_table(ROOT / "service/web/houses.csv").equals(samples.houses())
 
 
 def test_houses_have_the_noise_that_they_state():

@@ -179,16 +179,25 @@ class TableScan:
             self._schema, self._num_rows = schema, num_rows
             return total
 
-    def head(self, num_rows: int) -> pa.Table:
-        """Returns the first rows.
+    def head(self, num_rows: int, skip: int = 0) -> pa.Table:
+        """Returns the first rows, or so many after some others.
 
-        The column types of a CSV file are those that fit its first block.
+        The column types of a CSV file are those that fit its blocks up to these rows.
+
+        Args:
+            num_rows: Number of rows to return, if there are so many.
+            skip: Number of rows before them.
         """
         while True:
-            batches, left = [], num_rows
+            batches, left, before = [], num_rows, skip
             try:
                 for batch in self.read():
-                    batches.append(batch.slice(0, left))
+                    passed = min(before, batch.num_rows)
+                    before -= passed
+                    # Rows that are passed over stay in memory no longer.
+                    if passed == batch.num_rows and batches:
+                        continue
+                    batches.append(batch.slice(passed, left))
                     left -= batches[-1].num_rows
                     if not left:
                         break

@@ -143,6 +143,9 @@ async def get_preview(
     rows: Annotated[
         int, Query(ge=1, le=1000, description="Number of rows to return.")
     ] = 20,
+    skip: Annotated[
+        int, Query(ge=0, le=2**40, description="Number of rows before them.")
+    ] = 0,
 ) -> Preview:
     """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
@@ -152,6 +155,7 @@ async def get_preview(
         format=dataset.format,
         limits=Limits.from_settings(state.settings),
         preview_rows=rows,
+        skip=skip,
         columns=[column["name"] for column in dataset.columns],
         text_columns=[c["name"] for c in dataset.columns if c["type"] == "text"],
     )

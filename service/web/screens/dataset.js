@@ -4,6 +4,7 @@ import { get, path, send } from "../api.js";
 import { columnTable } from "../columns.js";
 import { actionButton, confirm, facts, h, notice, problemPlace, replace, table } from "../dom.js";
 import { bytes, count, date, number } from "../format.js";
+import { plain } from "../plain_words.js";
 import { address, go } from "../router.js";
 
 export async function showDataset(root, { parts: [, id], signal }) {
@@ -38,7 +39,7 @@ export async function showDataset(root, { parts: [, id], signal }) {
 function remarks(problems) {
   if (!problems.length) return null;
   return notice("warning", h("h2", {}, count(problems.length, "remark")), h("ul", {}, problems.map(({ column, message }) =>
-    h("li", {}, column !== null && h("strong", {}, column, ": "), message))));
+    h("li", {}, column !== null && h("strong", {}, column, ": "), plain(message)))));
 }
 
 function preview(id, signal) {

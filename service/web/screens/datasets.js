@@ -2,12 +2,17 @@
 
 import { get, path, upload } from "../api.js";
 import { h, notice, replace, table } from "../dom.js";
+import { Draft } from "../drafts.js";
 import { bytes, date, number } from "../format.js";
 import { go, address } from "../router.js";
 
 export async function showDatasets(root, { query, signal }) {
   const cursor = query.get("cursor") ?? "";
   const page = await get(path(["v1", "datasets"], { cursor, limit: 20 }), { signal });
+  if (!page.datasets.length && !cursor) {
+    welcome(root, signal);
+    return;
+  }
   const rows = page.datasets.map((dataset) => [
     h("a", { href: address(["data", dataset.id]) }, dataset.name),
     number(dataset.num_rows),
@@ -17,14 +22,40 @@ export async function showDatasets(root, { query, signal }) {
   ]);
   replace(root,
     h("h1", {}, "Data"),
-    dropZone(signal),
+    dropZone(signal).zone,
     h("h2", {}, "Uploaded tables"),
     table(
       [{ title: "Name" }, { title: "Rows", number: true }, { title: "Size", number: true }, { title: "Format" }, { title: "Uploaded" }],
       rows,
-      { caption: "Uploaded tables", empty: "No table yet. Drop the first one above." },
+      { caption: "Uploaded tables", empty: "No older tables." },
     ),
     pages(["data"], cursor, page.next_cursor));
+}
+
+/** What a person sees who has no table yet. */
+function welcome(root, signal) {
+  const { zone, take } = dropZone(signal, ({ id }, file) => {
+    if (file !== sample) return;
+    // One more click trains on it.
+    new Draft(`job:${id}`).set("target", "price");
+  });
+  let sample = null;
+  const load = async () => {
+    const answer = await fetch(new URL("../houses.csv", import.meta.url));
+    sample = new File([await answer.blob()], "houses.csv", { type: "text/csv" });
+    return take(sample);
+  };
+  replace(root,
+    h("h1", {}, "Predictions that say how sure they are"),
+    h("p", { class: "lead" }, "tfbbb learns from a table to predict one of its columns, and says of each prediction how far it may be off, and why."),
+    h("ol", { class: "steps" },
+      h("li", {}, h("strong", {}, "Load a table. "), "Each row is a case, such as a house that was sold. One column is what you want to know of new cases."),
+      h("li", {}, h("strong", {}, "Train a model. "), "Choose this column. The service finds out what suits your table, and tests the model on rows that it has not seen."),
+      h("li", {}, h("strong", {}, "Ask it. "), "Move sliders, or send a file of new rows. Where the model has seen too little, it says so.")),
+    zone,
+    h("div", { class: "actions" },
+      h("button", { type: "button", class: "primary", onclick: load }, "Load a sample table"),
+      h("span", { class: "muted" }, "800 invented sales of houses with area, rooms, age, district, heating, date and price.")));
 }
 
 /** Links to the first and to the next page of a list. */
@@ -35,7 +66,8 @@ export function pages(parts, cursor, next, query = {}) {
     next && h("a", { href: address(parts, { ...query, cursor: next }) }, "Older"));
 }
 
-function dropZone(signal) {
+/** A place to drop a file, and `take`, which uploads one; `done` gets the new dataset. */
+function dropZone(signal, done = () => {}) {
   const problem = h("div");
   const progress = h("progress", { max: 1, value: 0, "aria-label": "Upload" });
   const state = h("p", { class: "help", role: "status" });
@@ -66,6 +98,7 @@ function dropZone(signal) {
         progress.value = share;
         if (share === 1) replace(state, `Reading ${file.name} (${bytes(file.size)})…`);
       }, signal);
+      done(dataset, file);
       go(["data", dataset.id]);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -77,6 +110,6 @@ function dropZone(signal) {
     }
   }
 
-  return zone;
+  return { zone, take };
 }
 

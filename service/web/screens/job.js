@@ -6,6 +6,7 @@ import { actionButton, confirm, facts, h, notice, problemPlace, replace } from "
 import { ENDED, followJob } from "../events.js";
 import { figureTable, sentences } from "../figures.js";
 import { capital, date, duration, number, percent, secondsLeft } from "../format.js";
+import { plain, plainOption } from "../plain_words.js";
 import { address, go } from "../router.js";
 import { stateBadge } from "./jobs.js";
 
@@ -62,7 +63,7 @@ export async function showJob(root, { parts: [, id], signal }) {
       ended && buttons.remove,
     ]);
     replace(result,
-      job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, job.error)),
+      job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, plain(job.error))),
       job.judgement && h("section", { class: "card" }, h("h2", {}, "How good the model is"), sentences(job.judgement), figureTable(job.judgement)));
     log.textContent = job.log || "Nothing yet.";
     // A person may close it again.
@@ -106,9 +107,10 @@ export async function showJob(root, { parts: [, id], signal }) {
       return;
     }
     plot.add(data);
-    if (data.stage && stages.lastChild?.textContent !== data.stage) {
+    const stage = plainOption(data.stage);
+    if (stage && stages.lastChild?.textContent !== stage) {
       tried.hidden = false;
-      stages.append(h("li", {}, data.stage));
+      stages.append(h("li", {}, stage));
     }
   }
 
@@ -251,9 +253,9 @@ function announcer(current) {
 /** Loss and likelihood by step; several stages stand one after the other. */
 function trainingChart(signal) {
   const plot = chart({
-    title: "Loss and negative log likelihood per row, in nats",
+    title: "Loss and negative log likelihood per row",
     x: "step",
-    y: "nats per row",
+    y: "per row",
     signal,
     series: [
       { label: "loss", colour: "--series-3", dash: [5, 4], width: 1.5 },

@@ -5,13 +5,32 @@ import { columnTable, overruled } from "../columns.js";
 import { h, replace } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { Form } from "../form.js";
+import { plainOption } from "../plain_words.js";
 import { go, address } from "../router.js";
-import { schemaFields } from "../schema_fields.js";
+import { numberOf, schemaFields } from "../schema_fields.js";
 
 // Fields that this form shows by controls of its own.
-const OWN = ["dataset_id", "target", "name", "features", "columns", "text_columns", "task"];
+const OWN = [
+  "dataset_id", "target", "name", "features", "columns", "text_columns", "task", "abstain_above",
+  "training.effort", "training.max_seconds", "training.validation.group", "training.validation.time",
+];
 const GROUPS = ["model", "training"];
+const EFFORTS = [
+  ["quick", "short: a first model, less exact"],
+  ["default", "as long as a good model needs"],
+  ["best", "about three times as long, for a better one"],
+];
+const RELATIONS = [
+  ["", "no: each row stands for itself"],
+  ["group", "yes, rows of the same group belong together"],
+  ["time", "yes, rows follow each other in time"],
+];
+const RELATED = {
+  group: ["Column of the group", "Such as a patient who has several rows. The model is measured on groups that it has not seen."],
+  time: ["Column of the time", "Dates, times or numbers. The model is measured on rows that come later than those it has learned from."],
+};
 const MOST_DATASETS = 200;
+const MANY = 40;
 
 export async function showNewJob(root, { query, signal }) {
   const [document, page] = await Promise.all([
@@ -37,25 +56,54 @@ export async function showNewJob(root, { query, signal }) {
   const names = dataset.columns.map((column) => column.name);
   const target = form.select("target", [["", "choose a column"], ...names.map((name) => [name, name])], "", () => drawFeatures());
   const name = form.text("name", start ? start.model : modelName(dataset.name));
+  const effort = form.select("training.effort", EFFORTS, "default");
+  const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
+  const withheld = form.text("abstain_above", "", { inputmode: "decimal", placeholder: "it answers every row" });
   const task = form.select("task", [["", "chosen by the service"], ["regression", "regression: a number"], ["classification", "classification: a class"]], "");
   const features = h("div");
+  const relation = form.select("relation", RELATIONS, "", () => drawRelated());
+  const related = h("div");
+  let relatedBy = null;
+
+  /** The columns to predict from, of which the one that relates rows is none. */
+  const candidates = () => names.filter((column) => column !== target.value && column !== relatedBy?.value);
+
+  /** Whether the service predicts from a column unless a person says otherwise. */
+  function isUsual(column) {
+    const kind = overruled(id)[column];
+    if (kind) return kind !== "ignore";
+    return dataset.columns.find((one) => one.name === column).role !== "left out";
+  }
 
   function drawFeatures() {
-    replace(features, names.filter((column) => column !== target.value).map((column) =>
-      form.check(`features.${column}`, column, true)));
+    replace(features, candidates().map((column) => form.check(`features.${column}`, column, isUsual(column))));
   }
-  drawFeatures();
+
+  function drawRelated() {
+    relatedBy = null;
+    if (relation.value) {
+      const [label, help] = RELATED[relation.value];
+      const field = `training.validation.${relation.value}`;
+      relatedBy = form.select(field, [["", "choose a column"], ...names.map((one) => [one, one])], "", () => drawFeatures());
+      replace(related, form.field(field, label, relatedBy, { help: `${help} The model does not predict from this column.` }));
+    } else replace(related);
+    drawFeatures();
+  }
+  drawRelated();
 
   const rest = schemaFields(schema, { form, schemas, path: "" }, [...OWN, ...GROUPS, ...(start ? ["start_from"] : [])]);
   const groups = GROUPS.map((group) => [group, schemaFields(
     { ...schemas[schema.properties[group].$ref.split("/").at(-1)] },
     { form, schemas, path: group, initial: schema.properties[group].default },
+    OWN,
   )]);
 
   function body() {
     const read = { dataset_id: id, target: target.value, name: name.value.trim(), ...rest.read() };
-    const left = names.filter((column) => column !== target.value && !draft.get(`features.${column}`, true));
-    if (left.length) read.features = names.filter((column) => column !== target.value && !left.includes(column));
+    const isChosen = (column) => draft.get(`features.${column}`, isUsual(column));
+    if (candidates().some((column) => isChosen(column) !== isUsual(column))) read.features = candidates().filter(isChosen);
+    const share = numberOf(withheld.value);
+    if (share) read.abstain_above = typeof share === "number" ? 100 - share : share;
     if (start) read.start_from = start;
     if (task.value) read.task = task.value;
     const kinds = overruled(id);
@@ -64,6 +112,12 @@ export async function showNewJob(root, { query, signal }) {
       const values = fields.read();
       if (Object.keys(values).length) read[group] = values;
     }
+    const limit = numberOf(minutes.value);
+    const training = { ...read.training };
+    if (effort.value !== "default") training.effort = effort.value;
+    if (limit !== undefined) training.max_seconds = typeof limit === "number" ? 60 * limit : limit;
+    if (relatedBy) training.validation = { ...training.validation, [relation.value]: relatedBy.value };
+    if (Object.keys(training).length) read.training = training;
     return read;
   }
 
@@ -92,19 +146,31 @@ export async function showNewJob(root, { query, signal }) {
     h("h1", {}, "New job"),
     h("form", { class: "job", onsubmit: submit, novalidate: true },
       start && form.group("start_from", `From version ${start.version} of ${start.model}`, [], "The table needs new rows only: what the version has learned is where the training starts."),
-      h("section", { class: "card" },
-        form.field("dataset_id", "Table", datasets),
-        form.field("target", "Target", target, { help: "The column to predict." }),
-        form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." }),
-        form.field("task", "Task", task, { help: schema.properties.task.description })),
-      h("details", { class: "section" }, h("summary", {}, "Columns"),
-        form.group("columns", "What the columns are", columnTable(dataset, () => form.clear("columns"))),
-        form.group("features", "Columns to predict from", h("div", { class: "checks" }, features))),
-      groups.map(([group, fields]) => h("details", { class: "section" },
-        h("summary", {}, group === "model" ? "Network, posterior and prior" : "Training"),
-        form.group(group, group === "model" ? "Model" : "Training", h("div", { class: "columns" }, fields.elements)))),
-      h("details", { class: "section" }, h("summary", {}, "Calibration, abstention and more"),
-        h("div", { class: "columns" }, rest.elements)),
+      h("section", { class: "card questions" },
+        h("div", { class: "columns" },
+          form.field("dataset_id", "Table", datasets, { help: "The rows to learn from." }),
+          form.field("target", "Target", target, { help: "The column to predict.", wrong: "Choose the column to predict." })),
+        h("div", { class: "columns" },
+          form.field("training.effort", "How long may it take?", effort, { help: "The page of the job shows how long is left." }),
+          form.field("training.max_seconds", "Minutes at most", minutes, { help: "The model is then as good as it is by that time.", wrong: "Give a number of minutes, or leave this empty for no limit." })),
+        form.group("features", "Which columns may it predict from?", h("div", { class: `checks${names.length > MANY ? " many" : ""}`, tabindex: names.length > MANY && "0" }, features), "Leave out what nobody knows yet when the model is asked."),
+        h("details", { class: "numbers" }, h("summary", {}, "What the columns are"),
+          form.group("columns", "Where the service took a column for something else than it is, choose what it is", columnTable(dataset, () => {
+            form.clear("columns");
+            drawFeatures();
+          }))),
+        h("div", { class: "columns" },
+          form.field("relation", "Do rows belong together, or follow in time?", relation, { help: "If they do and nobody says so, the figures of the model look better than it is." }),
+          related),
+        form.field("abstain_above", "When should it not answer?", withheld, { help: "For so many percent of the rows, the most unusual ones. 1 withholds the answer for 1 of 100 rows like those of the training, and for most rows that are unlike them.", wrong: "Give a percentage from 0 to 100, or leave this empty." }),
+        form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." })),
+      h("details", { class: "section more-options" }, h("summary", {}, "More"),
+        form.field("task", "Task", task, { help: plainOption(schema.properties.task.description) }),
+        groups.map(([group, fields]) => h("details", { class: "numbers" },
+          h("summary", {}, group === "model" ? "Network, posterior and prior" : "Training"),
+          form.group(group, group === "model" ? "Model" : "Training", h("div", { class: "columns" }, fields.elements)))),
+        h("details", { class: "numbers" }, h("summary", {}, "Calibration, publishing and priority"),
+          h("div", { class: "columns" }, rest.elements))),
       form.general,
       h("div", { class: "actions" }, button, h("button", { type: "button", class: "quiet", onclick: startAnew }, "Reset the form"))));
 }

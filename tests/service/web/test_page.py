@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import re
+import statistics
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,7 +15,6 @@ from playwright.sync_api import (
     Locator,
     Page,
     Route,
-    ViewportSize,
     expect,
 )
 
@@ -32,9 +31,9 @@ from tests.service.web.conftest import (
     signed_in_page,
     visit,
 )
+from tests.service.web.looking import NARROW, WIDE, Seen, look_at
 from tests.service.web.tables import ATTACK, SCRIPT, houses
 
-WIDE: ViewportSize = {"width": 1200, "height": 900}
 SCREENS = {
     "data": "data",
     "dataset": "data/{dataset}",
@@ -55,8 +54,14 @@ def fill_job(page: Page, steps: str) -> None:
     """Fills in the form of a job that takes a few steps."""
     page.get_by_label("Target").select_option("price")
     page.get_by_label("Name of the model").fill(MODEL)
-    page.get_by_text("Training", exact=True).first.click()
+    open_training(page)
     page.get_by_label("Steps", exact=True).fill(steps)
+
+
+def open_training(page: Page) -> None:
+    """Opens the options of the training in the form of a job."""
+    page.get_by_text("More", exact=True).click()
+    page.get_by_text("Training", exact=True).first.click()
 
 
 def test_a_person_gets_from_a_file_to_a_prediction(
@@ -81,7 +86,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         # A network that is small, so that the test is short.
         page.get_by_text("Network, posterior and prior", exact=True).click()
         page.get_by_label("Hidden units", exact=True).fill("8")
-        page.get_by_label("Members", exact=True).fill("2")
+        page.get_by_label("Networks trained together").fill("2")
         page.get_by_role("button", name="Start training").click()
         expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
         expect(page.get_by_text("succeeded", exact=True)).to_be_visible(
@@ -125,25 +130,6 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         assert float(rows[0]["lower"]) < float(rows[0]["mean"])
 
 
-@dataclass(frozen=True)
-class Seen:
-    """A screen, as people see it.
-
-    Attributes:
-        text: Its text.
-        title: The title of the document.
-        num_foreign: Number of images and scripts, of which it should have none.
-        violations: What axe finds, by theme.
-        width: The width of the document on a phone.
-    """
-
-    text: str
-    title: str
-    num_foreign: int
-    violations: dict[str, list[tuple[str, str]]]
-    width: int
-
-
 @pytest.fixture(scope="module")
 def screens(browser: Browser, site: Site, trained: dict[str, str]) -> dict[str, Seen]:
     """Every screen, visited once."""
@@ -155,24 +141,6 @@ def screens(browser: Browser, site: Site, trained: dict[str, str]) -> dict[str, 
                 visit(page, site, place.format(**trained))
                 found[name] = look_at(page)
     return found
-
-
-def look_at(page: Page) -> Seen:
-    """Looks at the screen of a page, in both themes and on a phone."""
-    text = page.locator("#main").inner_text()
-    page.set_viewport_size({"width": 390, "height": 844})
-    width = page.evaluate("document.documentElement.scrollWidth")
-    page.set_viewport_size(WIDE)
-    page.locator("#main details").evaluate_all(
-        "all => all.forEach((one) => { one.open = true; })"
-    )
-    violations = {}
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        faults = Axe().run(page).response["violations"]
-        violations[theme] = [(one["id"], one["nodes"][0]["html"]) for one in faults]
-    foreign = page.locator("#main img, #main script").count()
-    return Seen(text, page.title(), foreign, violations, width)
 
 
 def test_what_users_wrote_stays_text_on_every_screen(screens: dict[str, Seen]) -> None:
@@ -191,8 +159,32 @@ def test_axe_finds_nothing_on_any_screen_in_either_theme(
         assert screen.violations == {"light": [], "dark": []}, name
 
 
-def test_every_screen_fits_a_phone(screens: dict[str, Seen]) -> None:
-    assert {name: s.width for name, s in screens.items() if s.width > 390} == {}
+@pytest.mark.parametrize("size", NARROW)
+def test_every_screen_fits_a_narrow_window(screens: dict[str, Seen], size: str) -> None:
+    widths = {name: screen.widths[size] for name, screen in screens.items()}
+    assert widths == dict.fromkeys(screens, NARROW[size]["width"])
+
+
+@pytest.mark.parametrize("size", NARROW)
+def test_no_control_is_covered_where_a_person_scrolls_to_it(
+    screens: dict[str, Seen], size: str
+) -> None:
+    assert {name: screen.covered[size] for name, screen in screens.items()} == {
+        name: [] for name in screens
+    }
+    stuck = {name: screen.stuck[size] for name, screen in screens.items()}
+    assert 0.0 < stuck.pop("ask") <= 0.2
+    assert set(stuck.values()) == {0.0}
+
+
+def test_no_screen_has_the_jargon_of_programs(screens: dict[str, Seen]) -> None:
+    assert {name: screen.jargon for name, screen in screens.items()} == {
+        name: [] for name in screens
+    }
+    # Deviations have the unit of the target; variances do not.
+    for name in ("report", "ask"):
+        assert "variance" not in screens[name].text
+        assert "±" in screens[name].text
 
 
 def test_a_table_fades_on_a_phone_until_its_last_column(
@@ -227,20 +219,22 @@ def test_the_error_of_the_api_stands_beside_its_field(
     fill_job(page, "many")
     page.get_by_role("button", name="Start training").click()
     field = page.locator(".field").filter(has=page.get_by_label("Steps", exact=True))
-    expect(field.locator(".problem")).to_contain_text("Received: 'many'")
+    expect(field.locator(".problem")).to_have_text("Must be a whole number.")
     expect(page.get_by_label("Steps", exact=True)).to_be_focused()
     page.get_by_label("Steps", exact=True).fill("60")
     page.get_by_label("Name of the model").fill("")
     page.get_by_role("button", name="Start training").click()
     field = page.locator(".field").filter(has=page.get_by_label("Name of the model"))
-    expect(field.locator(".problem")).to_contain_text("must begin with a letter")
-    expect(page.get_by_label("Max seconds")).to_have_attribute(
-        "placeholder", "no limit"
-    )
+    expect(field.locator(".problem")).to_contain_text("Must begin with a letter")
     page.get_by_label("Name of the model").fill("../houses")
     page.get_by_role("button", name="Start training").click()
-    field = page.locator(".field").filter(has=page.get_by_label("Name of the model"))
-    expect(field.locator(".problem")).to_contain_text("Received: '../houses'")
+    expect(field.locator(".problem")).to_contain_text("letters, digits, dots")
+    # An error that names another field has the label of that field.
+    page.get_by_label("Name of the model").fill(MODEL)
+    page.get_by_label("Epochs", exact=True).first.fill("3")
+    page.get_by_role("button", name="Start training").click()
+    problem = page.get_by_role("alert").filter(has_text="not both")
+    expect(problem).to_contain_text("“Epochs” or “Steps”")
 
 
 def test_an_answer_that_is_refused_stands_beside_its_column(
@@ -250,9 +244,13 @@ def test_an_answer_that_is_refused_stands_beside_its_column(
     area = page.get_by_label("area", exact=True)
     area.fill("large")
     field = page.locator(".field").filter(has=area)
-    expect(field.locator(".problem")).to_contain_text("Received: 'large'")
+    expect(field.locator(".problem")).to_contain_text("number")
+    expect(field.locator(".problem")).not_to_contain_text("Received")
+    # What stands there is the answer to other values.
+    expect(page.locator(".answer.outdated")).to_be_visible()
     area.fill("100")
     expect(field.locator(".problem")).to_be_empty()
+    expect(page.locator(".answer.outdated")).to_have_count(0)
 
 
 def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(
@@ -268,7 +266,7 @@ def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(
     page.context.set_offline(False)
     expect(page.locator("#connection")).to_be_empty()
     page.reload()
-    page.get_by_text("Training", exact=True).first.click()
+    open_training(page)
     expect(page.get_by_label("Steps", exact=True)).to_have_value("77")
     expect(page.get_by_label("Target")).to_have_value("price")
 
@@ -313,13 +311,13 @@ def test_a_training_that_diverges_says_what_to_change(
     visit(page, site, f"jobs/{job}")
     failure = page.locator(".notice.error")
     expect(failure).to_contain_text("Training diverged", timeout=TRAINING)
-    expect(failure).to_contain_text("lower `learning_rate`")
+    expect(failure).to_contain_text("lower learning_rate")
     expect(page.get_by_text("failed", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     expect(page.get_by_role("link", name=re.compile("See version"))).to_have_count(0)
     found = site.client.get(f"/v1/jobs/{job}").json()
     assert (found["state"], found["version"]) == ("failed", None)
-    assert found["error"] in failure.inner_text()
+    assert found["error"].replace("`", "") in failure.inner_text()
     # The log is open, and tells more than the error.
     expect(page.get_by_label("Log", exact=True)).to_be_visible()
     expect(page.get_by_label("Log", exact=True)).not_to_have_text("Nothing yet.")
@@ -342,7 +340,7 @@ def test_a_revoked_key_leads_to_signing_in_and_back(
         expect(page.locator(".notice.error")).to_contain_text("was revoked")
         page.get_by_label("Key").fill(ADMIN_KEY)
         page.keyboard.press("Enter")
-        page.get_by_text("Training", exact=True).first.click()
+        open_training(page)
         expect(page.get_by_label("Steps", exact=True)).to_have_value("88")
 
 
@@ -581,6 +579,215 @@ def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
     made = page.get_by_role("row").filter(has_text=ATTACK).first
     expect(made).to_contain_text("create key")
     assert text not in page.content()
+
+
+MODULE = """async (name) => {
+    const start = document.querySelector("script[type=module]").src;
+    window.found = await import(new URL(`${name}.js`, start));
+}"""
+
+
+def test_numbers_have_three_digits_and_a_common_unit(page: Page) -> None:
+    page.evaluate(MODULE, "format")
+    texts = {
+        "number(1234567)": "1,234,567",
+        "quantity(1234567)": "1.23 M",
+        "quantity(213456)": "213,000",
+        "quantity(0.0123456)": "0.0123",
+        "quantity(2014.4)": "2014",
+        "quantity(9307.2)": "9310",
+        "quantity(-1.5e-7)": "−1.50 × 10⁻⁷",
+        "plusMinus(1320000, 250000)": "1.32 M ± 0.25 M",
+        "plusMinus(152.31, 54.1)": "152 ± 54",
+        "plusMinus(2010.4, 3.2)": "2010.4 ± 3.2",
+        "interval(0.91e6, 1.73e6)": "0.91 M to 1.73 M",
+        "interval(-3.2, 54.04)": "−3.2 to 54.0",
+        "alike([15.21, 71.4, 73.0]).join()": "15.2,71.4,73.0",
+    }
+    found = {call: page.evaluate(f"window.found.{call}") for call in texts}
+    assert found == texts
+
+
+# The shade in the row of pixels above the axis: the interval is darker than the rest.
+SHADE = """() => {
+    const canvas = document.querySelector(".answer canvas");
+    const over = document.querySelector(".answer .u-over").getBoundingClientRect();
+    const { left, top } = canvas.getBoundingClientRect();
+    const row = canvas.getContext("2d").getImageData(
+        over.left - left, over.bottom - top - 4, over.width, 1).data;
+    // Outside, a shade is lighter; a line of the grid is opaque.
+    const dark = [...Array(Math.floor(over.width)).keys()].filter(
+        (x) => row[4 * x + 3] > 60 && row[4 * x + 3] < 200);
+    return [dark[0] / over.width, dark.at(-1) / over.width];
+}"""
+
+
+def test_the_shade_is_the_interval_that_is_told(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    with page.expect_response("**/*:predict") as asked:
+        visit(page, site, SCREENS["ask"])
+    (answer,) = asked.value.json()["predictions"]
+    low, high = answer["lower"][1][0], answer["upper"][1][0]
+    page.evaluate(MODULE, "format")
+    told = page.evaluate(f"window.found.interval({low}, {high})")
+    expect(page.locator(".answer dl")).to_contain_text(told)
+    quantiles = [value for (value,) in answer["quantiles"]]
+    page.evaluate(MODULE, "density")
+    curve = page.evaluate(
+        "([values, ends]) => window.found.densityOf(values, ends)",
+        [quantiles, [low, high]],
+    )
+    inside = [
+        x for x, y in zip(curve["x"], curve["shade"], strict=True) if y is not None
+    ]
+    assert (inside[0], inside[-1]) == (low, high)
+    expect(page.locator(".answer canvas")).to_be_visible()
+    page.wait_for_timeout(300)
+    first, last = curve["x"][0], curve["x"][-1]
+    shares = [(end - first) / (last - first) for end in (low, high)]
+    # Two of some 460 pixels.
+    assert page.evaluate(SHADE) == pytest.approx(shares, abs=0.005)
+
+
+def test_words_of_the_trade_are_explained_to_everyone(
+    browser: Browser, site: Site, trained: dict[str, str]
+) -> None:
+    with browser.new_context(has_touch=True, viewport=NARROW["phone"]) as context:
+        context.set_default_timeout(PATIENCE)
+        with signed_in_page(context, site) as page:
+            visit(page, site, SCREENS["ask"])
+            for word in ("epistemic", "aleatoric"):
+                term = page.get_by_role("button", name=word)
+                tip = page.get_by_role("tooltip").filter(has_text=word.capitalize())
+                expect(term).to_have_accessible_description(re.compile(r"rows"))
+                term.hover()
+                expect(tip).to_be_visible()
+                page.locator("h1").hover()
+                expect(tip).to_be_hidden()
+                term.focus()
+                expect(tip).to_be_visible()
+                box = tip.bounding_box()
+                assert box is not None
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= 390
+                page.keyboard.press("Escape")
+                expect(tip).to_be_hidden()
+                term.tap()
+                expect(tip).to_be_visible()
+
+
+def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    def leave_out_street(route: Route) -> None:
+        found = route.fetch().json()
+        found["columns"][1]["role"] = "left out"
+        route.fulfill(json=found)
+
+    page.route(f"**/v1/datasets/{trained['dataset']}", leave_out_street)
+    visit(page, site, SCREENS["new job"].format(**trained))
+    expect(page.get_by_role("checkbox", name="price")).to_be_checked()
+    expect(page.get_by_role("checkbox", name=ATTACK)).not_to_be_checked()
+    labels = page.locator(".questions label:not(.check), .questions legend")
+    visible = [label for label in labels.all() if label.is_visible()]
+    assert [label.inner_text() for label in visible] == [
+        *("Table", "Target", "How long may it take?", "Minutes at most"),
+        "Which columns may it predict from?",
+        "Do rows belong together, or follow in time?",
+        *("When should it not answer?", "Name of the model"),
+    ]
+    expect(page.get_by_label("Steps", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Start training").click()
+    target = page.locator(".field").filter(has=page.get_by_label("Target"))
+    expect(target.locator(".problem")).to_have_text("Choose the column to predict.")
+    page.get_by_label("When should it not answer?").fill("120")
+    page.get_by_label("Target").select_option("price")
+    page.get_by_role("button", name="Start training").click()
+    expect(page.locator(".problem").filter(has_text="percentage")).to_be_visible()
+
+    sent: list[Any] = []
+
+    def submit(route: Route) -> None:
+        sent.append(route.request.post_data_json)
+        route.fulfill(status=201, json={"id": trained["job"]})
+
+    page.get_by_label("How long may it take?").select_option("quick")
+    page.get_by_label("Minutes at most").fill("2")
+    page.get_by_label("Do rows belong together").select_option("group")
+    page.get_by_label("Column of the group").select_option("area")
+    expect(page.get_by_role("checkbox", name="area")).to_have_count(0)
+    page.get_by_label("When should it not answer?").fill("5")
+    page.route("**/v1/jobs", submit)
+    page.get_by_role("button", name="Start training").click()
+    page.wait_for_url(f"**/jobs/{trained['job']}")
+    (body,) = sent
+    validation = {"group": "area"}
+    assert body["training"] == {
+        **{"effort": "quick", "max_seconds": 120},
+        "validation": validation,
+    }
+    assert body["abstain_above"] == 95
+    # Nobody changed what the service predicts from.
+    assert "features" not in body
+
+
+def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> None:
+    empty = {"datasets": [], "next_cursor": None}
+    page.route("**/v1/datasets?*", lambda route: route.fulfill(json=empty))
+    visit(page, site, "data")
+    expect(page.locator("ol.steps li")).to_have_count(3)
+    page.get_by_role("button", name="Load a sample table").click()
+    expect(page.get_by_role("heading", name="houses.csv")).to_be_visible()
+    expect(page.locator("dl.facts")).to_contain_text("Rows800")
+    expect(page.locator(".remarks, .notice")).to_have_count(0)
+    page.unroute("**/v1/datasets?*")
+    page.get_by_role("link", name="Train a model").click()
+    expect(page.get_by_label("Target")).to_have_value("price")
+    dataset = re.search("dataset=([0-9a-f]{24})", page.url)
+    assert dataset is not None
+    url = f"/v1/datasets/{dataset[1]}"
+    rows = site.client.get(f"{url}/preview?rows=800").json()["rows"]
+    # It trains: the price follows the area, and the noise does not hide that.
+    areas, prices = ([float(row[place]) for row in rows] for place in (0, 6))
+    assert statistics.correlation(areas, prices) == pytest.approx(0.85, abs=0.1)
+    assert site.client.delete(url).status_code == 204
+
+
+def test_sliders_start_at_a_typical_row_and_go_to_any_row(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    rows = [*csv.DictReader(io.StringIO(houses()))]
+    visit(page, site, SCREENS["ask"])
+    area = page.get_by_label("area", exact=True)
+    street = page.locator(".field").filter(has_text=ATTACK)
+    median = statistics.median(float(row["area"]) for row in rows)
+    # The histogram has some 20 bins of the range.
+    assert float(area.input_value()) == pytest.approx(median, abs=8)
+    (mode,) = statistics.multimode(row[ATTACK] for row in rows)
+    expect(street.locator("select").first).to_have_value(mode)
+
+    row = page.get_by_label("Row", exact=True)
+    row.fill("105")
+    with page.expect_response("**/*:predict") as asked:
+        row.press("Enter")
+    expect(area).to_have_value(rows[104]["area"])
+    expect(street.locator("select").first).to_have_value(rows[104][ATTACK])
+    (instance,) = asked.value.request.post_data_json["instances"]
+    assert instance == {"area": float(rows[104]["area"]), ATTACK: rows[104][ATTACK]}
+    expect(page.locator(".answer")).to_contain_text("In row 105 of the table, price is")
+    page.get_by_role("button", name="Next row").click()
+    expect(area).to_have_value(rows[105]["area"])
+    expect(row).to_have_value("106")
+    row.fill("121")
+    row.press("Enter")
+    expect(page.get_by_text("numbered from 1 to 120")).to_be_visible()
+    # A row that was changed is no row of the table.
+    area.fill("77")
+    expect(row).to_have_value("")
+    expect(page.locator(".answer")).not_to_contain_text("of the table")
+    page.get_by_role("button", name="Back to a typical row").click()
+    expect(area).not_to_have_value("77")
 
 
 def add_jobs(

@@ -51,6 +51,10 @@ def test_uploaded_table_is_described_and_stored_under_its_hash(
         "columns": ["name", "age", "born"],
         "rows": [["Ada", 36, "1815-12-10"], ["Bob", None, "1900-01-01"]],
     }
+    later = datasets.get(f"/v1/datasets/{made['id']}/preview?rows=2&skip=1").json()
+    assert later["rows"][0] == preview["rows"][1]
+    beyond = datasets.get(f"/v1/datasets/{made['id']}/preview?skip=10").json()
+    assert beyond == {"columns": preview["columns"], "rows": []}
 
 
 def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:

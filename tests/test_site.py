@@ -68,6 +68,7 @@ def test_pages_of_own_files_and_outgoing_links_pass(tmp_path):
         ("\\sigma^2", "<msup><mi>&#x003C3;</mi><mn>2</mn></msup>"),
         ("\\operatorname{Var}[y]", '<mi>Var</mi><mo stretchy="false">[</mo>'),
         ("N \\log y", "<mi>N</mi>_<mi>log</mi>_<mi>y</mi>"),
+        ("\\lVert y", '<mo stretchy="false">&#x02016;</mo><mi>y</mi>'),
         ("\\log(y)", '<mi>log</mi><mo stretchy="false">&#x00028;</mo>'),
     ],
 )

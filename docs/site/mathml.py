@@ -10,8 +10,10 @@ from sphinx.util import logging
 _LOGGER = logging.getLogger(__name__)
 _NAME = r"<mi>[A-Za-z]{2,}</mi>"
 _SPACE = '<mspace width="0.167em" />'
-# What browsers draw otherwise than LaTeX: names such as log stand apart from letters.
+# What browsers draw otherwise than LaTeX: names such as log stand apart from letters,
+# and bars do not stretch.
 _REPLACEMENTS = {
+    r"<mo>(&#x0(?:2016|007C);)</mo>": r'<mo stretchy="false">\1</mo>',
     r"<mo(?: movablelimits=\"true\")?>([A-Za-z]+)</mo>": r"<mi>\1</mi>",
     rf"({_NAME})(?!</|<mo)": rf"\1{_SPACE}",
     rf"(</m(?:i|n|frac|sub|sup|sqrt)>|29;</mo>)({_NAME})": rf"\1{_SPACE}\2",

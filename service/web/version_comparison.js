@@ -25,7 +25,9 @@ export function compareVersions(one, other) {
     h("p", {}, inWords(rows, one, other)),
     fewRows(one, other),
     figureTable("Held-out rows", rows, one, other),
-    lived && [h("h3", {}, "What came true"), h("p", {}, inWords(lived, one, other)), figureTable("What came true", lived, one, other)],
+    lived && [h("h3", {}, "What came true"), h("p", {}, inWords(lived, one, other)),
+      h("p", { class: "help" }, `Version ${one.version} is compared with ${count(one.feedback.num_rows, "row")}, version ${other.version} with ${count(other.feedback.num_rows, "row")}: if they are not the same, they may differ by their rows alone.`),
+      figureTable("What came true", lived, one, other)],
     settingsPart(one, other),
   ];
 }
@@ -61,7 +63,7 @@ function livedFigures(one, other) {
 }
 
 function inWords(rows, one, other) {
-  const listed = (kind) => rows.filter((row) => row.kind === kind).map((row) => `${figureName(row.name)} (${row.change})`);
+  const listed = (kind) => rows.filter((row) => row.kind === kind).map((row) => `${named(row.name)} (${row.change})`);
   const [better, worse] = [listed("better"), listed("worse")];
   const who = `Version ${other.version}`;
   if (!rows.length) return "The two versions have no figures in common.";
@@ -70,6 +72,14 @@ function inWords(rows, one, other) {
     better.length && `${who} is better than version ${one.version} in ${better.join(", ")}.`,
     worse.length && `${better.length ? "It" : who} is worse ${better.length ? "" : `than version ${one.version} `}in ${worse.join(", ")}.`,
   ].filter(Boolean).join(" ");
+}
+
+/** The name of a figure within a sentence. */
+function named(name) {
+  const level = /^coverage_(\d+)$/.exec(name)?.[1];
+  if (level) return `the share in ${level} % intervals`;
+  const title = figureName(name);
+  return /^[A-Z][^A-Z]/.test(title) && title.length > 2 ? title.charAt(0).toLowerCase() + title.slice(1) : title;
 }
 
 /** Says that figures of few rows differ by chance, and those of other rows anyway. */

@@ -50,26 +50,25 @@ router = APIRouter(
 async def list_models(state: State) -> ModelList:
     """Lists every model with its versions, labels, canaries and shadows."""
     models = await state.models.models()
-    by_name = {model.name: model for model in models.models}
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
     written = await asyncio.to_thread(notes.find_all, state.database)
     for model in models.models:
         present = {version.version for version in model.versions}
-        model.drifted = [
-            text for text in map(str, drifted[model.name]) if text in present
-        ]
+        numbers = map(str, drifted[model.name])
+        model.drifted = [number for number in numbers if number in present]
         model.note = written.get((model.name, notes.OF_MODEL))
+    by_name = {model.name: model for model in models.models}
     for row in await asyncio.to_thread(labels.list_labels, state.database):
-        model = by_name.get(row.name)
-        if model is None:
+        labelled = by_name.get(row.name)
+        if labelled is None:
             continue
-        model.labels[row.label] = str(row.number)
+        labelled.labels[row.label] = str(row.number)
         if row.canary is not None and row.canary_weight is not None:
-            model.canaries[row.label] = CanaryShare(
+            labelled.canaries[row.label] = CanaryShare(
                 version=str(row.canary), weight=row.canary_weight
             )
         if row.shadow is not None:
-            model.shadows[row.label] = str(row.shadow)
+            labelled.shadows[row.label] = str(row.shadow)
     return models
 
 

@@ -1,6 +1,6 @@
 // Predicting all rows of a file, which comes back in its format with the predictions.
 
-import { request } from "../api.js";
+import { ApiError, request } from "../api.js";
 import { dropZone } from "../drop_zone.js";
 import { h, replace, table } from "../dom.js";
 import { bytes, count, number, percent } from "../format.js";
@@ -55,7 +55,7 @@ async function readAnswer(reader, onProgress) {
     for (let end = left.indexOf(10); end >= 0; end = left.indexOf(10)) {
       const event = JSON.parse(new TextDecoder().decode(left.subarray(0, end)));
       left = left.slice(end + 1);
-      if (event.error) throw new Error(event.error);
+      if (event.error) throw new ApiError(event.error, 400);
       if (event.of) onProgress(event.rows, event.of);
       preview = event.preview ?? preview;
       if (event.file) return { name: event.file, preview, blob: await readRest(reader, left, event.num_bytes) };
@@ -96,20 +96,17 @@ function answerParts(name, preview, blob, signal) {
   ];
 }
 
-/** The columns of the person, the prediction, its range, and what warns of it. */
+/** The prediction and its range, beside what they are of. */
 function rowTable({ given, predicted }, rows) {
   const cellsOf = (row) => {
     const cells = new Map(predicted.map((name, place) => [name, row[1 + given.length + place]]));
-    return [number(row[0]), ...row.slice(1, 1 + Math.min(given.length, MOST_GIVEN)).map(shown), ...answerCells(cells)];
+    return [number(row[0]), ...answerCells(cells), ...row.slice(1, 1 + Math.min(given.length, MOST_GIVEN)).map(shown), ...(remarks ? [remarksOf(cells)] : [])];
   };
   const has = (name) => predicted.includes(name);
   const shares = (cells) => [...cells].filter(([name]) => name.startsWith("probability_"));
 
   function answerCells(cells) {
-    const last = [
-      has("familiarity") && percent(cells.get("familiarity")),
-      (has("warnings") || has("abstained")) && [cells.get("abstained"), cells.get("warnings")].filter(Boolean).join(" "),
-    ].filter((cell) => cell !== false);
+    const last = has("familiarity") ? [percent(cells.get("familiarity"))] : [];
     if (has("class")) {
       const best = Math.max(...shares(cells).map(([, value]) => value ?? 0));
       return [cells.get("class") ?? "–", cells.get("class") === null ? "–" : percent(best), ...last];
@@ -121,6 +118,8 @@ function rowTable({ given, predicted }, rows) {
     ]), ...last];
   }
 
+  const remarksOf = (cells) => [cells.get("abstained"), cells.get("warnings")].filter(Boolean).join(" ");
+  const remarks = has("warnings") || has("abstained");
   const targets = predicted.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
   const answers = has("class")
     ? [{ title: "Prediction" }, { title: "Probability", number: true }]
@@ -130,10 +129,10 @@ function rowTable({ given, predicted }, rows) {
     });
   const columns = [
     { title: "Row" },
-    ...given.slice(0, MOST_GIVEN).map((title) => ({ title })),
     ...answers,
     ...(has("familiarity") ? [{ title: "Familiarity", number: true }] : []),
-    ...(has("warnings") || has("abstained") ? [{ title: "Remarks" }] : []),
+    ...given.slice(0, MOST_GIVEN).map((title) => ({ title })),
+    ...(remarks ? [{ title: "Remarks" }] : []),
   ];
   return [
     table(columns, rows.map(cellsOf), { caption: "Some predicted rows" }),

@@ -90,7 +90,7 @@ function driftPart(name, version, { drift, retraining, num_rows: rows }, problem
     return go(["jobs", job.id]);
   };
   return notice("warning",
-    h("p", {}, h("strong", {}, "Drift. "), `At row ${number(drift.alarm_row)}${drift.alarm_at ? `, on ${date(drift.alarm_at)},` : ""} it was clear that rows no longer come as before: by chance alone, this happens to ${percent(drift.false_alarm_rate, 0)} of versions at most. ${retraining.sentence}`),
+    h("p", {}, h("strong", {}, "Drift. "), `Row ${number(drift.alarm_row)}${drift.alarm_at ? `, on ${date(drift.alarm_at)},` : ""} raised the alarm, which comes by chance alone to ${percent(drift.false_alarm_rate, 0)} of versions at most. ${retraining.sentence}`),
     may("train") && h("div", { class: "actions" }, actionButton("Train anew from this version", train, { kind: "primary", problem })));
 }
 

@@ -230,7 +230,7 @@ function trialForm(name, versions, labels, again) {
   const version = form.select("trial", versions.map((one) => [one.version, one.version]), versions[0].version);
   const share = form.text("versions", "10", { inputmode: "decimal" });
   const shareField = form.field("versions", "Share of the requests, in percent", share);
-  const kind = form.select("kind", [["canary", "As a canary: it answers a share of the requests"], ["shadow", "As a shadow: it predicts too, and answers nothing"]], "canary", () => fit());
+  const kind = form.select("kind", [["canary", "As a canary, which answers a share"], ["shadow", "As a shadow, which answers nothing"]], "canary", () => fit());
   const button = h("button", { type: "submit", class: "primary" }, "Start the trial");
   const fit = () => { shareField.hidden = kind.value !== "canary"; };
 

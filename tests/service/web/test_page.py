@@ -44,6 +44,7 @@ SCREENS = {
     "report": f"models/{MODEL}/1",
     "ask": f"models/{MODEL}/1/ask",
     "file": f"models/{MODEL}/1/file",
+    "truth": f"models/{MODEL}/1/truth",
     "versions": f"models/{MODEL}/1/versions",
     "keys": "keys",
     "audit": "audit",
@@ -390,10 +391,13 @@ def test_drift_is_said_with_one_click_to_train_anew(
 ) -> None:
     start = {"model": MODEL, "version": 1}
     body = {"name": MODEL, "start_from": start, "dataset_id": trained["dataset"]}
+    now = "2030-01-01T00:00:00Z"
+    drift = {"alarm": True, "alarm_row": 64, "alarm_at": now, "false_alarm_rate": 0.05}
     feedback = {
-        "num_rows": 300,
+        **{"num_rows": 300, "started_at": now, "updated_at": now},
+        **{"figures": {}, "over_time": []},
         "adapted": {"num_rows": 300, "factors": {"0.9": 1.25}, "groups": {}},
-        "drift": {"alarm": True, "alarm_row": 64},
+        "drift": {**drift, "reference_rows": 12},
         "retraining": {"sentence": "Rows differ.", "body": body if has_rows else None},
     }
     page.route("**/feedback", lambda route: route.fulfill(json=feedback))
@@ -403,10 +407,10 @@ def test_drift_is_said_with_one_click_to_train_anew(
         sent.append(route.request.post_data_json)
         route.fulfill(status=201, json={"id": trained["job"]})
 
-    visit(page, site, SCREENS["versions"])
-    expect(page.locator("#main")).to_contain_text("300 rows")
+    visit(page, site, SCREENS["truth"])
+    expect(page.locator("#main")).to_contain_text("Rows300")
     expect(page.locator("#main")).to_contain_text("25.0 % wider")
-    expect(page.locator(".notice.warning")).to_contain_text("row 64")
+    expect(page.locator(".notice.warning")).to_contain_text("Row 64")
     if has_rows:
         page.route("**/v1/jobs", submit)
     page.get_by_role("button", name="Train anew from this version").click()

@@ -54,7 +54,7 @@ def test_the_truth_is_compared_and_drift_is_said_everywhere(
 
     drop(page, ".drop", "later.csv", moved(150, 200_000))
     alarm = page.locator(".notice.warning")
-    expect(alarm).to_contain_text("no longer come as before")
+    expect(alarm).to_contain_text("no longer come like")
     expect(alarm.get_by_role("button", name="Train anew")).to_be_visible()
     coverage = page.get_by_role("img", name="Share of the truth in its 90 % range")
     expect(coverage).to_have_attribute(

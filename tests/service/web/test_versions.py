@@ -99,7 +99,7 @@ def test_two_versions_are_compared_in_words(page: Page, site: Site, model: str) 
     expect(part).to_contain_text("Choose two versions")
     part.get_by_label("with", exact=True).select_option("2")
     expect(part).to_contain_text("Version 2 is better than version 1 in RMSE")
-    expect(part).to_contain_text("worse in In 90 % interval")
+    expect(part).to_contain_text("worse in the share in 90 % intervals")
     expect(part).to_contain_text("trained with the same settings")
 
 

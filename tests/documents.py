@@ -55,7 +55,7 @@ serve() {
 # A network that learns the sample table in a second.
 _FEW_STEPS = {
     "model": {"hidden_units": [16], "members": 2, "likelihood": "normal"},
-    "training": {"epochs": 30, "learning_rate": 0.02},
+    "training": {"effort": "quick", "steps": 200, "learning_rate": 0.02},
 }
 _FIELDS = json.dumps(_FEW_STEPS)
 _SHORT_TRAININGS = (

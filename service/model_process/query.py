@@ -13,6 +13,7 @@ from service.shared.prediction_parameters import (
     DrawParameters,
     Parameters,
 )
+from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.validation_errors import describe_validation_error, field_path
 from tfbbb.export.manifest import Feature
@@ -167,9 +168,11 @@ def read_parameters(parameters: object, *, strict: bool = True) -> DrawParameter
         first = error.errors()[0]
         if first["type"] == "extra_forbidden":
             place = f"parameters.{first['loc'][0]}"[:_MOST_CHARACTERS]
-            known = ", ".join(Parameters.model_fields)
+            known = Parameters.model_fields
+            asked = did_you_mean(place, (f"parameters.{name}" for name in known))
             raise InvalidRequest(
-                f"`{place}` is unknown; the parameters are {known}.", place
+                f"`{place}` is unknown.{asked} The parameters are {', '.join(known)}.",
+                place,
             ) from None
         within = ["parameters"]
         raise InvalidRequest(

@@ -3,17 +3,22 @@
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, create_model
 
 from service.shared.json_types import JsonObject
 from tfbbb.base.known_fields import KnownFields
-from tfbbb.prediction.levels import single_precision_level
+from tfbbb.prediction.levels import refuse_percentage, single_precision_level
 from tfbbb.prediction.questions import Question, served_questions
 
 SIGNATURES = ("serving_default", "predict", *(q.name for q in served_questions()))
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-Level = Annotated[float, Field(gt=0, lt=1), AfterValidator(single_precision_level)]
+Level = Annotated[
+    float,
+    Field(gt=0, lt=1),
+    BeforeValidator(refuse_percentage),
+    AfterValidator(single_precision_level),
+]
 
 
 Method = Literal["auto", "local", "weight", "linearised", "moments"]

@@ -411,10 +411,11 @@ def test_a_missing_model_table_or_directory_is_named(
     assert result.stderr.count("\n") == 1
 
 
-def test_a_level_must_be_a_probability(tfbbb, data, regression):
-    result = tfbbb("predict", regression[0], data, "--level", "90")
+@pytest.mark.parametrize("level", ["90", "90%"])
+def test_a_level_must_be_a_probability(tfbbb, data, regression, level):
+    result = tfbbb("predict", regression[0], data, "--level", level)
     assert result.exit_code == 2
-    assert "not between 0 and 1" in result.stderr
+    assert f"{level} is not between 0 and 1. Write 0.9." in result.stderr
 
 
 def test_a_model_file_changed_after_export_is_refused(

@@ -154,7 +154,10 @@ def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
         (["texts.csv", "--target", "y"], "'x' has a different text in each row"),
         (["few.csv", "--target", "y", "--ignore", "x"], "No column is left to predict"),
         (["DATA", "--target", "effect", "--start-from", "3"], "/models/name/3; name"),
-        (["DATA", "--target", "effect", "--spec", "typo.json"], "`trainin` is unknown"),
+        (
+            ["DATA", "--target", "effect", "--spec", "typo.json"],
+            "`trainin` is unknown. Did you mean `training`?",
+        ),
         (["DATA", "--target", "effect", "--spec", "list.json"], "hold a JSON object"),
     ],
 )

@@ -178,7 +178,11 @@ def test_classes_are_answered_as_probabilities(classification: Path) -> None:
         ([[1, 2, 10**400]], r"Row 1, column 'bp' .* up to 3\.4e38"),
         ({"age": [1], "bmi": [1], "bp": [1e60]}, r"'bp' .* Received: 1e\+60"),
         ({"age": [1], "bmi": [1]}, r"The column 'bp' is lacking"),
-        ({"age": [1], "bmi": [1], "b": [1]}, r"'bp' is lacking \(is 'b' misspelt\?\)"),
+        (
+            {"age": [1], "b": [1]},
+            r"columns 'bmi' and 'bp' \(is 'b' misspelt\?\) are lacking",
+        ),
+        ({"age": [1], "bmi": [1], "b": [1]}, r"'bp' \(is 'b' misspelt\?\) is lacking"),
         ({"age": [1, 2], "bmi": [1], "bp": [1]}, r"same number of rows"),
         ({"age": [], "bmi": [], "bp": []}, r"at least one"),
         ({"age": 1, "bmi": [1], "bp": [1]}, r"'age' needs a list .* Received: 1"),

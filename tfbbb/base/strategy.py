@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar, get_origin, get_type_
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.lazy import keras, when_keras_is_loaded
+from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config
 
@@ -181,7 +182,8 @@ class Registry(Generic[T]):
     def _unknown(self, identifier: object) -> str:
         names = ", ".join(f"'{name}'" for name in self.names())
         return (
-            f"Unknown {self._kind}. Pass one of {names}, or an instance of "
+            f"Unknown {self._kind}.{did_you_mean(identifier, self.names())} Pass one "
+            f"of {names}, or an instance of "
             f"`{self._base.__name__}`. Received: {self._kind}={identifier!r}"
         )
 

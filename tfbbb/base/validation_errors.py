@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import MODEL_NAME, abbreviate
 
 _MOST_CHARACTERS = 100
@@ -59,13 +60,14 @@ PATTERNS = {
 
 
 def describe_validation_error(
-    error: Mapping[str, Any], within: Iterable[str] = ()
+    error: Mapping[str, Any], within: Iterable[str] = (), known: Iterable[str] = ()
 ) -> str:
     """Describes the place of an error, the rule, and what was received.
 
     Args:
         error: One of the `errors()` of pydantic or FastAPI.
         within: Names of the objects that contain the place of the error.
+        known: Paths of all fields, of which an unknown field may be a misspelt one.
     """
     path = field_path(error, within)
     place = f"The {(error['loc'] or ('body',))[0]}" if path is None else f"`{path}`"
@@ -79,6 +81,9 @@ def describe_validation_error(
                 "The body must be JSON, sent with `Content-Type: application/json`. "
                 f"Received: {abbreviate(received)}"
             )
+        case "extra_forbidden":
+            asked = did_you_mean(path, known)
+            return f"{place} is unknown.{asked} Received: {abbreviate(received)}"
         case "union_tag_invalid":
             received = error["ctx"]["tag"]
         case "value_error" if path is None:

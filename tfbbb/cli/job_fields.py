@@ -60,13 +60,15 @@ def validate_fields(fields: JsonObject) -> "JobSpec":
     """
     from pydantic import ValidationError
 
+    from tfbbb.base.suggestions import field_paths
     from tfbbb.base.validation_errors import describe_validation_error
     from tfbbb.training.spec import JobSpec
 
     try:
         return JobSpec.model_validate(fields)
     except ValidationError as error:
-        raise CommandError(describe_validation_error(error.errors()[0])) from None
+        first, known = error.errors()[0], field_paths(JobSpec)
+        raise CommandError(describe_validation_error(first, known=known)) from None
 
 
 def leave_out(
@@ -83,11 +85,10 @@ def leave_out(
         CommandError: The table has no column of an ignored name, or no feature is
             left.
     """
-    from tfbbb.tables.column_names import describe_missing_column, list_names
+    from tfbbb.tables.column_names import describe_missing_columns, list_names
 
-    for name in ignored:
-        if name not in names:
-            raise CommandError(describe_missing_column(name, names, role="ignored"))
+    if missing := describe_missing_columns(ignored, names, role="ignored"):
+        raise CommandError(missing)
     spec = validate_fields(fields)
     unused = {name for name, kind in spec.columns.items() if kind == "ignore"}
     left_out = {*ignored, *unused}

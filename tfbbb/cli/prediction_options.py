@@ -1,5 +1,6 @@
 """Options of the commands that read a table, and of those that predict."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -48,16 +49,25 @@ Seed = Annotated[
 ]
 
 
-def _between_0_and_1(level: float) -> float:
+def _parse_level(text: str) -> float:
+    # Its libraries are imported when a command runs.
+    from tfbbb.prediction.levels import write_as_probability
+
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
     if not 0 < level < 1:
-        raise typer.BadParameter(f"{level} is not between 0 and 1.")
+        hint = write_as_probability(text)
+        raise typer.BadParameter(f"{text} is not between 0 and 1.{hint}")
     return level
 
 
 Level = Annotated[
     float,
     typer.Option(
-        callback=_between_0_and_1,
+        parser=_parse_level,
+        metavar="FLOAT",
         help="Probability of the interval from lower to upper, and of prediction sets.",
     ),
 ]

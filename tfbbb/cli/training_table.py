@@ -49,13 +49,12 @@ def read_training_table(
     """
     from tfbbb.cli.job_fields import leave_out, validate_fields
     from tfbbb.tables import read_table
-    from tfbbb.tables.column_names import check_column_exists
+    from tfbbb.tables.column_names import check_columns_exist
 
     job = validate_fields(fields)
     texts = (*job.read_as_text, *text_columns)
     table = read_table(path, text_columns=texts, sheet=sheet, notify=typer.echo)
-    for name in job.text_columns:
-        check_column_exists(table, name, role="text")
+    check_columns_exist(table, job.text_columns, role="text")
     return table, validate_fields(leave_out(fields, table.column_names, ignored))
 
 

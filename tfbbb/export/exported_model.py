@@ -22,7 +22,11 @@ from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.gathered import gathered
-from tfbbb.prediction.levels import explain_infinite, single_precision_level
+from tfbbb.prediction.levels import (
+    explain_infinite,
+    refuse_percentage,
+    single_precision_level,
+)
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import Predictive
@@ -624,8 +628,10 @@ def _answers_of_older_file(manifest: Manifest) -> Answers:
 
 
 def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
-    probabilities = np.asarray(levels, dtype=np.float64)
     try:
+        for level in () if levels is None else np.ravel(levels):
+            refuse_percentage(level)
+        probabilities = np.asarray(levels, dtype=np.float64)
         if probabilities.ndim != 1 or not probabilities.size:
             raise ValueError("there must be at least one")
         for level in probabilities:

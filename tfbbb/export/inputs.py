@@ -1,7 +1,5 @@
 """Converts the inputs of users to the tensors of an exported model's signatures."""
 
-import difflib
-import itertools
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tfbbb.base.numbers import in_dtype
+from tfbbb.base.suggestions import near_name
 from tfbbb.base.texts import abbreviate
+from tfbbb.base.texts import listed as list_texts
 from tfbbb.base.types import ArrayLike
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.tables.column import Column
@@ -25,8 +25,8 @@ from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
 
 _NUMERIC = "biuf"
-# The most unknown names that are searched for a misspelt one, at 10 us each.
-_MOST_COMPARED = 1000
+# The most missing columns that a message names, and those with a suggestion.
+_MOST_MISSING, _MOST_SUGGESTED = 20, 3
 
 # Seconds since 1970 beyond which a date is a mistake.
 _FAR = 2**53
@@ -162,22 +162,23 @@ def _by_name(inputs: Inputs) -> Inputs:
 def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
     """Raises an `InputError` unless every feature is among `names`."""
     expected, received = {feature.name for feature in features}, set(names)
-    for feature in features:
-        if feature.name not in received:
-            raise InputError(
-                f"The column {feature.name!r} is lacking"
-                f"{_misspelt(feature.name, received - expected)}; the model reads "
-                f"{listed(features)}.",
-                feature.name,
-            )
+    missing = [feature.name for feature in features if feature.name not in received]
+    if not missing:
+        return
 
-
-def _misspelt(name: str, unknown: Iterable[str]) -> str:
-    """Returns a hint at the name that is probably a misspelt `name`, or nothing."""
-    some = itertools.islice(unknown, _MOST_COMPARED)
-    plain = {str(other).strip().lower(): other for other in some}
-    near = difflib.get_close_matches(name.strip().lower(), plain, n=1)
-    return f" (is {plain[near[0]]!r} misspelt?)" if near else ""
+    shown = [repr(name) for name in missing[:_MOST_MISSING]]
+    for place, name in enumerate(missing[:_MOST_SUGGESTED]):
+        if near := near_name(name, received - expected, cutoff=0.6):
+            shown[place] += f" (is {near!r} misspelt?)"
+    if len(missing) > _MOST_MISSING:
+        shown.append(f"{len(missing) - _MOST_MISSING} more")
+    what = "column" if len(missing) == 1 else "columns"
+    verb = "is" if len(missing) == 1 else "are"
+    raise InputError(
+        f"The {what} {list_texts(shown)} {verb} lacking; the model reads "
+        f"{listed(features)}.",
+        missing[0],
+    )
 
 
 def check_shape(shape: tuple[int, ...], features: Sequence[Feature]) -> None:

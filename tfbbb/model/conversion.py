@@ -16,6 +16,7 @@ from tfbbb.base.private_apis import (
     run_through_graph,
     sources,
 )
+from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.types import (
     Identifier,
     Options,
@@ -566,8 +567,9 @@ def _check_options(options: Options) -> None:
     for name in options:
         if name not in _OPTIONS:
             raise ValueError(
-                f"Unknown option. Variational layers have {list(_OPTIONS)}; the other "
-                f"arguments are those of the layers they replace. Received: {name!r}"
+                f"Unknown option.{did_you_mean(name, _OPTIONS)} Variational layers "
+                f"have {list(_OPTIONS)}; the other arguments are those of the layers "
+                f"they replace. Received: {name!r}"
             )
 
 

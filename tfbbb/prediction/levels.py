@@ -14,6 +14,33 @@ if TYPE_CHECKING:
 _LEAST_SINGLE, _MOST_SINGLE = 2.0**-126, 1.0 - 2.0**-24
 
 
+def write_as_probability(level: object) -> str:
+    """Returns a hint for a percentage in place of a level, or nothing.
+
+    Example:
+    >>> [write_as_probability(level) for level in (90, "2.5%", 0.5)]
+    [' Write 0.9.', ' Write 0.025.', '']
+    """
+    text = str(level).strip()
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        return ""
+    is_percentage = 1 < percent < 100 or (text.endswith("%") and 0 < percent < 100)
+    return f" Write {percent / 100:.10g}." if is_percentage else ""
+
+
+def refuse_percentage(level: object) -> object:
+    """Returns what may be a level.
+
+    Raises:
+        ValueError: It is a percentage.
+    """
+    if hint := write_as_probability(level):
+        raise ValueError(f"a level is a probability between 0 and 1.{hint}".rstrip("."))
+    return level
+
+
 def single_precision_level(level: float) -> float:
     """Returns `level`, a probability that an exported model can be asked for.
 
@@ -38,14 +65,19 @@ def checked_levels(levels: float | Sequence[float]) -> "np.ndarray":
     # The service states its levels without NumPy, and starts sooner.
     import numpy as np
 
-    values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-    inside = (values > 0) & (values < 1)
-    if values.ndim != 1 or not values.size or not inside.all():
-        raise ValueError(
-            "Levels of quantiles and intervals must lie strictly between 0 and 1. "
-            f"Received: {levels!r}"
-        )
-    return values
+    try:
+        values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        is_right = values.ndim == 1 and values.size
+        if is_right and ((values > 0) & (values < 1)).all():
+            return values
+    except ValueError:  # A text.
+        pass
+    given = np.ravel(np.asarray(levels, object)).tolist()
+    hint = next(filter(None, map(write_as_probability, given)), "")
+    raise ValueError(
+        f"Levels of quantiles and intervals must lie strictly between 0 and 1.{hint} "
+        f"Received: {levels!r}"
+    )
 
 
 def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
@@ -68,6 +100,6 @@ def checked_level(level: Any) -> float:
     if not (is_finite_number(level) and 0.0 < level < 1.0):
         raise ValueError(
             "`level` is the probability of an interval and must lie strictly between "
-            f"0 and 1. Received: level={level!r}"
+            f"0 and 1.{write_as_probability(level)} Received: level={level!r}"
         )
     return float(level)

@@ -10,7 +10,7 @@ import numpy as np
 from tfbbb.base.task import MAX_CATEGORIES
 from tfbbb.base.types import Config
 from tfbbb.tables.cells import Cells, Kind
-from tfbbb.tables.column_names import check_column_exists
+from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.complaints import (
     check_all_readable,
@@ -220,7 +220,7 @@ class Column:
         Raises:
             TableError: The table lacks the column, or its values are of another type.
         """
-        check_column_exists(table, self.name, role="feature")
+        check_columns_exist(table, [self.name], role="feature")
         notation = self.notation
         if self._has_whole_numbers:
             text = notation if isinstance(notation, TextNotation) else TextNotation()

@@ -1,12 +1,15 @@
 """Checks of column names, with suggestions for misspelt names."""
 
-import difflib
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from tfbbb.base.suggestions import near_name
+from tfbbb.base.texts import listed
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
+
+_MOST_MISSING = 20
 
 
 def check_column_names(names: Sequence[str], *, where: str = "") -> None:
@@ -108,20 +111,48 @@ def describe_names(
             )
 
 
-def check_column_exists(table: ColumnSource, name: str, *, role: str) -> None:
-    """Raises a `TableError` with a suggestion unless the table has the column."""
-    if name not in table.column_names:
-        raise TableError(describe_missing_column(name, table.column_names, role=role))
+def check_columns_exist(
+    table: ColumnSource, names: Iterable[str], *, role: str
+) -> None:
+    """Raises a `TableError` with suggestions unless the table has all columns."""
+    if missing := describe_missing_columns(names, table.column_names, role=role):
+        raise TableError(missing)
 
 
-def describe_missing_column(name: str, names: Sequence[str], *, role: str) -> str:
-    """Returns the error message for a missing column, with a suggestion."""
-    plain = {other.strip().lower(): other for other in names}
-    # Suggest only names that differ in a letter or two; others would mislead.
-    near = difflib.get_close_matches(name.strip().lower(), plain, n=1, cutoff=0.8)
-    suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
+def describe_missing_columns(
+    asked: Iterable[str], names: Sequence[str], *, role: str
+) -> str:
+    """Returns the error message for all missing columns, with suggestions.
+
+    Args:
+        asked: Names that the table must have.
+        names: The names of its columns.
+        role: What the columns are for.
+
+    Returns:
+        The message; empty if no column is missing.
+
+    Example:
+    >>> describe_missing_columns(["Area", "street"], ["area", "price"], role="text")
+    "The table has no text columns 'Area' (did you mean 'area'?) and 'street'; its \
+columns are 'area', 'price'."
+    """
+    known = set(names)
+    missing = list(dict.fromkeys(name for name in asked if name not in known))
+    if not missing:
+        return ""
+
+    def quoted(name: str) -> str:
+        # Suggest only names that differ in a letter or two; others would mislead.
+        near = near_name(name, names, cutoff=0.8)
+        return repr(name) if near is None else f"{name!r} (did you mean {near!r}?)"
+
+    shown = [quoted(name) for name in missing[:_MOST_MISSING]]
+    if len(missing) > _MOST_MISSING:
+        shown.append(f"{len(missing) - _MOST_MISSING} more")
+    column = "column" if len(missing) == 1 else "columns"
     return (
-        f"The table has no {role} column {name!r}{suggestion}; its columns are "
+        f"The table has no {role} {column} {listed(shown)}; its columns are "
         f"{list_names(names)}."
     )
 

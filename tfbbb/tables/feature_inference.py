@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tfbbb.tables.column import Column, infer_column
-from tfbbb.tables.column_names import describe_missing_column
+from tfbbb.tables.column_names import describe_missing_columns
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.override import Override, OverrideError
 from tfbbb.tables.relations import Relations
@@ -20,10 +20,10 @@ def parse_overrides(
     Raises:
         TableError: The table lacks a column, or an override has no meaning.
     """
+    if missing := describe_missing_columns(columns, names, role="overruled"):
+        raise TableError(missing)
     overrides = {}
     for name, text in columns.items():
-        if name not in names:
-            raise TableError(describe_missing_column(name, names, role="overruled"))
         try:
             overrides[name] = Override.parse(text)
         except OverrideError as error:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tfbbb.base.texts import abbreviate
 from tfbbb.tables.cells import Cells, Kind
-from tfbbb.tables.column_names import check_column_exists
+from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.notations import Notation
 from tfbbb.tables.notations.text import TextNotation
@@ -125,7 +125,7 @@ def read_known_targets(
     Raises:
         TableError: The table has no such column, or a column of another type.
     """
-    check_column_exists(table, name, role="target")
+    check_columns_exist(table, [name], role="target")
     cells = Cells.read(table, name)
     if classes is None:
         return read_known_numbers(cells, notation)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column import Column
+from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
 
@@ -33,8 +34,8 @@ class ReadColumns(dict[str, np.ndarray]):
         A cell that is not in the notation of its column counts as missing.
 
         Raises:
-            TableError: The table lacks columns, or they hold values of another type;
-                the message has a sentence on each of them.
+            TableError: The table lacks columns, all of which the message names, or
+                they hold values of another type; it has a sentence on each of these.
 
         Example:
         >>> import pyarrow as pa
@@ -47,6 +48,8 @@ class ReadColumns(dict[str, np.ndarray]):
         """
         values: dict[str, np.ndarray] = {}
         unreadable, errors = {}, []
+        columns = list(columns)
+        check_columns_exist(table, (x.name for x in columns), role="feature")
         for column in columns:
             try:
                 parsed = column.parse(table)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tfbbb.base.task import MIN_ROWS, Task
 from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_names import check_column_exists, check_column_names
+from tfbbb.tables.column_names import check_column_names, check_columns_exist
 from tfbbb.tables.feature_inference import infer_features, parse_overrides
 from tfbbb.tables.given_table import as_source
 from tfbbb.tables.notations import needs_text
@@ -125,7 +125,7 @@ class Schema:
             count = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
             raise TableError(f"The table has {count}; at least {MIN_ROWS} are needed.")
         rows = None if training_rows is None else np.asarray(training_rows)
-        check_column_exists(table, target, role="target")
+        check_columns_exist(table, [target], role="target")
         required = features is not None
         if features is None:
             features = [name for name in table.column_names if name != target]
@@ -136,8 +136,7 @@ class Schema:
         if target in features:
             raise TableError(f"The target {target!r} cannot be a feature as well.")
         check_column_names(features)
-        for name in features:
-            check_column_exists(table, name, role="feature")
+        check_columns_exist(table, features, role="feature")
         overrides = parse_overrides(columns or {}, table.column_names)
         overrides |= {
             name: Override("text") for name in text_columns if name not in overrides
@@ -293,7 +292,7 @@ class Schema:
         """
         table = as_source(table)
         name = self.target.name
-        check_column_exists(table, name, role="target")
+        check_columns_exist(table, [name], role="target")
         if self.task == "classification":
             return class_targets(table, name, self.classes, self.target.notation)
         numbers = regression_targets(table, name, self.target.notation)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tfbbb.base.task import Task
-from tfbbb.tables.column_names import check_column_exists, check_column_names
+from tfbbb.tables.column_names import check_column_names, check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.override import Override
 from tfbbb.tables.schema import Schema
@@ -62,7 +62,7 @@ def find_rows_with_target(
     """
     name = spec.target
     check_column_names(table.column_names)
-    check_column_exists(table, name, role="target")
+    check_columns_exist(table, [name], role="target")
     if schema is not None:
         target = schema.target
         found = RowsWithTarget(

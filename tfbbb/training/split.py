@@ -14,7 +14,7 @@ from tfbbb.tables import (
     split,
 )
 from tfbbb.tables.cells import Cells
-from tfbbb.tables.column_names import check_column_exists
+from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.groups import group_repeated_rows, read_groups
 from tfbbb.tables.override import Override
@@ -196,7 +196,7 @@ def _read_varied(
     role: str,
 ) -> np.ndarray:
     """Reads a column that must have two values at least."""
-    check_column_exists(table, name, role=role)
+    check_columns_exist(table, [name], role=role)
     values = read(table, name)
     if not len(values) or values.min() == values.max():
         raise TableError(
@@ -208,7 +208,7 @@ def _read_varied(
 
 def _read_marks(table: ColumnSource, name: str) -> np.ndarray:
     """Returns which rows `[n]` a column of booleans, or of 0 and 1, marks."""
-    check_column_exists(table, name, role="validation")
+    check_columns_exist(table, [name], role="validation")
     cells = Cells.read(table, name)
     if cells.kind != "numeric":
         raise TableError(

@@ -3,7 +3,7 @@
 import http
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from service.api.http.request_log import HEADER
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.json_types import JsonObject
+from tfbbb.base.suggestions import field_paths
 from tfbbb.base.validation_errors import describe_validation_error, field_path
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,15 @@ def _methods(request: Request) -> list[str]:
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
 
 
+def _body_fields(request: Request) -> Iterator[str]:
+    """Yields the paths of the fields of the body that an endpoint takes."""
+    dependant = getattr(request.scope.get("route"), "dependant", None)
+    for parameter in getattr(dependant, "body_params", ()):
+        model = parameter.field_info.annotation
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            yield from field_paths(model)
+
+
 def error_response(
     status: int, message: str, headers: dict[str, str] | None = None
 ) -> Response:
@@ -111,9 +121,8 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        return service_error_response(
-            InvalidRequest(describe_validation_error(first), field_path(first))
-        )
+        message = describe_validation_error(first, known=_body_fields(request))
+        return service_error_response(InvalidRequest(message, field_path(first)))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

@@ -11,6 +11,8 @@ import orjson
 
 from service.model_process.codecs.codec import Body
 from service.shared.errors import InvalidRequest
+from service.shared.prediction_parameters import Parameters
+from tfbbb.base.suggestions import did_you_mean
 from tfbbb.base.texts import abbreviate
 
 # Largest body, in bytes, that is parsed again to locate a mistake.
@@ -72,9 +74,12 @@ def check_keys(document: object, keys: set[str]) -> None:
     if not isinstance(document, dict):
         raise InvalidRequest("The body must be a JSON object.")
     if unknown := document.keys() - keys:
+        name = min(unknown)
+        # Parameters belong one level deeper.
+        known = [*sorted(keys), *(f"parameters.{x}" for x in Parameters.model_fields)]
         raise InvalidRequest(
-            f"The body may hold {', '.join(sorted(keys))}. "
-            f"Received: {abbreviate(min(unknown))}"
+            f"The body may hold {', '.join(sorted(keys))}.{did_you_mean(name, known)} "
+            f"Received: {abbreviate(name)}"
         )
 
 

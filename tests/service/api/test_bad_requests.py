@@ -41,7 +41,7 @@ def message_of(response: httpx.Response, status: int) -> str:
         ('[{"age": 1, "bmi": 2}]', "Row 1: The column 'bp' is lacking"),
         (
             '[{"age": 1, "Bmi": 2, "bp": 3, "note": "x"}]',
-            "Row 1: The column 'bmi' is lacking .is 'Bmi' misspelt.*reads 'age', 'bmi'",
+            "Row 1: The column 'bmi' .is 'Bmi' misspelt.. is lacking.*reads 'age'",
         ),
         (
             '[{"age": 1, "bmi": 2, "bp": 3, "y": 1}, {"age": 1, "bmi": 2, "y": 1}]',
@@ -82,12 +82,12 @@ def test_column_of_a_table_that_does_not_fit_is_named(
     ("inputs", "message"),
     [
         ({"age": [1], "bmi": [2]}, "The column 'bp' is lacking"),
-        ({"Age": [1], "bmi": [2], "bp": [3]}, "'age' is lacking .is 'Age' misspelt"),
+        ({"Age": [1], "bmi": [2], "bp": [3]}, "'age' .is 'Age' misspelt.. is lacking"),
         ({"age": [1], "bmi": [2], "bp": [3, 4]}, "same number of rows"),
         ({"age": 1, "bmi": 2, "bp": 3}, "The column 'age' needs a list"),
         ({"age": [1], "bmi": [2], "bp": ["x"]}, "Row 1, column 'bp' needs a number"),
         ({"inputs": [[1, 2]]}, "Row 1 has 2 values"),
-        ({}, "The column 'age' is lacking"),
+        ({}, "The columns 'age', 'bmi' and 'bp' are lacking"),
         ([], "`inputs` must be a list of at least one row"),
         (3, "`inputs` must be an object of columns"),
     ],
@@ -149,11 +149,13 @@ def test_malformed_body_is_described(
         ({"quantiles": [0.99999999999]}, "from 1.2e-38 to 0.99999994. Received: 0.9"),
         (
             {"quantiles": [2] * 1000},
-            "`parameters.quantiles.0` must be less than 1. Rec",
+            "`parameters.quantiles.0`: a level is a probability .* Write 0.02. Rec",
         ),
-        ({"a" * 10_000: 1}, "`parameters.a{89}` is unknown; the parameters are num"),
+        ({"intervals": [90]}, "between 0 and 1. Write 0.9. Received: 90"),
+        ({"intervals": ["90%"]}, "between 0 and 1. Write 0.9. Received: '90%'"),
+        ({"a" * 10_000: 1}, "`parameters.a{89}` is unknown. The parameters are num"),
         ({"quantiles": 0.5}, "`parameters.quantiles` must be a list"),
-        ({"samples": 100}, "`parameters.samples` is unknown; the parameters are num"),
+        ({"samples": 100}, "is unknown. Did you mean `parameters.num_samples`. The"),
         ([], "`parameters`"),
     ],
 )

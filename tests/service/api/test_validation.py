@@ -1,4 +1,5 @@
 import math
+import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Literal, get_args
@@ -15,6 +16,7 @@ from service.app import create_app
 from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
 from tfbbb.base.known_fields import KnownFields
+from tfbbb.base.suggestions import field_paths
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.validation_errors import (
     PATTERNS,
@@ -47,6 +49,24 @@ def test_place_of_a_mistake_is_named(fields: dict[str, Any], sentence: str) -> N
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", **fields})
     assert describe_validation_error(caught.value.errors()[0]) == sentence
+
+
+@pytest.mark.parametrize(
+    ("fields", "meant"),
+    [
+        ({"epochs": 3}, "training.epochs"),
+        ({"training": {"hidden_units": [5]}}, "model.hidden_units"),
+        ({"model": {"posterior": {"name": "low_rank_normal", "rnk": 4}}}, "rank"),
+    ],
+)
+def test_an_unknown_field_is_found_at_another_level(
+    fields: dict[str, Any], meant: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate({"target": "y", **fields})
+    known = field_paths(JobSpec)
+    sentence = describe_validation_error(caught.value.errors()[0], known=known)
+    assert re.search(rf" is unknown\. Did you mean `[\w.]*{meant}`\? Rec", sentence)
 
 
 def test_names_that_there_are_are_listed() -> None:

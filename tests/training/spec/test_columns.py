@@ -71,6 +71,7 @@ def test_overrides_are_read_as_text():
     [
         ({"target": "Costs"}, r"no target column 'Costs' \(did you mean 'cost'\?\)"),
         ({"features": ["aeg"]}, r"no feature column 'aeg'.*columns are 'age'"),
+        ({"features": ["aged", "x"]}, r"columns 'aged' \(.*'age'\?\) and 'x'; its"),
         ({"text_columns": ["x"]}, "no text column 'x'"),
         ({"training": {"validation": {"column": "tst"}}}, "did you mean 'test'"),
         ({"training": {"validation": {"column": "visits"}}}, "must be true or 1"),

@@ -1,10 +1,10 @@
 """Checks a spec against the columns of a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tfbbb.base.task import MAX_CATEGORIES, Task
-from tfbbb.tables.column_names import describe_missing_column
+from tfbbb.tables.column_names import describe_missing_columns
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     LikelihoodPart,
@@ -32,7 +32,8 @@ def check_columns(
 ) -> None:
     """Raises `SpecError` unless the columns of a table fit a spec."""
     by_name = {column["name"]: column for column in columns}
-    column = _get_column(by_name, target, "target", role="target")
+    _check_exist(by_name, [target], "target", role="target")
+    column = by_name[target]
     task = task or (likelihood.task if likelihood is not None else None)
     overruled = target in overrides
     task = task or (None if overruled else _task_of(column))
@@ -42,7 +43,7 @@ def check_columns(
         check_recalibration(recalibration, task)
     by = getattr(recalibration, "by", None)
     if by is not None:
-        _get_column(by_name, by, "recalibration.by", role="group")
+        _check_exist(by_name, [by], "recalibration.by", role="group")
     _check_validation(validation, by_name)
     required = features is not None
     if features is None:
@@ -52,24 +53,20 @@ def check_columns(
                 f"The table has no column other than the target {target!r}.",
                 "features",
             )
-    for name in text_columns:
-        _get_column(by_name, name, "text_columns", role="text")
-    for name in overrides:
-        _get_column(by_name, name, "columns", role="overruled")
-    for name in features:
-        column = _get_column(by_name, name, "features", role="feature")
-        # Others are left out if they turn out to be useless.
-        if required:
-            _check_feature(column)
+    _check_exist(by_name, text_columns, "text_columns", role="text")
+    _check_exist(by_name, overrides, "columns", role="overruled")
+    _check_exist(by_name, features, "features", role="feature")
+    # Others are left out if they turn out to be useless.
+    if required:
+        for name in features:
+            _check_feature(by_name[name])
 
 
-def _get_column(
-    columns: Columns, name: str, field: str, *, role: str
-) -> Mapping[str, Any]:
-    if name not in columns:
-        message = describe_missing_column(name, list(columns), role=role)
-        raise SpecError(message, field)
-    return columns[name]
+def _check_exist(
+    columns: Columns, names: Iterable[str], field: str, *, role: str
+) -> None:
+    if missing := describe_missing_columns(names, list(columns), role=role):
+        raise SpecError(missing, field)
 
 
 def _check_feature(column: Mapping[str, Any]) -> None:
@@ -174,19 +171,15 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
 
 def _check_validation(validation: Validation, columns: Columns) -> None:
     """Raises `SpecError` unless the columns can decide which rows are held out."""
-    if validation.column is not None:
-        _check_validation_column(
-            _get_column(
-                columns,
-                validation.column,
-                "training.validation.column",
-                role="validation",
-            )
-        )
+    if (name := validation.column) is not None:
+        field = "training.validation.column"
+        _check_exist(columns, [name], field, role="validation")
+        _check_validation_column(columns[name])
     for role, name in (("time", validation.time), ("group", validation.group)):
         if name is None:
             continue
-        column = _get_column(columns, name, f"training.validation.{role}", role=role)
+        _check_exist(columns, [name], f"training.validation.{role}", role=role)
+        column = columns[name]
         if role == "time" and column["type"] == "boolean":
             raise SpecError(
                 f"The time column {name!r} holds true and false; name a column of "

@@ -774,8 +774,10 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
         "validation": validation,
     }
     assert body["abstain_above"] == 95
-    # Nobody changed what the service predicts from.
-    assert "features" not in body
+    # The rest is left to the service, such as what it predicts from and the posterior.
+    assert set(body) == {
+        *("dataset_id", "target", "name", "training", "abstain_above"),
+    }
 
 
 def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> None:

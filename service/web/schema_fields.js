@@ -106,7 +106,9 @@ function choiceField(union, { form, schemas, label, help, path, initial, optiona
   const { propertyName, mapping } = union.discriminator;
   const given = typeof initial === "string" ? { [propertyName]: initial } : initial ?? {};
   const names = Object.keys(mapping);
-  const options = [...(optional ? [[UNSET, CHOSEN]] : []), ...names.map((name) => [name, words(name)])];
+  // The schema does not tell a default that is an object.
+  const unset = optional || given[propertyName] === undefined;
+  const options = [...(unset ? [[UNSET, CHOSEN]] : []), ...names.map((name) => [name, words(name)])];
   const inner = h("div", { class: "nested" });
   let chosen = null;
   let fields = null;

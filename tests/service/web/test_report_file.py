@@ -7,6 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from tests.service.web.looking import JARGON
 from tests.service.web.tables import SCRIPT
 from tfbbb.cli.report_page import report_html
 
@@ -101,6 +102,9 @@ def test_a_report_is_shown_by_its_one_file(
             expect(page.locator(".warns", has_text=warning).first).to_be_visible()
         expect(page.locator("canvas").first).to_be_visible()
         expect(page.get_by_text("ended by the limit of time")).to_be_visible()
+        text = page.locator("#main").inner_text()
+        assert not JARGON.findall(text)
+        assert "variance" not in text
         found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert errors == [path.as_uri()]

@@ -51,7 +51,6 @@ async def count_file(
             get_caller(request).key_id,
             f"rows {sha256} of {name} {version}",
             sha256,
-            state.settings.recorded_seconds,
         )
         earlier = await asyncio.to_thread(
             repository.find_counted, state.database, receipt

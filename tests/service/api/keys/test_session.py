@@ -169,7 +169,9 @@ def test_the_printed_url_starts_a_session(browser: httpx.Client) -> None:
     moved = browser.get(f"/?key={ADMIN_KEY}")
     assert moved.status_code == 303
     assert ADMIN_KEY not in moved.headers["set-cookie"]
-    assert browser.get(URL).json()["scopes"] == ["admin", "predict", "train"]
+    assert browser.get(URL).json()["scopes"] == [
+        *("admin", "metrics", "predict", "train")
+    ]
 
 
 def test_a_key_keeps_its_newest_sessions(
@@ -190,6 +192,8 @@ def test_services_of_one_database_share_sessions(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keyring, "_KNOWN_SECONDS", 0.0)
+    # They have no object store, which sessions do not need.
+    monkeypatch.setattr("service.api.app.check_installation", lambda *_: None)
     settings = [
         Settings(data_dir=tmp_path / name, models=tmp_path, database_url=database_url)
         for name in ("one", "two")

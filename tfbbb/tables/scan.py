@@ -189,7 +189,8 @@ class TableScan:
             skip: Number of rows before them.
         """
         while True:
-            batches, left, before = [], num_rows, skip
+            batches: list[pa.RecordBatch] = []
+            left, before = num_rows, skip
             try:
                 for batch in self.read():
                     passed = min(before, batch.num_rows)

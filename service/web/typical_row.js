@@ -12,7 +12,10 @@ export function typicalValue(feature, column, effect) {
   const listed = kind === "categorical" || ["boolean", "ordered"].includes(notation?.kind);
   if (listed && column?.most_common?.length) return column.most_common[0][0] ?? "";
   // A column that a person overruled has the histogram of another kind.
-  if (!listed && column?.histogram && hasDates(column.histogram) === (kind === "date")) return median(column.histogram);
+  if (!listed && column?.histogram && hasDates(column.histogram) === (kind === "date")) {
+    const every = kind !== "date" && column.distinct !== null && column.distinct <= effect?.values.length;
+    return nearest(median(column.histogram), every ? effect.values : []);
+  }
   if (effect?.values.length) return effect.values[kind === "categorical" ? 0 : Math.floor(effect.values.length / 2)];
   if (low === null || high === null || low === undefined) return undefined;
   return kind === "date" ? isoDay((low + high) / 2) : (low + high) / 2;
@@ -21,6 +24,11 @@ export function typicalValue(feature, column, effect) {
 /** The day of seconds since 1970, as `2020-01-31`. */
 export function isoDay(seconds) {
   return new Date(1000 * seconds).toISOString().slice(0, 10);
+}
+
+/** The nearest of the values that rows have, where they are few; else the value. */
+function nearest(value, values) {
+  return values.reduce((best, one) => (Math.abs(one - value) < Math.abs(best - value) ? one : best), values[0] ?? value);
 }
 
 function hasDates({ edges }) {
@@ -37,6 +45,8 @@ function median(histogram) {
     left -= count;
     return left <= 0;
   });
+  // A bin for each whole number.
+  if (!dates && at[bin + 1] - at[bin] === 1 && Math.abs(at[bin] % 1) === 0.5) return at[bin] + 0.5;
   const value = at[bin + 1] + (counts[bin] ? left / counts[bin] : 0) * (at[bin + 1] - at[bin]);
   return dates ? isoDay(value) : value;
 }

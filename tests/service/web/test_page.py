@@ -762,6 +762,40 @@ def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> 
     assert site.client.delete(url).status_code == 204
 
 
+def test_a_typical_value_is_one_that_rows_have(page: Page) -> None:
+    page.evaluate(MODULE, "typical_row")
+    number = {"kind": "numeric", "notation": None, "low": 1.0, "high": 2.0}
+    day = {"kind": "date", "notation": None, "low": 0.0, "high": 86400.0 * 364}
+    coded = {"histogram": {"edges": [0.5, 1.5, 2.5], "counts": [60, 40]}}
+    halves = {
+        "distinct": 3,
+        "histogram": {"edges": [1.0, 1.5, 2.0], "counts": [4, 96]},
+    }
+    dates = {
+        "histogram": {
+            "edges": ["2020-01-01T00:00:00", "2020-01-03T00:00:00"],
+            "counts": [7],
+        }
+    }
+    text = {"kind": "categorical", "notation": None, "low": None, "high": None}
+    common = {"most_common": [["b", 5], ["a", 2]]}
+    cases = [
+        (number, coded, None, 1),
+        (number, halves, {"values": [1.0, 1.9, 2.0]}, 1.9),
+        (number, None, {"values": [1.0, 1.25, 2.0]}, 1.25),
+        (number, None, None, 1.5),
+        (day, dates, None, "2020-01-02"),
+        # Numbers that a person took as dates.
+        (day, halves, None, "1970-07-02"),
+        (text, common, {"values": ["a", "b"]}, "b"),
+        (text, None, {"values": ["a", "b"]}, "a"),
+    ]
+    for feature, column, effect, typical in cases:
+        given = [feature, column, effect]
+        call = "(given) => window.found.typicalValue(...given)"
+        assert page.evaluate(call, given) == typical, given
+
+
 def test_sliders_start_at_a_typical_row_and_go_to_any_row(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:

@@ -51,7 +51,7 @@ class Caller:
     max_dataset_bytes: int
     max_queued_jobs: int
     max_work_per_second: float | None
-    expires_at: float | None
+    expires_at: float | None = None
 
     @classmethod
     def from_key(cls, key: Key, settings: Settings) -> Self:
@@ -71,7 +71,7 @@ class Caller:
     def anyone(cls, settings: Settings) -> Self:
         """Creates the caller of a service that runs without keys."""
         limits = _limits_of(settings)
-        return cls(None, "anyone", Scope.ADMIN.implied, **limits, expires_at=None)
+        return cls(None, "anyone", Scope.ADMIN.implied, **limits)
 
     def require(self, scope: Scope) -> None:
         """Raises `Forbidden` unless the caller has `scope`."""

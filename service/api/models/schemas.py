@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.database.tables import ModelVersion
 from service.shared.json_types import JsonObject
@@ -62,6 +62,10 @@ class VersionDetails(ModelStatus):
 
 class NoteRequest(Note, KnownFields):
     """The note that takes the place of the one before."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"title": "with weather", "text": ""}]}
+    )
 
 
 class NoteList(BaseModel):

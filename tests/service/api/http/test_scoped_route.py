@@ -82,7 +82,7 @@ def ask(
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
     caller = Caller("1", "a test", implied, 1, 1, 1, None)
 
-    async def find(credential: object) -> Caller:
+    async def find(credential: object, of_session: bool) -> Caller:
         return caller
 
     keyring = SimpleNamespace(

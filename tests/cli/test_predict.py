@@ -488,6 +488,17 @@ def test_adapt_refuses_a_table_of_far_rows(tfbbb, shifted):
     assert "too unlike the held-out rows" in result.stderr
 
 
+def test_adapt_names_a_column_that_cannot_be_read(tfbbb, shifted):
+    table = read_table(shifted / "like.csv")
+    name = next(name for name in table.column_names if name != "y")
+    place = table.column_names.index(name)
+    unread = table.set_column(place, name, pa.array(["?!"] * len(table)))
+    write_table(unread, "unread.csv")
+    result = tfbbb("predict", shifted / "noise", "unread.csv", "--adapt")
+    assert result.exit_code == 1
+    assert f"can be read in column {name!r}" in result.stderr
+
+
 def test_adapt_needs_rows_of_the_calibration(tfbbb, shifted, tmp_path):
     shutil.copytree(shifted / "noise", tmp_path / "old")
     (path,) = (tmp_path / "old").glob("1/assets.extra/shift_reference.npz")

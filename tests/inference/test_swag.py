@@ -45,6 +45,14 @@ def swag(model, iterates):
     return method.fit(model, X, Y, verbose=0)
 
 
+def test_weights_without_a_prior_are_refused():
+    inputs = keras.Input((3,))
+    layer = tfbbb.layers.DenseVariational(1, posterior="point", prior=None)
+    model = tfbbb.BayesianModel(inputs, layer(inputs))
+    with pytest.raises(ValueError, match=r"SWAG gives .* takes a prior\. .*'kernel'"):
+        SWAG(rank=2, epochs=2).fit(model, X, Y, verbose=0)
+
+
 def test_mean_and_noise_are_averages_of_the_iterates(swag, iterates):
     vectors, noises = iterates
     np.testing.assert_allclose(

@@ -724,3 +724,14 @@ def test_members_of_a_trained_network_draw_a_warning():
     np.testing.assert_array_equal(
         twin.members[0].layers[-1].kernel.mean, network.layers[-1].kernel
     )
+
+
+def test_the_table_of_a_conversion_is_saved(tmp_path):
+    network = keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(4), keras.layers.Dense(1)]
+    )
+    twin = tfbbb.convert(network, likelihood="normal", members=2)
+    twin.save(tmp_path / "twin.keras")
+    loaded = keras.saving.load_model(tmp_path / "twin.keras")
+    assert loaded.conversion == twin.conversion
+    assert str(loaded.conversion) == str(twin.conversion)

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from tfbbb.base.texts import listed
 from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.conformal_reach import conformal_reach
@@ -23,6 +24,8 @@ SHIFT_FILE = "shift_reference.npz"
 # The size of the encoded rows, in float32.
 _MOST_ROWS, _MOST_NUMBERS = 2000, 250_000
 _LEAST_ROWS = 40
+# The share of rows that are most rows.
+_MOSTLY = 0.8
 _LOWEST, _HIGHEST = 1e-6, 1.0 - 1e-7
 
 
@@ -100,12 +103,25 @@ class ShiftReference:
             wanted: Probabilities of the intervals.
 
         Raises:
-            ValueError: The new rows are fewer than 20 or too unlike the kept ones, or
-                the rows that count are too few for a level.
+            ValueError: The new rows are fewer than 20 or too unlike the kept ones,
+                such as by columns that cannot be read, or the rows that count are too
+                few for a level.
         """
-        weights = shift_weights(
-            self.rows, self._encode(inputs, manifest), self.encoding.is_code
-        )
+        columns = self._columns(inputs, manifest)
+        try:
+            weights = shift_weights(
+                self.rows, self.encoding(columns), self.encoding.is_code
+            )
+        except ValueError as error:
+            unread = self._unread(columns)
+            if not unread:
+                raise
+            column = "column" if len(unread) == 1 else "columns"
+            raise ValueError(
+                f"Most rows lack a value that can be read in {column} "
+                f"{listed(list(map(repr, unread)))}, which nearly all rows of the "
+                f"calibration have: correct it, or leave out adapting. {error}"
+            ) from None
         if np.all(weights == 1.0):
             return AdaptedLevels(tuple(wanted), len(self.rows), len(self.rows))
         number = effective_rows(weights)
@@ -147,13 +163,25 @@ class ShiftReference:
             encoding = RowEncoding(None, *parts)
             return cls(columns, encoding, given["rows"], given["levels"])
 
-    def _encode(self, inputs: Inputs, manifest: Manifest) -> np.ndarray:
+    def _unread(self, columns: Sequence[np.ndarray]) -> list[str]:
+        """Returns the columns that most new rows and few kept rows lack a value in."""
+        values, _ = row_values(list(columns), None)
+        missing = np.mean(~np.isfinite(values), axis=0)
+        kept, first = np.zeros(len(self.columns)), len(self.columns)
+        # Flags of the columns that some kept rows lack a value in.
+        places = list(self.encoding.incomplete)
+        kept[places] = self.rows[:, first : first + len(places)].mean(axis=0)
+        return [
+            name
+            for name, share, usual in zip(self.columns, missing, kept, strict=True)
+            if share > _MOSTLY > 1 - _MOSTLY > usual
+        ]
+
+    def _columns(self, inputs: Inputs, manifest: Manifest) -> list[np.ndarray]:
         tensors = to_tensors(inputs, manifest)
         features = [feature.name for feature in manifest.features]
         if manifest.inputs == "matrix":
             places = [features.index(name) for name in self.columns]
-            columns = [tensors["inputs"][:, place] for place in places]
-        else:
-            names = {feature.name: feature.tensor for feature in manifest.features}
-            columns = [tensors[names[name]] for name in self.columns]
-        return self.encoding(columns)
+            return [tensors["inputs"][:, place] for place in places]
+        names = {feature.name: feature.tensor for feature in manifest.features}
+        return [tensors[names[name]] for name in self.columns]

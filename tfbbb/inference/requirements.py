@@ -55,17 +55,35 @@ def refuse_batch_normalization(method: InferenceMethod, model: BayesianModel) ->
         )
 
 
-def require_priors(method: InferenceMethod, model: BayesianModel) -> None:
-    """Raises ValueError for weights whose prior is missing or follows the posterior."""
+def require_some_priors(
+    method: InferenceMethod, model: BayesianModel, reason: str
+) -> None:
+    """Raises ValueError for weights without a prior.
+
+    Args:
+        method: The method.
+        model: The model.
+        reason: What the method does, and why that takes a prior.
+    """
     for layer in model.variational_layers:
         for weight in layer.variational_weights:
             if weight.prior is None:
                 raise ValueError(
-                    f"{type(method).__name__} samples from the posterior, and without "
-                    "a prior it may not be a distribution. Give the layer a prior, "
-                    "such as `prior='normal'`. "
+                    f"{type(method).__name__} {reason}. Give the layer a prior, such "
+                    "as `prior='normal'`. "
                     f"Received: prior=None for {weight.name!r} of '{layer.name}'"
                 )
+
+
+def require_priors(method: InferenceMethod, model: BayesianModel) -> None:
+    """Raises ValueError for weights whose prior is missing or follows the posterior."""
+    require_some_priors(
+        method,
+        model,
+        "samples from the posterior, and without a prior it may not be a distribution",
+    )
+    for layer in model.variational_layers:
+        for weight in layer.variational_weights:
             if isinstance(weight.prior, EmpiricalNormal):
                 raise ValueError(
                     f"{type(method).__name__} needs a prior that stays the same, and "

@@ -13,7 +13,10 @@ from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
 from tfbbb.inference.method import as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
-from tfbbb.inference.requirements import refuse_batch_normalization
+from tfbbb.inference.requirements import (
+    refuse_batch_normalization,
+    require_some_priors,
+)
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
 
@@ -89,6 +92,9 @@ class SWAG(GradientTraining):
         """
         model = as_bayesian_model(model, likelihood)
         refuse_batch_normalization(self, model)
+        require_some_priors(
+            self, model, "gives each weight a normal posterior, which takes a prior"
+        )
         # For its checks: all methods refuse the same rows.
         Batches(x, y, sample_weight, self.batch_size)
         points = with_posterior(model, "point")

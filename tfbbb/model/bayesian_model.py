@@ -401,7 +401,7 @@ class BayesianModel(PredictiveModel):
         return (
             self.likelihood.task == "regression"
             and self.likelihood.location_name != "mean"
-            and getattr(self, "conversion", None) is not None
+            and self.conversion is not None
         )
 
     def _start_at_residuals(self, first_rows: FirstRows, rows: TrainingRows) -> None:

@@ -151,7 +151,8 @@ def convert(
 
     Returns:
         A new model, which shares nothing with the old one and is not compiled. Its
-        attribute `conversion` says what became of each layer; it is not saved.
+        attribute `conversion` says what became of each layer; a
+        `BayesianModel` saves it.
 
     Raises:
         ValueError: The model is subclassed or not built, a name is no layer's, a layer

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Self
 
 import keras
 
+from tfbbb.base.types import Config
 from tfbbb.bayes.estimators import Auto, ClosedForm
 from tfbbb.bayes.kl_schedules import KLSchedule
 from tfbbb.layers import VariationalLayer
@@ -51,6 +53,29 @@ class Conversion:
     kl_schedule: KLSchedule | None = None
     removed: tuple[str, ...] = ()
     members: int = 1
+
+    def get_config(self) -> Config:
+        """Returns the fields, the schedule as Keras serialises it."""
+        schedule = self.kl_schedule
+        return {
+            "layers": [asdict(layer) for layer in self.layers],
+            "kl_schedule": schedule and keras.saving.serialize_keras_object(schedule),
+            "removed": list(self.removed),
+            "members": self.members,
+        }
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        """Returns what `get_config` described."""
+        schedule = config["kl_schedule"]
+        if isinstance(schedule, dict):
+            schedule = keras.saving.deserialize_keras_object(schedule)
+        return cls(
+            tuple(ConvertedLayer(**layer) for layer in config["layers"]),
+            schedule,
+            tuple(config["removed"]),
+            config["members"],
+        )
 
     @property
     def num_posterior(self) -> int:

@@ -4,7 +4,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import keras
 import numpy as np
@@ -25,6 +25,9 @@ from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction import recalibration as recalibrations
 from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.recalibration import Recalibration
+
+if TYPE_CHECKING:
+    from tfbbb.model.conversion_table import Conversion
 
 _NO_H5 = (
     "Keras' former format `.h5` lacks the likelihood of a model, with its shift and "
@@ -52,6 +55,8 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
     likelihood: Likelihood
     inference: InferenceResult | None = None
     _familiarity: Familiarity | None = None
+    # What `tfbbb.convert` did, if it made the model.
+    conversion: "Conversion | None" = None
     _extrapolation: Extrapolation | None = None
 
     @property
@@ -304,6 +309,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
             "inference": self.inference and self.inference.get_config(),
             "familiarity": self._familiarity,
             "extrapolation": self._extrapolation and self._extrapolation.get_config(),
+            "conversion": self.conversion and self.conversion.get_config(),
         }
         text = json.dumps(keras.saving.serialize_keras_object(fitted))
         store[_FITTED] = np.frombuffer(text.encode(), np.uint8)
@@ -334,6 +340,11 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
                     fitted["extrapolation"], self._familiarity
                 )
             self.inference = found and InferenceResult.from_config(found)
+            self.conversion = None
+            if (converted := fitted.get("conversion")) is not None:
+                from tfbbb.model.conversion_table import Conversion
+
+                self.conversion = Conversion.from_config(converted)
 
     def load_weights(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
         """Loads the weights, as `keras.Model.load_weights`.

@@ -318,14 +318,17 @@ def _judge_conformal(trial: _Trial, top: Fitted, scores: Config) -> tuple[bool, 
     if trial.labels is not None:
         return True, f"{kind} hold in each group; {errors}."
     if not scores["misses_a_level"]:
-        errors = "without them the coverage is within one standard error of each level"
-    elif closer:
+        return False, (
+            f"{kind} are not needed: without them the coverage is within one standard "
+            "error of each level."
+        )
+    if closer:
         ratio = trial.interval_score(top[1])
         ratio /= trial.interval_score(scores["prediction"])
         if ratio <= _WORST_INTERVAL_SCORE:
             return True, f"{kind} help: {errors}."
         errors = f"their interval score is worse by {ratio - 1.0:.0%}"
-    return False, f"{kind} do not help: {errors}."
+    return False, f"{kind} are left out: {errors}."
 
 
 def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from service.api.retention.kinds import KINDS, Item, Kind
@@ -63,9 +63,16 @@ async def remove(state: ServiceState) -> list[Outcome]:
     return outcomes
 
 
-async def tend(state: ServiceState) -> None:
-    """Removes every hour, for ever; the first hour after the start only announces."""
-    await asyncio.sleep(_SECONDS_TO_START)
+async def tend(
+    state: ServiceState, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Removes every hour, for ever; the first hour after the start only announces.
+
+    Args:
+        state: The state of the service.
+        sleep: Waits for some seconds.
+    """
+    await sleep(_SECONDS_TO_START)
     try:
         for outcome in await find(state):
             if outcome.items:
@@ -77,7 +84,7 @@ async def tend(state: ServiceState) -> None:
     except Exception:
         logger.exception("could not look for what is not kept any longer")
     while True:
-        await asyncio.sleep(_PERIOD)
+        await sleep(_PERIOD)
         try:
             with acting(Actor("retention")):
                 await remove(state)

@@ -354,11 +354,8 @@ def test_a_service_announces_an_hour_before_it_removes(
         if len(slept) == 3:
             raise asyncio.CancelledError
 
-    with (
-        mock.patch.object(asyncio, "sleep", sleep),
-        pytest.raises(asyncio.CancelledError),
-    ):
-        asyncio.run(removal.tend(state))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(removal.tend(state, sleep))
     assert slept[1:] == [3600.0, 3600.0]
     assert job_id not in ids(queue.database, Job)
     with queue.database.reading() as session:

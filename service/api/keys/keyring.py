@@ -147,4 +147,4 @@ class Keyring:
                 )
         except SQLAlchemyError as error:
             why = without_statement(error)
-            logger.warning("could not record the use of a key: %s", why)
+            logger.warning("could not record the use of %r: %s", caller.name, why)

@@ -204,6 +204,14 @@ def test_probes_ask_paths_of_the_service(
     assert all(map(answers_without_key, set(paths.values())))
 
 
+def test_pods_are_replaced_one_after_the_other(objects: dict[str, list[Any]]) -> None:
+    """As the tests of rolling upgrades allow."""
+    api = deployment(objects["required"], "api")["strategy"]
+    assert api["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    trainers = deployment(objects["required"], "trainer").get("strategy", {})
+    assert trainers.get("type", "RollingUpdate") == "RollingUpdate"
+
+
 def test_service_and_budget_select_the_replicas_alone(
     objects: dict[str, list[Any]],
 ) -> None:

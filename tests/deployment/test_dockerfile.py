@@ -50,6 +50,7 @@ def test_images_have_version_and_commit(image: str, package: str) -> None:
     )
     assert labels["version"] == __version__
     assert labels["revision"] == "${SOURCE_COMMIT}"
+    assert "!hatch_build.py" in (ROOT / ".dockerignore").read_text().splitlines()
     for name in (image, package):
         # The build of the wheel reads the variable.
         assert 'ARG SOURCE_COMMIT=""' in stage(name)

@@ -146,7 +146,7 @@ def test_every_line_of_the_output_is_json_with_time_and_level(
     said = " ".join(line.get("message", "") for line in lines)
     assert "requires a key" in said
     assert "Application startup complete." in said
-    assert "created the tables" in said
+    assert "creating the tables of the database" in said
     paths = [line["path"] for line in lines if "path" in line]
     assert PATH in paths
     assert "/health/ready" not in [

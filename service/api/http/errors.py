@@ -146,11 +146,13 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
     async def _bug(request: Request, error: Exception) -> Response:
         # This response is made outside all middleware.
         request_id: str = request.state.request_id
+        caller = getattr(request.state, "caller", None)
         logger.error(
-            "%s %s failed, request %s",
+            "%s %s failed, request %s, key %r",
             request.method,
             request.url.path,
             request_id,
+            None if caller is None else caller.name,
             exc_info=error,
         )
         return error_response(

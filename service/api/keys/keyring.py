@@ -178,7 +178,7 @@ class Keyring:
                 )
         except SQLAlchemyError as error:
             why = without_statement(error)
-            logger.warning("could not record the use of a key: %s", why)
+            logger.warning("could not record the use of %r: %s", caller.name, why)
 
 
 def _find_key(session: Session, credential: Credential) -> tuple[Key, float | None]:

@@ -93,7 +93,7 @@ def test_failed_request_has_its_id_in_response_and_log(
     response = get("/bug", **{HEADER: "abc"})
     assert (response.status_code, response.headers[HEADER]) == (500, "abc")
     assert [line["status"] for line in lines()] == [500]
-    assert "GET /bug failed, request abc" in caplog.text
+    assert "GET /bug failed, request abc, key None" in caplog.text
 
 
 def test_probes_are_logged_only_if_they_fail(lines: Any) -> None:

@@ -42,8 +42,9 @@ class EpochBar:
             columns = [columns[3], columns[1], TimeRemainingColumn()]
         self._timing = timing
         self._progress = _AskingProgress(self._ask, *columns, console=console)
-        fields = {"figures": "", "stage": "", "left": ""}
-        self._task = self._progress.add_task("", visible=False, **fields)
+        self._task = self._progress.add_task(
+            "", visible=False, figures="", stage="", left=""
+        )
         self._figures: dict[str, float] = {}
         self._stage = ""
 

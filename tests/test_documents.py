@@ -147,9 +147,8 @@ def check_answers(lines, number):
         assert mean == pytest.approx(PRICE, rel=0.15)
 
 
-@pytest.mark.parametrize(
-    "short", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["short", "full"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("short", [True, False], ids=["short", "full"])
 def test_the_commands_about_a_service_run_as_written(short, tmp_path):
     lines = run_in_shell(shell_session(CLIENT_PAGE, short=short), tmp_path)
     check_answers(lines, 2)

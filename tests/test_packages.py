@@ -192,6 +192,7 @@ def test_the_commit_of_a_build_comes_from_its_variable(tmp_path, monkeypatch):
 def test_a_source_without_build_and_clone_has_an_unknown_commit(tmp_path):
     """Git is not asked: the folder may lie in the clone of something else."""
     (tmp_path / "tfbbb").mkdir()
+    (tmp_path / "tfbbb" / "__init__.py").touch()
     (tmp_path / "tfbbb" / "version.py").write_bytes(Path(version.__file__).read_bytes())
     program = "from tfbbb.version import commit; print(commit())"
     assert run(sys.executable, "-c", program, cwd=tmp_path) == "unknown\n"

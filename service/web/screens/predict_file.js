@@ -3,7 +3,7 @@
 import { ApiError, request } from "../api.js";
 import { dropZone } from "../drop_zone.js";
 import { h, replace, table } from "../dom.js";
-import { bytes, count, number, percent } from "../format.js";
+import { bytes, count, interval, number, percent, plusMinus } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 
 const PROGRESS = "application/vnd.tfbbb.progress";
@@ -114,7 +114,7 @@ function rowTable({ given, predicted }, rows) {
     // Of several targets, each has columns of its own.
     return [...targets.flatMap((target) => [
       spread(cells.get(`mean${target}`), cells.get(`standard_deviation${target}`)),
-      cells.get(`lower${target}`) === null ? "–" : `${number(cells.get(`lower${target}`), 3)} to ${number(cells.get(`upper${target}`), 3)}`,
+      cells.get(`lower${target}`) === null ? "–" : interval(cells.get(`lower${target}`), cells.get(`upper${target}`)),
     ]), ...last];
   }
 
@@ -141,7 +141,9 @@ function rowTable({ given, predicted }, rows) {
 }
 
 function spread(mean, deviation) {
-  return mean === null ? "–" : [h("strong", {}, number(mean, 3)), ` ± ${number(deviation, 3)}`];
+  if (mean === null) return "–";
+  const [middle, apart] = plusMinus(mean, deviation).split(" ± ");
+  return [h("strong", {}, middle), ` ± ${apart}`];
 }
 
 function shown(cell) {

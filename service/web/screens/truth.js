@@ -5,7 +5,7 @@ import { chart, numbersOf } from "../charts.js";
 import { actionButton, facts, h, notice, problemPlace, replace, table } from "../dom.js";
 import { dropZone } from "../drop_zone.js";
 import { figure, figureName } from "../figures.js";
-import { bytes, count, date, number, percent } from "../format.js";
+import { bytes, count, date, number, percent, plusMinus } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 import { address, go } from "../router.js";
 import { may } from "../session.js";
@@ -106,7 +106,7 @@ function promises({ figures, num_rows: numRows }, heldOut) {
 
 function spread(name, mean, error) {
   if (error === null) return figure(name, mean);
-  return /^(coverage|accuracy)/.test(name) ? `${percent(mean)} ± ${percent(error)}` : `${number(mean, 3)} ± ${number(error, 2)}`;
+  return /^(coverage|accuracy)/.test(name) ? `${percent(mean)} ± ${percent(error)}` : plusMinus(mean, error);
 }
 
 /** What to make of a figure, where its difference is more than chance. */

@@ -152,7 +152,9 @@ def test_every_line_of_the_output_is_json_with_time_and_level(
     assert "/health/ready" not in [
         line["path"] for line in lines if line.get("status") == 200
     ]
-    assert {line["key"] for line in lines if line.get("path") == PATH} == {"preset"}
+    assert {line["key"] for line in lines if line.get("path") == PATH} == {
+        "TFBBB_ADMIN_KEY"
+    }
 
 
 def test_processes_share_the_models_and_the_counters(service: Service) -> None:

@@ -121,7 +121,7 @@ def test_old_service_goes_on_beside_the_one_that_upgrades(
     database = Database(shared_url)
     with stopped_at_the_end(old), Load() as load:
         old.wait_until_ready()
-        assert revision(database) == revisions()[-2]
+        assert revision(database) in revisions()[:-1]
         _, key_of_old = new_key(old)
         csv = {"Content-Type": "text/csv"}
         table = old.post("/v1/datasets", content=TABLE, headers=csv)

@@ -83,8 +83,11 @@ def test_a_wrong_kl_weight_is_found_by_its_temperature():
     assert "kl_weight_wrong" not in names(tfbbb.diagnose(model, *HELD_OUT))
 
 
-def test_more_rows_than_fit_counted_are_found(trained):
-    assert "more_rows_than_trained" in names(tfbbb.diagnose(trained, X, Y))
+def test_rows_given_stand_beside_those_that_fit_counted(trained):
+    figures = {name: rest for name, *rest in tfbbb.diagnose(trained, X, Y).rows()}
+    figure, sentence = figures["rows of training, N"]
+    assert figure == str(N)
+    assert sentence.startswith(f"Given are {2 * N}:")
 
 
 def test_shifted_targets_are_outside_their_intervals(trained):

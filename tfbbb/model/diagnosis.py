@@ -203,8 +203,12 @@ class Diagnosis:
             (
                 "KL divergence per row",
                 f"{self.kl_per_row:.3g}",
-                f"In nats; N is {self.trained_on:.0f}. "
-                f"The loss adds {self.penalty:.3g}.",
+                f"In nats. The loss adds {self.penalty:.3g}.",
+            ),
+            (
+                "rows of training, N",
+                f"{self.trained_on:.0f}",
+                f"Given are {self.num_rows}: for the training rows, the same number.",
             ),
         ]
         temperatures = self.temperatures.values()
@@ -424,12 +428,6 @@ _RULES = (
         ),
         "Leave `kl_weight` out, so that `fit` sets 1/N, and choose another temperature "
         "by a `kl_schedule`.",
-    ),
-    _Rule(
-        "more_rows_than_trained",
-        lambda d: d.num_rows > TOLERANCE * d.trained_on,
-        lambda d: f"`fit` counted {d.trained_on:.0f} rows, and here are {d.num_rows}.",
-        "If these are the training rows, give `fit` their number as `dataset_size`.",
     ),
     _Rule(
         "collapsed",

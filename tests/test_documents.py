@@ -39,11 +39,12 @@ NUM_PROGRAMS = {
     "docs/tfp_layers.md": 1,
     "docs/uncertainty.md": 3,
     "docs/which.md": 6,
+    "docs/worse_than_dense.md": 12,
 }
 # Pages whose programs have a short form.
 SIZED_PAGES = {
     *("README.md", "docs/keras.md", "docs/tables.md", "docs/uncertainty.md"),
-    *("docs/which.md", *GALLERY, *COURSE),
+    *("docs/which.md", "docs/worse_than_dense.md", *GALLERY, *COURSE),
 }
 # Pages that take half a minute and more: `make docs` and `make test-slow` run them.
 LONG_PAGES = {

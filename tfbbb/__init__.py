@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tfbbb.export import load
     from tfbbb.model.bayesian_model import BayesianModel
     from tfbbb.model.conversion import convert, to_deterministic
+    from tfbbb.model.diagnosis import diagnose
     from tfbbb.model.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive
     from tfbbb.prediction.familiarity import Extrapolation, Familiarity
@@ -58,6 +59,7 @@ _HOMES = {
     "ModelAverage": "tfbbb.model.model_average",
     "average": "tfbbb.model.model_average",
     "convert": "tfbbb.model.conversion",
+    "diagnose": "tfbbb.model.diagnosis",
     "to_deterministic": "tfbbb.model.conversion",
     "load": "tfbbb.export",
     "Predictive": "tfbbb.prediction",
@@ -74,6 +76,7 @@ __all__ = [
     "Predictive",
     "average",
     "convert",
+    "diagnose",
     "load",
     "predictive",
     "recalibrate",

@@ -28,8 +28,8 @@ SITE = ROOT / "service" / "guide"
 CONTENTS = {
     "Use it": ("tables", "keras", "sklearn", "service", "operations", "saved_models"),
     "Choose and understand": (
-        *("which", "uncertainty", "inference", "distributed", "evidence"),
-        *("coming_from", "tfp_layers"),
+        *("which", "uncertainty", "worse_than_dense", "inference", "distributed"),
+        *("evidence", "coming_from", "tfp_layers"),
     ),
     "Course": ("course", *(page_of_site(page)[:-3] for page in COURSE)),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _WIDTH = 100
 # In sentences of one kind, a quoted name and numbers vary.
@@ -97,6 +97,27 @@ def listed(names: Sequence[str]) -> str:
     """
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Returns the lines of a table whose columns have one width each.
+
+    Args:
+        rows: The cells of each line.
+        right: Places of the columns that end together; the others begin together.
+
+    Example:
+    >>> aligned([("layer", "weights"), ("dense", "8")], right={1})
+    ['layer  weights', 'dense        8']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def fold_sentences(sentences: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Self
 
 import keras
 
+from tfbbb.base.texts import aligned
 from tfbbb.base.types import Config
 from tfbbb.bayes.estimators import Auto, ClosedForm
 from tfbbb.bayes.kl_schedules import KLSchedule
@@ -92,12 +93,7 @@ class Conversion:
         for layer in self.layers:
             numbers = f"{layer.weights:,}", str(layer.num_products)
             rows.append((layer.name, layer.kind, *numbers, layer.note))
-        widths = [max(len(row[place]) for row in rows) for place in range(4)]
-        lines = [
-            f"{name:{widths[0]}}  {kind:{widths[1]}}  {size:>{widths[2]}}  "
-            f"{products:>{widths[3]}}  {note}"
-            for name, kind, size, products, note in rows
-        ]
+        lines = aligned(rows, right={2, 3})
         lines.insert(1, "-" * max(map(len, lines)))
         lines.append(
             f"{self.num_posterior:,} of {self.num_weights:,} weights have a posterior, "

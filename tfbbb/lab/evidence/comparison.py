@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfbbb.base.extras import import_extra
+from tfbbb.base.texts import aligned
 from tfbbb.base.types import ArrayLike
 from tfbbb.lab.evidence.elbo import elbo
 from tfbbb.lab.evidence.estimate import EvidenceEstimate
@@ -112,11 +113,9 @@ class Comparison:
         for title, values in self.columns().items():
             if all(isinstance(v, float) and math.isnan(v) for v in values):
                 continue
-            cells = [title, *(_cell(title, value) for value in values)]
-            width = max(map(len, cells))
-            left = title == "model"
-            columns.append([c.ljust(width) if left else c.rjust(width) for c in cells])
-        return "\n".join("  ".join(line) for line in zip(*columns, strict=True))
+            columns.append([title, *(_cell(title, value) for value in values)])
+        rows = list(zip(*columns, strict=True))
+        return "\n".join(aligned(rows, right=range(1, len(columns))))
 
 
 def compare(

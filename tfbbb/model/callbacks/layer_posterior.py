@@ -14,6 +14,16 @@ from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.compression.weightwise_divergence import weightwise_divergence
 
+# KL in nats of a weight that has collapsed: of a mean 0.14 prior standard deviations
+# from the prior mean, or of a standard deviation a tenth off the prior's.
+COLLAPSED_BELOW = 0.01
+# Share of collapsed weights from which on a layer has collapsed.
+COLLAPSED_SHARE = 0.9
+CURE_OF_COLLAPSE = (
+    "fewer units, a warm-up (`kl_schedule='linear_warmup'`), a lower temperature or a "
+    "narrower prior"
+)
+
 
 @dataclass(frozen=True)
 class LayerPosterior:

@@ -12,7 +12,7 @@ from tfbbb.model.losses import NegativeLogLikelihood
 
 # A tolerance of a tenth accepts 1/(N - 1) for 1/N, but detects N counted before a
 # validation split.
-_TOLERANCE = 1.1
+TOLERANCE = 1.1
 
 _MEANS_OVER_OUTPUTS = (
     keras.losses.mean_squared_error,
@@ -71,7 +71,7 @@ def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str |
             "temperature or another number of rows, pass `check_objective=False`. "
             f"Received: kl_weight of {received}"
         )
-    if weights and max(weights.values()) > min(weights.values()) * _TOLERANCE:
+    if weights and max(weights.values()) > min(weights.values()) * TOLERANCE:
         received = ", ".join(
             f"{name}: {weight:.4g}" for name, weight in weights.items()
         )
@@ -101,8 +101,8 @@ class RightWeight:
 
     def refutes(self, weight: float) -> bool:
         """Whether a layer's weight is certainly wrong."""
-        too_light = self.certain and weight < self.weight / _TOLERANCE
-        return too_light or weight > self.weight * _TOLERANCE
+        too_light = self.certain and weight < self.weight / TOLERANCE
+        return too_light or weight > self.weight * TOLERANCE
 
 
 def _given_weights(model: keras.Model) -> dict[str, float]:

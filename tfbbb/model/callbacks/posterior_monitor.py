@@ -10,7 +10,13 @@ from tfbbb.base.numbers import positive_number
 from tfbbb.base.types import Logs
 from tfbbb.layers.named_layers import named_layers
 from tfbbb.model.callbacks.event_file import EventFile
-from tfbbb.model.callbacks.layer_posterior import LayerPosterior, layer_posterior
+from tfbbb.model.callbacks.layer_posterior import (
+    COLLAPSED_BELOW,
+    COLLAPSED_SHARE,
+    CURE_OF_COLLAPSE,
+    LayerPosterior,
+    layer_posterior,
+)
 from tfbbb.model.callbacks.objective_check import objective_mismatch
 
 # Every epoch has the same buckets, so that epochs can be compared. The outermost
@@ -89,8 +95,8 @@ class PosteriorMonitor(keras.callbacks.Callback):
         log_dir: str | os.PathLike[str] | None = None,
         every: int = 1,
         *,
-        collapsed_below: float = 0.01,
-        collapsed_share: float = 0.9,
+        collapsed_below: float = COLLAPSED_BELOW,
+        collapsed_share: float = COLLAPSED_SHARE,
         num_samples: int = 16,
         check_objective: bool = True,
     ):
@@ -189,8 +195,7 @@ class PosteriorMonitor(keras.callbacks.Callback):
             f"The posterior of the layer '{name}' has collapsed onto its prior: "
             f"{collapsed:.0%} of its weights are less than {self.collapsed_below} nats "
             "from the prior and have learned nothing from the data. To use more "
-            "weights, try fewer units, a warm-up (`kl_schedule='linear_warmup'`), a "
-            "lower temperature or a narrower prior.",
+            f"weights, try {CURE_OF_COLLAPSE}.",
             stacklevel=2,
         )
 

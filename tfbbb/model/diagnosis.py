@@ -1,0 +1,500 @@
+"""What a trained model has learned, whether it is right, and what to try next."""
+
+import html
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfbbb.base.sampling_band import sampling_band
+from tfbbb.base.texts import aligned, listed, shown_number, shown_share
+from tfbbb.base.types import ArrayLike
+from tfbbb.layers.named_layers import named_layers
+from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.callbacks.layer_posterior import (
+    COLLAPSED_BELOW,
+    COLLAPSED_SHARE,
+    CURE_OF_COLLAPSE,
+    LayerPosterior,
+    layer_posterior,
+)
+from tfbbb.model.callbacks.objective_check import TOLERANCE
+from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
+from tfbbb.scores.metrics import (
+    expected_calibration_error,
+    interval_coverage,
+    negative_log_likelihood,
+    reliability_diagram,
+)
+from tfbbb.scores.metrics.targets import checked_targets
+
+LEVEL = 0.9
+# The probability that a calibrated model is within the range that chance explains.
+_CONFIDENCE = 0.999
+# More of the uncertainty than this is said to be of the weights.
+_MOST_EPISTEMIC = 0.5
+# Of 90 % intervals of positive targets, a twentieth may end below zero.
+_MOST_BELOW_ZERO = 0.05
+
+
+@dataclass(frozen=True)
+class DiagnosedLayer:
+    """The posterior of one layer.
+
+    Attributes:
+        name: Its name.
+        weights: Number of its weights, those of all members.
+        at_prior: Share of the weights whose posterior is their prior; None if that has
+            no closed form.
+        signal_to_noise: Median of `|mean| / stddev`.
+        kl: KL(q || p) in nats.
+        kl_weight: Its weight of the divergence; None if it is not set.
+        given: Whether the layer was made with that weight.
+    """
+
+    name: str
+    weights: int
+    at_prior: float | None
+    signal_to_noise: float
+    kl: float
+    kl_weight: float | None
+    given: bool
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, and what to try.
+
+    Attributes:
+        name: Short name, such as `"collapsed"`.
+        sentence: What was found.
+        advice: What to try next.
+    """
+
+    name: str
+    sentence: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `tfbbb.diagnose` found: `print` shows a table, and notebooks do.
+
+    Attributes:
+        num_rows: Number of the rows given.
+        trained_on: Number N of the rows of `fit`; the rows given if `fit` has not
+            counted them.
+        layers: The layers with a posterior.
+        nll: Negative log-likelihood of a row, in nats.
+        nll_of_constant: The same of a normal distribution with the mean and variance of
+            the targets, or of the shares of the classes; None for counts, masked
+            targets and a single value.
+        epistemic_share: Share of the variance, or of the entropy of classes, that the
+            weights are the reason of; None if it is not finite.
+        coverage: Share of the targets in their 90 % intervals; None for classes.
+        calibration_error: Expected calibration error; None for numbers.
+        expected: Share of the intervals that should hold their target, or of the
+            classes that should be right.
+        observed: The share that does.
+        chance: Least and most of that share for a calibrated model.
+        below_zero: Share of the 90 % intervals that begin below zero where every
+            target is positive; None for other targets.
+    """
+
+    num_rows: int
+    trained_on: float
+    layers: tuple[DiagnosedLayer, ...]
+    nll: float
+    nll_of_constant: float | None
+    epistemic_share: float | None
+    coverage: float | None
+    calibration_error: float | None
+    expected: float
+    observed: float
+    chance: tuple[float, float]
+    below_zero: float | None
+
+    @property
+    def at_prior(self) -> float | None:
+        """Share of all weights whose posterior is their prior, within a tolerance."""
+        known = [(x.at_prior, x.weights) for x in self.layers if x.at_prior is not None]
+        if not known:
+            return None
+        return sum(share * size for share, size in known) / sum(x for _, x in known)
+
+    @property
+    def collapsed_layers(self) -> list[str]:
+        """Names of the layers of which most weights are at their prior."""
+        return [x.name for x in self.layers if (x.at_prior or 0.0) > COLLAPSED_SHARE]
+
+    @property
+    def kl_per_row(self) -> float:
+        """KL(q || p) of all weights in nats, divided by N."""
+        return sum(layer.kl for layer in self.layers) / self.trained_on
+
+    @property
+    def penalty(self) -> float:
+        """What the loss of a row has for the divergence: `sum kl_weight * KL`."""
+        return sum((layer.kl_weight or 0.0) * layer.kl for layer in self.layers)
+
+    @property
+    def gain(self) -> float | None:
+        """What a row is likelier than under a constant prediction, in nats."""
+        constant = self.nll_of_constant
+        return None if constant is None else constant - self.nll
+
+    @property
+    def temperatures(self) -> dict[str, float]:
+        """`kl_weight * N` of each layer whose weight is set; 1 is Bayes' rule."""
+        return {
+            layer.name: layer.kl_weight * self.trained_on
+            for layer in self.layers
+            if layer.kl_weight is not None
+        }
+
+    @property
+    def unset_layers(self) -> list[str]:
+        """Names of the layers whose `kl_weight` is not set."""
+        return [layer.name for layer in self.layers if layer.kl_weight is None]
+
+    @property
+    def wrong_temperatures(self) -> dict[str, float]:
+        """The temperatures that layers were given and that are not 1."""
+        given = {layer.name for layer in self.layers if layer.given}
+        return {
+            name: temperature
+            for name, temperature in self.temperatures.items()
+            if name in given and not 1.0 / TOLERANCE <= temperature <= TOLERANCE
+        }
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong, the causes before their effects; empty if nothing is."""
+        return tuple(
+            Finding(rule.name, rule.sentence(self), rule.advice)
+            for rule in _RULES
+            if rule.applies(self)
+        )
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Returns each figure with its name and a sentence."""
+        found = []
+        if self.at_prior is not None:
+            share = shown_share(self.at_prior)
+            sentence = "Share of the weights that have learned nothing from the rows."
+            found.append(("weights at their prior", share, sentence))
+        for layer in self.layers:
+            at = layer.at_prior
+            sentence = f"Median |mean| / stddev of {layer.weights:,} weights" + (
+                "." if at is None else f"; {shown_share(at)} are at their prior."
+            )
+            ratio = shown_number(layer.signal_to_noise, 2)
+            found.append((f"signal-to-noise of {layer.name}", ratio, sentence))
+        constant = self.nll_of_constant
+        than = "" if constant is None else f"; of a constant {constant:.3g}"
+        found += [
+            (
+                "negative log-likelihood per row",
+                f"{self.nll:.3g}",
+                f"In nats, averaged over {self.num_rows} rows{than}.",
+            ),
+            (
+                "KL divergence per row",
+                f"{self.kl_per_row:.3g}",
+                f"In nats. The loss adds {self.penalty:.3g}.",
+            ),
+            (
+                "rows of training, N",
+                f"{self.trained_on:.0f}",
+                f"Given are {self.num_rows}: for the training rows, the same number.",
+            ),
+        ]
+        temperatures = self.temperatures.values()
+        if temperatures:
+            ends = dict.fromkeys(f"{f(temperatures):.3g}" for f in (min, max))
+            sentence = "kl_weight * N of the layers; 1 is Bayes' rule."
+            found.append(("temperature", " to ".join(ends), sentence))
+        if self.epistemic_share is not None:
+            of = "variance" if self.calibration_error is None else "entropy"
+            sentence = f"Share of the predictive {of} that more rows would lower."
+            share = shown_share(self.epistemic_share)
+            found.append(("epistemic share", share, sentence))
+        least, most = map(shown_share, self.chance)
+        by_chance = f"by chance {least} to {most}."
+        if self.coverage is not None:
+            sentence = f"Share of the targets in their 90 % intervals; {by_chance}"
+            found.append(("coverage", shown_share(self.coverage), sentence))
+        if self.calibration_error is not None:
+            sentence = (
+                f"{shown_share(self.expected)} should be right and "
+                f"{shown_share(self.observed)} are; {by_chance}"
+            )
+            error = f"{self.calibration_error:.3f}"
+            found.append(("expected calibration error", error, sentence))
+        return found
+
+    def __str__(self) -> str:
+        lines = aligned([("what", "figure", "it says"), *self.rows()], right={1})
+        lines.insert(1, "-" * max(map(len, lines)))
+        lines += ["", *(f"- {x.sentence} {x.advice}" for x in self.findings)]
+        return "\n".join(lines if self.findings else [*lines, _NOTHING])
+
+    def _repr_html_(self) -> str:
+        cells = [
+            "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+            for row in self.rows()
+        ]
+        items = [f"{x.sentence} {x.advice}" for x in self.findings] or [_NOTHING]
+        table = "".join(f"<tr>{row}</tr>" for row in cells)
+        entries = "".join(f"<li>{html.escape(item)}</li>" for item in items)
+        return f"<table>{table}</table><ul>{entries}</ul>"
+
+
+def diagnose(
+    model: BayesianModel,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    num_samples: int = 100,
+    seed: int = 0,
+) -> Diagnosis:
+    """Says what a model has learned, whether it is right, and what to try next.
+
+    Of point weights, as deep ensembles and MCMC have them, it says nothing.
+
+    The figures, for n rows given and N rows of `fit`:
+
+        weights at their prior    share of i with KL(q_i || p_i) < 0.01 nats
+        signal-to-noise           |mean_i| / stddev_i, the median of a layer
+        negative log-likelihood   -(1/n) sum_j log p(y_j | x_j, data)
+        KL divergence per row     (1/N) sum_layers KL(q || p)
+        temperature               kl_weight * N
+        epistemic share           sum_j Var_w[E[y_j | w]] / sum_j Var[y_j]
+                                  sum_j I[y_j; w] / sum_j H[y_j] for classes
+        coverage                  share of y_j in their 90 % intervals
+        calibration error         sum_b (n_b / n) |accuracy_b - confidence_b|
+
+    A weight whose mean is less than 0.14 prior standard deviations from the prior mean,
+    and whose standard deviation is the prior's within a tenth, is at its prior. The
+    coverage, or the number of classes that are right, is called wrong if a calibrated
+    model has it once in a thousand times by chance.
+
+    Give rows that the model was not trained on. On the training rows the calibration
+    looks better than it is.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> # Weights that start at their prior, N(0, 1 / fan_in).
+    >>> layer = tfbbb.layers.DenseVariational(
+    ...     1, use_bias=False, kernel_initializer="zeros", prior="normal",
+    ...     posterior=tfbbb.posteriors.MeanFieldNormal(initial_scale=1.0),
+    ... )
+    >>> model = tfbbb.BayesianModel(inputs, layer(inputs))
+    >>> rows = np.random.default_rng(0).normal(size=(50, 2))
+    >>> diagnosis = tfbbb.diagnose(model, rows, rows[:, :1])
+    >>> diagnosis.at_prior
+    1.0
+    >>> [finding.name for finding in diagnosis.findings]
+    ['kl_weight_unset', 'collapsed']
+
+    Args:
+        model: The model, whose likelihood says what the targets are.
+        x: Inputs of rows, as `model.predictive` takes them.
+        y: Their targets in raw units, as the functions of `tfbbb.metrics` take them.
+        num_samples: Number of draws from the posterior, at least two.
+        seed: Seed of the draws.
+
+    Returns:
+        A `Diagnosis` with the figures and the findings; `print` shows them.
+
+    Raises:
+        ValueError: The model has no likelihood, or the targets do not fit the model.
+    """
+    if not isinstance(model, BayesianModel):
+        raise ValueError(
+            "A diagnosis needs the likelihood of the targets. Pass "
+            "`tfbbb.BayesianModel(network, likelihood=...)`. "
+            f"Received: model of type {type(model).__name__}"
+        )
+    prediction = model.predictive(x, num_samples=num_samples, seed=seed)
+    targets = checked_targets(prediction, y, "any", "diagnose", by_place=True)
+    coverage = error = None
+    if is_of_classes(prediction):
+        error = expected_calibration_error(prediction, targets)
+        whole = reliability_diagram(prediction, targets, bins=1)
+        expected, observed = float(whole.confidence[0]), float(whole.accuracy[0])
+        total, uncertain = prediction.entropy, prediction.mutual_information
+    else:
+        coverage = interval_coverage(prediction, targets, LEVEL)
+        expected, observed = LEVEL, coverage
+        total, uncertain = prediction.variance, prediction.epistemic
+    ends = sampling_band(len(targets), expected, _CONFIDENCE)
+    share = float(np.sum(uncertain) / np.sum(total)) if np.sum(total) else math.nan
+    return Diagnosis(
+        num_rows=len(targets),
+        trained_on=model.num_rows or len(targets),
+        layers=_diagnosed_layers(model),
+        nll=negative_log_likelihood(prediction, targets),
+        nll_of_constant=_nll_of_constant(prediction, targets),
+        epistemic_share=share if math.isfinite(share) else None,
+        coverage=coverage,
+        calibration_error=error,
+        expected=expected,
+        observed=observed,
+        chance=(float(ends[0]) / len(targets), float(ends[1]) / len(targets)),
+        below_zero=_share_below_zero(prediction, targets),
+    )
+
+
+def _diagnosed_layers(model: BayesianModel) -> tuple[DiagnosedLayer, ...]:
+    found = []
+    for name, layer in named_layers(model).items():
+        if all(weight.posterior.deterministic for weight in layer.variational_weights):
+            continue
+        posterior: LayerPosterior = layer_posterior(layer, num_samples=16)
+        found.append(
+            DiagnosedLayer(
+                name=name,
+                weights=posterior.signal_to_noise.size,
+                at_prior=posterior.collapsed(COLLAPSED_BELOW),
+                signal_to_noise=float(np.median(posterior.signal_to_noise)),
+                kl=posterior.kl,
+                kl_weight=float(layer.kl_weight.numpy())
+                if layer.kl_weight_is_set
+                else None,
+                given=not layer.kl_weight_is_automatic,
+            )
+        )
+    return tuple(found)
+
+
+def _nll_of_constant(prediction: Predictive, targets: np.ndarray) -> float | None:
+    if prediction.mask is not None:
+        return None
+    if is_of_classes(prediction):
+        # One distribution of the classes for each place of a row.
+        places = math.prod(targets.shape[1:])
+        _, counts = np.unique(targets, return_counts=True)
+        shares = counts / counts.sum()
+        return float(-places * np.sum(shares * np.log(shares)))
+    variance = np.var(targets, axis=0)
+    if prediction.discrete or not (variance > 0.0).all():
+        return None
+    return float(np.sum(0.5 * np.log(2.0 * math.pi * math.e * variance)))
+
+
+def _share_below_zero(prediction: Predictive, targets: np.ndarray) -> float | None:
+    if is_of_classes(prediction) or prediction.discrete or not (targets > 0.0).all():
+        return None
+    return float(np.mean(prediction.interval(LEVEL)[0] < 0.0))
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A finding: when it applies, what it says, and what to try.
+
+    Attributes:
+        name: Name of the finding.
+        applies: Whether a diagnosis has it.
+        sentence: What was found.
+        advice: What to try next.
+    """
+
+    name: str
+    applies: Callable[[Diagnosis], bool]
+    sentence: Callable[[Diagnosis], str]
+    advice: str
+
+
+_NOTHING = "Nothing is wrong with these figures."
+_RULES = (
+    _Rule(
+        "kl_weight_unset",
+        lambda d: bool(d.unset_layers),
+        lambda d: f"The `kl_weight` of {listed(d.unset_layers)} is not set.",
+        "Call `fit`, which sets it to 1/N.",
+    ),
+    _Rule(
+        "kl_weight_wrong",
+        lambda d: bool(d.wrong_temperatures),
+        lambda d: (
+            "The `kl_weight` given does not fit N: the temperature is "
+            + listed([f"{t:.3g} in {x}" for x, t in d.wrong_temperatures.items()])
+            + "."
+        ),
+        "Leave `kl_weight` out, so that `fit` sets 1/N, and choose another temperature "
+        "by a `kl_schedule`.",
+    ),
+    _Rule(
+        "collapsed",
+        lambda d: bool(d.collapsed_layers),
+        lambda d: (
+            f"The posterior of {listed(d.collapsed_layers)} has collapsed onto its "
+            "prior: the weights have learned nothing from the rows."
+        ),
+        f"To use more weights, try {CURE_OF_COLLAPSE}.",
+    ),
+    _Rule(
+        "learned_nothing",
+        lambda d: d.gain is not None and d.gain <= 0.0 and not d.collapsed_layers,
+        lambda d: (
+            f"A constant prediction is likelier: its negative log-likelihood is "
+            f"{d.nll_of_constant:.3g} nats per row, and that of the model {d.nll:.3g}."
+        ),
+        "Train longer or with a larger learning rate, and scale the inputs to unit "
+        "variance.",
+    ),
+    _Rule(
+        "kl_dominates",
+        lambda d: d.gain is not None and 0.0 < d.gain < d.penalty,
+        lambda d: (
+            f"The divergence costs more, {d.penalty:.3g} nats per row, than the "
+            f"weights gain over a constant prediction, {d.gain:.3g}."
+        ),
+        "Train longer, use fewer weights or more rows, or lower the temperature.",
+    ),
+    _Rule(
+        "too_sure",
+        lambda d: d.observed < d.chance[0],
+        lambda d: _calibration_sentence(d, "sure"),
+        "Use `members=5`, a likelihood with a noise of each row or longer tails, or "
+        "`model.recalibrate` with rows held out.",
+    ),
+    _Rule(
+        "too_unsure",
+        lambda d: d.observed > d.chance[1],
+        lambda d: _calibration_sentence(d, "unsure"),
+        "Train longer, lower the temperature by a `kl_schedule`, or use "
+        "`model.recalibrate` with rows held out.",
+    ),
+    _Rule(
+        "epistemic",
+        lambda d: (d.epistemic_share or 0.0) > _MOST_EPISTEMIC,
+        lambda d: (
+            f"The weights are the reason of {shown_share(d.epistemic_share or 0.0)} of "
+            "the uncertainty."
+        ),
+        "Train longer, label more rows like these, or use fewer weights.",
+    ),
+    _Rule(
+        "below_zero",
+        lambda d: (d.below_zero or 0.0) > _MOST_BELOW_ZERO,
+        lambda d: (
+            f"{shown_share(d.below_zero or 0.0)} of the intervals begin below zero, "
+            "and every target is positive."
+        ),
+        "Use `likelihood='log_normal'` or `'gamma'`.",
+    ),
+)
+
+
+def _calibration_sentence(diagnosis: Diagnosis, how: str) -> str:
+    what = "classes are right" if diagnosis.coverage is None else "targets are inside"
+    return (
+        f"The predictions are too {how}: {shown_share(diagnosis.observed)} of the "
+        f"{what}, and {shown_share(diagnosis.expected)} should be."
+    )

@@ -5,6 +5,7 @@ import pytest
 import tfbbb
 from tfbbb.bayes.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
+from tfbbb.model.inference_result import InferenceResult
 
 N = 200
 GENERATOR = np.random.default_rng(0)
@@ -143,6 +144,15 @@ def test_tables_have_every_figure_and_escape_names(trained):
     assert all(figure in text and f"<td>{figure}</td>" in page for figure in figures)
     assert "|mean| / stddev" in page
     assert page.count("<li>") == len(diagnosis.findings)
+
+
+def test_a_posterior_of_an_inference_method_needs_no_kl_weight():
+    model = linear()
+    model.inference = InferenceResult("Laplace()")
+    diagnosis = tfbbb.diagnose(model, *HELD_OUT)
+    assert diagnosis.method == "Laplace()"
+    assert "kl_weight_unset" not in names(diagnosis)
+    assert "temperature" not in [name for name, *_ in diagnosis.rows()]
 
 
 def test_a_model_without_likelihood_is_refused():

@@ -86,6 +86,8 @@ class Diagnosis:
         num_rows: Number of the rows given.
         trained_on: Number N of the rows of `fit`; the rows given if `fit` has not
             counted them.
+        method: The method of `tfbbb.inference` that gave the posterior, which needs no
+            `kl_weight`; None for `fit`.
         layers: The layers with a posterior.
         nll: Negative log-likelihood of a row, in nats.
         nll_of_constant: The same of a normal distribution with the mean and variance of
@@ -105,6 +107,7 @@ class Diagnosis:
 
     num_rows: int
     trained_on: float
+    method: str | None
     layers: tuple[DiagnosedLayer, ...]
     nll: float
     nll_of_constant: float | None
@@ -156,7 +159,9 @@ class Diagnosis:
 
     @property
     def unset_layers(self) -> list[str]:
-        """Names of the layers whose `kl_weight` is not set."""
+        """Names of the layers whose `kl_weight` is not set, where `fit` needs it."""
+        if self.method is not None:
+            return []
         return [layer.name for layer in self.layers if layer.kl_weight is None]
 
     @property
@@ -337,6 +342,7 @@ def diagnose(
     return Diagnosis(
         num_rows=len(targets),
         trained_on=model.num_rows or len(targets),
+        method=None if model.inference is None else model.inference.method,
         layers=_diagnosed_layers(model),
         nll=negative_log_likelihood(prediction, targets),
         nll_of_constant=_nll_of_constant(prediction, targets),

@@ -127,6 +127,7 @@ def serve(
     TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
     TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
     TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
+    TFBBB_SESSION_SECONDS         604800 s  longest time of a browser's session
     TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
     TFBBB_VERSION_DAYS            for ever  time that other versions stay
     TFBBB_JOB_DAYS                for ever  time that a job stays after its end

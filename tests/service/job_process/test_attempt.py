@@ -184,7 +184,9 @@ def test_spec_with_fields_of_another_version_is_left_to_it(
     later = job(queue, lease.job_id)
     later.spec = {"target": "y", "task": "regression", "colour": "red"}
     with pytest.raises(OtherVersionError, match=r"whose field 'colour' the trainer"):
-        TableTrainer(queue.settings).train(later, None, lambda _: None, lambda: False)
+        TableTrainer(queue.settings).train(
+            later, None, lambda _: None, lambda: False, JobClock()
+        )
 
 
 def test_a_model_whose_export_fails_is_not_published(

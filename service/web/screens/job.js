@@ -237,7 +237,8 @@ function announcer(current) {
         ? `Version ${job.version} of ${job.name} is ready after ${took}.`
         : `The training of ${job.name} ${job.state === "failed" ? "failed" : "was cancelled"} after ${took}.`;
       document.title = `${job.state === "succeeded" ? "✓" : "✗"} ${job.name} · tfbbb`;
-      replace(element, notice(job.state === "succeeded" ? "good" : "error", h("p", { role: "status" }, text)));
+      // Why it failed stands above already.
+      replace(element, job.state === "succeeded" && notice("good", h("p", { role: "status" }, text)));
       if ("Notification" in window && Notification.permission === "granted") {
         // Some browsers allow them to a service worker alone.
         try {

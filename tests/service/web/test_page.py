@@ -748,7 +748,7 @@ def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> 
     page.get_by_role("button", name="Load a sample table").click()
     expect(page.get_by_role("heading", name="houses.csv")).to_be_visible()
     expect(page.locator("dl.facts")).to_contain_text("Rows800")
-    expect(page.locator(".remarks, .notice")).to_have_count(0)
+    expect(page.locator(".notice.error")).to_have_count(0)
     page.unroute("**/v1/datasets?*")
     page.get_by_role("link", name="Train a model").click()
     expect(page.get_by_label("Target")).to_have_value("price")

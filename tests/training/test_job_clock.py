@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import pytest
 
@@ -113,3 +114,11 @@ def test_a_part_that_takes_long_is_never_said_to_end_now():
 )
 def test_time_left_is_written_as_a_range(seconds, text):
     assert time_left(seconds) == text
+
+
+def test_a_clock_can_be_pickled_with_its_model():
+    clock = JobClock(elapsed=2.0)
+    clock.begin("reading")
+    copied = pickle.loads(pickle.dumps(clock))
+    copied.begin("likelihood")
+    assert copied.seconds["reading"] >= 2.0

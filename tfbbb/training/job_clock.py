@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tfbbb.base.types import JsonObject
 from tfbbb.training.progress import Progress
@@ -144,6 +145,12 @@ class JobClock:
         self._done = 0.0
         self._ended_at: float | None = None
         self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     @property
     def elapsed(self) -> float:

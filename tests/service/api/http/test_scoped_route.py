@@ -86,7 +86,7 @@ def ask(
         return caller
 
     keyring = SimpleNamespace(
-        find=find, is_use_due=lambda _: False, knows=lambda _: True
+        find=find, is_use_due=lambda _: False, knows=lambda _, of_session: True
     )
     wrong_keys = SimpleNamespace(counting=lambda *_, **__: nullcontext())
     models = ModelsClient(Homes([ModelHost(Path("none"))], SETTINGS), SETTINGS)

@@ -165,7 +165,10 @@ def test_targets_are_an_input_of_their_own(
     ("changes", "message"),
     [
         ({"inputs": [tensor("inputs", ROWS[:, :2])]}, "rows of 3 values"),
-        ({"inputs": [tensor("rows", ROWS)]}, "'age' is lacking"),
+        (
+            {"inputs": [tensor("rows", ROWS)]},
+            "The columns 'age', 'bmi' and 'bp' are lacking",
+        ),
         (
             {"inputs": [tensor("inputs", np.full_like(ROWS, np.inf))]},
             "Row 1, column 'age'",

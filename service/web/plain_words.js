@@ -1,6 +1,7 @@
 // Texts of the API in the words of the page: they are written for programmers, too.
 
 const WORDS = [
+  [/\bReceived: (an? [^\n]*[^\n.])\.?/g, "This is $1."],
   // A person sees beside the text what was sent.
   [/\s*Received: [^\n]*/g, ""],
   [/(log-likelihood[^.]* by \S+) nats per row/g, "$1 per row"],

@@ -26,7 +26,7 @@ def test_the_demo_runs_repeatedly(tfbbb, tmp_path, versions):
     for version in versions:
         result = tfbbb("demo")
         assert result.exit_code == 0, result.output
-        assert f"published diabetes, version {version};" in result.stdout
+        assert f"published diabetes, version {version} after" in result.stdout
         for word in ("root mean squared error", "log-likelihood", "coverage of 90 %"):
             assert word in result.stdout
         for heading in ("truth", "mean", "epistemic", "aleatoric", "90 % interval"):

@@ -40,22 +40,37 @@ def git(*command: str) -> bytes:
     return done.stdout
 
 
-def code_before_the_newest_migration(directory: Path) -> None:
-    """Writes the packages as they were before the newest migration was added."""
+def migrations(commit: str | None = None) -> list[tuple[str, str]]:
+    """Returns name and digest of the migrations of a commit, or of the working tree."""
+    if commit is None:
+        files = sorted(ROOT.joinpath(_MIGRATIONS).glob("0*.py"))
+        digests = git("hash-object", *map(str, files)).decode().split()
+        return [
+            (file.name, digest) for file, digest in zip(files, digests, strict=True)
+        ]
+    listed = git("ls-tree", commit, f"{_MIGRATIONS}/").decode().splitlines()
+    # The mode, the type, the digest and the path.
+    found = sorted((Path(line.split()[3]).name, line.split()[2]) for line in listed)
+    return [each for each in found if each[0].startswith("0")]
+
+
+def version_before() -> str:
+    """Returns the newest commit that lacks migrations, and has all before them."""
     if not (ROOT / ".git").exists():
         pytest.skip("the version before is in the history of a clone")
-    newest = max((ROOT / _MIGRATIONS).glob("*.py")).name
-    # As it came to this branch, where it came by a merge.
-    added = ("log", "-1", "--first-parent", "-m", "--diff-filter=A", "--format=%H")
-    commit = git(*added, "--", f"{_MIGRATIONS}/{newest}").decode().strip()
-    before = f"{commit}^" if commit else "HEAD"
-    try:
-        archive = git("archive", before, "tfbbb", "service")
-    except subprocess.CalledProcessError:
-        pytest.skip("the history of this clone is too short")
+    now = migrations()
+    for commit in git("rev-list", "--first-parent", "HEAD").decode().split():
+        then = migrations(commit)
+        if then and len(then) < len(now) and then == now[: len(then)]:
+            return commit
+    pytest.skip("the history of this clone is too short")
+
+
+def write_version_before(directory: Path) -> None:
+    """Writes the packages of the version before."""
+    archive = git("archive", version_before(), "tfbbb", "service")
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(directory, filter="data")
-    assert not (directory / _MIGRATIONS / newest).exists()
 
 
 class Load:
@@ -112,7 +127,7 @@ def test_old_service_goes_on_beside_the_one_that_upgrades(
     predicting: bool,
 ) -> None:
     root, store, shared_url = tmp_path, s3.new_store(), new_database(postgresql)
-    code_before_the_newest_migration(root / "code")
+    write_version_before(root / "code")
     models = "1" if predicting else "0"
     fields = {"TFBBB_START_DISPATCHER": "0", "TFBBB_START_MODELS": models}
     # Python would find the packages of the working directory first.

@@ -30,6 +30,7 @@ def answer() -> Answer:
         num_samples=10,
         is_truncated=False,
         adaptation=None,
+        asked=(),
     )
     outputs = {
         "probabilities": np.float32([[np.nan, np.nan], [0.25, 0.75]]),

@@ -9,6 +9,8 @@ const SHARES = /^(coverage|accuracy|balanced_accuracy|auc|r_squared)/;
 // Differences that are hardly one: of errors as a share, of shares and log likelihoods.
 const LEAST_SHARE = 0.01;
 const LEAST = 0.005;
+// What three decimals show as equal is the same.
+const LEAST_SHOWN = 0.001;
 
 /**
  * Compares two versions.
@@ -40,7 +42,7 @@ function compareFigure(name, before, after, chance = 0) {
   };
   const gain = worth(after) - worth(before);
   const least = SHARES.test(name) || name === "log_likelihood" ? LEAST : LEAST_SHARE * Math.abs(before);
-  const kind = Math.abs(gain) <= Math.max(least, chance) ? "same" : gain > 0 ? "better" : "worse";
+  const kind = Math.abs(gain) <= Math.max(least, chance, LEAST_SHOWN) ? "same" : gain > 0 ? "better" : "worse";
   return { name, before, after, kind, change: changeOf(name, before, after) };
 }
 
@@ -124,5 +126,5 @@ function flat(value, place = "", found = new Map()) {
 }
 
 function settingName(place) {
-  return place.replaceAll("_", " ").replaceAll(".", ", ").replace(", name", "").replace("members", "networks");
+  return place.replaceAll("_", " ").replaceAll(".", ", ").replace(", name", "").replace("members", "networks").replace("kl schedule", "weight of the prior");
 }

@@ -56,7 +56,7 @@ function together(values, digits, width = 0) {
   const step = 10 ** -Math.min(0, decimals);
   const shown = Math.min(20, Math.max(0, decimals));
   const format = new Intl.NumberFormat("en", {
-    ...GROUPED, maximumFractionDigits: shown, minimumFractionDigits: values.length > 1 ? shown : 0,
+    ...GROUPED, signDisplay: "negative", maximumFractionDigits: shown, minimumFractionDigits: values.length > 1 ? shown : 0,
   });
   return values.map((value) => {
     const scaled = value / scale;

@@ -203,8 +203,9 @@ def _build_error(response: httpx.Response) -> ServiceError:
     if response.status_code == 401 and "Authorization" not in response.request.headers:
         return ServiceError(
             401,
-            "The service requires an API key: pass `key`, or set TFBBB_KEY. Create a "
-            "key on the service's machine with `tfbbb keys create NAME --scope train`.",
+            "The service requires an API key: pass `key` (`--key`), or set TFBBB_KEY. "
+            "Create a key on the machine of the service with "
+            "`tfbbb keys create NAME --scope train`.",
         )
     try:
         message = response.json()["error"]

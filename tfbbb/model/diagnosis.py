@@ -188,7 +188,7 @@ class Diagnosis:
         found = []
         if self.at_prior is not None:
             share = shown_share(self.at_prior)
-            sentence = "Share of the weights that have learned nothing from the rows."
+            sentence = "Share of the weights whose posterior is their prior."
             found.append(("weights at their prior", share, sentence))
         for layer in self.layers:
             at = layer.at_prior
@@ -416,7 +416,10 @@ class _Rule:
     advice: str
 
 
-_NOTHING = "Nothing is wrong with these figures."
+_NOTHING = (
+    "Nothing is wrong with these figures. Whether the model underfits shows beside "
+    "another, such as one at the temperature 0.05."
+)
 _RULES = (
     _Rule(
         "kl_weight_unset",

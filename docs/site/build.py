@@ -139,7 +139,7 @@ def main() -> None:
         help=f"folder of the site (default: {SITE})",
     )
     options = parser.parse_args()
-    import_extra("docs", "sphinx", "myst_parser", "furo")
+    import_extra("docs", "sphinx", "latex2mathml", "myst_parser", "furo")
     matplotlib.use("Agg")
     pages = [] if options.without_programs else options.pages or list(PAGES)
     failed = write_sources(pages, again=options.again)

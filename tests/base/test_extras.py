@@ -101,6 +101,7 @@ def build_documentation(directory: Path) -> None:
 
 CALLS = [
     ("docs", "furo", build_documentation),
+    ("docs", "latex2mathml", build_documentation),
     ("docs", "myst_parser", build_documentation),
     ("docs", "sphinx", build_documentation),
     ("excel", "python_calamine", read_workbook),

@@ -57,7 +57,7 @@ def main() -> None:
         for name in tables:
             results["jobs"].setdefault(process, {})[name] = job = receiver.recv()
             print(f"{process}: {name}: {job['total']:.1f} s", file=sys.stderr)
-            # A run that is stopped leaves what it has measured.
+            # A run that is stopped keeps its measurements.
             write_json(__file__, results)
         child.join()
     report(results["jobs"])

@@ -200,12 +200,12 @@ class QueueFull(ServiceError):
     status = 429
 
 
-class RateExceeded(ServiceError):
-    """The key asks for more work per second than it may; see `Retry-After`.
+class _TooOftenError(ServiceError):
+    """The client may ask again later; see `Retry-After`.
 
     Args:
         message: The reason.
-        retry_after: Seconds until the key may ask for the work.
+        retry_after: Seconds until then.
     """
 
     status = 429
@@ -215,19 +215,12 @@ class RateExceeded(ServiceError):
         self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
 
 
-class WrongKeysExceeded(ServiceError):
-    """Too many wrong keys came from the address of the client; see `Retry-After`.
+class RateExceeded(_TooOftenError):
+    """The key asks for more work per second than it may; see `Retry-After`."""
 
-    Args:
-        message: The reason.
-        retry_after: Seconds until the address may try a key again.
-    """
 
-    status = 429
-
-    def __init__(self, message: str, retry_after: float = 1.0) -> None:
-        super().__init__(message)
-        self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
+class WrongKeysExceeded(_TooOftenError):
+    """Too many wrong keys came from the address of the client; see `Retry-After`."""
 
 
 class InvalidTable(ServiceError):

@@ -140,7 +140,7 @@ def _without_matplotlib() -> Iterator[None]:
     if name in sys.modules:
         yield
         return
-    # The import system then says that there is none.
+    # An import then raises `ModuleNotFoundError`.
     sys.modules[name] = None  # type: ignore[assignment]
     try:
         yield

@@ -401,7 +401,7 @@ def _share_below_zero(prediction: Predictive, targets: np.ndarray) -> float | No
 
 @dataclass(frozen=True)
 class _Rule:
-    """A finding: when it applies, what it says, and what to try.
+    """The condition, the sentence and the advice of a finding.
 
     Attributes:
         name: Name of the finding.

@@ -30,7 +30,7 @@ export async function showFile(root, { parts, signal }) {
       replace(result, ...answerParts(name, preview, blob, signal));
     },
   });
-  replace(root, versionHead(found, "file"), h("h2", {}, "Predict a file"), zone, result);
+  replace(root, versionHead(found, "file"), h("h2", {}, "Predict a file"), zone.elements, result);
 }
 
 /** The headers that tell the name of a file. */

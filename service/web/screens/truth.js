@@ -48,7 +48,7 @@ export async function showTruth(root, { parts, signal }) {
 
   replace(root, head, h("h2", {}, "What came true"),
     h("p", { class: "help" }, `When you know what came true, drop it here: the service compares it with what version ${version} predicts, and says whether the promised ranges hold.`),
-    zone, result, shown);
+    zone?.elements, result, shown);
   draw(first);
   if (status.drifted.length && !status.drifted.includes(version)) {
     head.append(h("p", { class: "help" }, "Rows have changed for other versions: ", status.drifted.map((other, place) => [place > 0 && ", ", h("a", { href: address(["models", found.name, other, "truth"]) }, `version ${other}`)])));

@@ -734,7 +734,7 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
         "validation": validation,
     }
     assert body["abstain_above"] == 95
-    # The rest is left to the service, such as what it predicts from and the posterior.
+    # The service chooses the rest, such as the columns and the posterior.
     assert set(body) == {
         *("dataset_id", "target", "name", "training", "abstain_above"),
     }

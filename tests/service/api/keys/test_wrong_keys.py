@@ -117,7 +117,7 @@ def test_wrong_keys_get_429_and_right_ones_from_elsewhere_do_not(
     # Nor does a form for keys help to guess.
     sign_in = client.post("/v1/session", json={"key": "tests.wrong"})
     assert sign_in.status_code == 429
-    # Neither whoever comes from elsewhere, nor who was signed in, is refused.
+    # Other addresses, and callers who were signed in, are not refused.
     assert client.get("/v1/keys").status_code == 200
     elsewhere = client.get("/v1/session", headers=fresh | ELSEWHERE)
     assert elsewhere.status_code == 200

@@ -3,7 +3,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,6 +16,7 @@ from service.api.datasets.store import DatasetStore
 from service.api.models.repository import version_times
 from service.api.retention import removal
 from service.api.retention.kinds import KINDS
+from service.api.retention.removal import Outcome
 from service.api.state import ServiceState
 from service.shared.database import Database
 from service.shared.database.tables import (
@@ -95,16 +96,14 @@ def dataset(queue: Queue, days: float, name: str, **columns: Any) -> str:
 
 
 def found(state: ServiceState) -> dict[str, list[str]]:
-    outcomes = asyncio.run(removal.find(state))
-    return {
-        outcome.kind.name: [item.subject for item in outcome.items]
-        for outcome in outcomes
-        if outcome.items
-    }
+    return subjects(asyncio.run(removal.find(state)))
 
 
 def remove(state: ServiceState) -> dict[str, list[str]]:
-    outcomes = asyncio.run(removal.remove(state))
+    return subjects(asyncio.run(removal.remove(state)))
+
+
+def subjects(outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
     return {
         outcome.kind.name: [item.subject for item in outcome.items]
         for outcome in outcomes

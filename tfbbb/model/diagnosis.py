@@ -213,7 +213,7 @@ class Diagnosis:
             (
                 "rows of training, N",
                 f"{self.trained_on:.0f}",
-                f"Given are {self.num_rows}: for the training rows, the same number.",
+                f"{self.num_rows} rows are given. Those of training should be N.",
             ),
         ]
         temperatures = self.temperatures.values()

@@ -75,8 +75,10 @@ export async function showAsk(root, { parts, signal }) {
     askNow();
   };
   const named = (list, name) => list?.find((one) => one.name === name);
-  const fields = manifest.features.map((feature) =>
-    featureField(feature, form, typicalValue(feature, named(table?.columns, feature.name), named(report?.effects, feature.name)), change));
+  const told = manifest.features.map(({ name }) => [named(table?.columns, name), named(report?.effects, name)]);
+  const fields = manifest.features.map((feature, at) =>
+    featureField(feature, form, typicalValue(feature, ...told[at]), change));
+  const start = told.every(([column, effect]) => column || effect) ? "a typical row" : "the middles of the ranges";
   const reset = () => {
     form.draft.clear();
     showAsk(root, { parts, signal });
@@ -91,11 +93,11 @@ export async function showAsk(root, { parts, signal }) {
         h("button", { type: "button", class: "quiet", onclick: () => card.scrollIntoView({ block: "start" }) }, "More")),
       h("form", { class: "card", onsubmit: (event) => event.preventDefault(), "aria-label": "Values of the columns" },
         h("h2", {}, "If"),
-        h("p", { class: "help" }, "These are the values of a typical row. Move a slider: the answer follows."),
+        h("p", { class: "help" }, `The values start at ${start}. Move a slider: the answer follows.`),
         rows?.element,
         fields.map((field) => field.element),
         form.general, problem,
-        h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: reset }, "Back to a typical row"))),
+        h("div", { class: "actions" }, h("button", { type: "button", class: "quiet", onclick: reset }, `Back to ${start}`))),
       card));
   askNow();
 }

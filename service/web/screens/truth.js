@@ -124,10 +124,10 @@ function verdict(name, { mean, standard_error: error, held_out: before }, rows, 
 
 /** How long adapted intervals are, in words. */
 function length(factor) {
-  const adapt = "To keep what they promise, 90 % intervals and sets of requests with “adapt” are";
+  const adapt = "Requests with “adapt” get 90 % intervals and sets";
   const change = percent(Math.abs(factor - 1));
   if (Math.abs(factor - 1) < 0.005) return `${adapt} as the version makes them.`;
-  return `${adapt} ${change} ${factor > 1 ? "wider" : "narrower"} than those of the version.`;
+  return `${adapt} that are ${change} ${factor > 1 ? "wider" : "narrower"} than those of the version.`;
 }
 
 /** Charts of coverage and error by the number of the row. */

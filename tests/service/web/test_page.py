@@ -832,6 +832,16 @@ def test_sliders_start_at_a_typical_row_and_go_to_any_row(
     expect(area).not_to_have_value("77")
 
 
+def test_sliders_start_at_the_middles_where_no_typical_row_is_known(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    gone = {"status": 404, "json": {"error": {"message": "gone", "code": "gone"}}}
+    for place in ("**/report", f"**/v1/datasets/{trained['dataset']}"):
+        page.route(place, lambda route: route.fulfill(**gone))
+    visit(page, site, SCREENS["ask"])
+    expect(page.get_by_text("start at the middles of the ranges")).to_be_visible()
+
+
 def add_jobs(
     site: Site, count: int, *, dataset: str, job: str, **columns: Any
 ) -> list[str]:

@@ -387,7 +387,7 @@ def test_missing_and_unseen_values_are_predicted_with_a_warning(
         (".", "DATA", [], "neither a saved_model.pb nor numbered versions."),
         ("foreign", "DATA", [], "no model written by `export_predictive`"),
         ("MODEL", "nowhere.csv", [], "nowhere.csv does not exist."),
-        ("MODEL", "few.csv", [], "no feature column 'ward'"),
+        ("MODEL", "few.csv", [], "no feature columns 'ward' and 'code'"),
         (
             "MODEL",
             "DATA",

@@ -8,6 +8,8 @@ const WORDS = [
   [/\bin nats per row\b/g, "in log likelihood per row"],
   [/(\d\S*) nats per row/g, "$1 in log likelihood per row"],
   [/,? in nats\b/g, ""],
+  [/\bKL divergence\b/g, "divergence from the prior"],
+  [/\bkl_weight \* N of the layers\b/g, "How much the prior counts"],
   [/(\d) members\b/g, "$1 networks"],
   [/`?max_seconds`? = (\S+)/g, "The limit of $1 seconds"],
   // Options of the command line.

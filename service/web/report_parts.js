@@ -33,6 +33,7 @@ export function reportParts(report, signal) {
       report.importance !== undefined && section("Which columns matter", importance(report)),
       report.variance_split && section("What it does not know", split(charts), report.unusual && unusualRows(report.unusual, report.variance_split.measure === "entropy"))),
     report.effects?.length > 0 && section("What each column does", effects(charts)),
+    report.diagnosis?.figures.length > 0 && section("What the network learned", diagnosis(report.diagnosis)),
     report.columns && section("Columns", columnTable(report.columns)),
     report.tried && section("What was tried", tried(report.tried)),
   ].filter(Boolean);
@@ -189,6 +190,17 @@ function unusualRows({ by, rows }, entropy) {
     table([{ title: "Row" }, { title: "Familiarity", number: true }, { title: "Lack of data, of the median row", number: true }, { title: "What is unusual" }],
       rows.map((one) => [number(one.row), one.familiarity == null ? "" : number(one.familiarity, 2), `${number(ratio(one.ratio), 2)} ×`, plain(one.farthest)]),
       { caption: "Rows least like the training rows" }),
+  ];
+}
+
+function diagnosis({ figures, findings }) {
+  return [
+    findings.length > 0
+      ? h("ul", {}, findings.map((one) => h("li", { class: "warns" }, `${plain(one.sentence)} ${plain(one.advice)}`)))
+      : h("p", {}, "Nothing is wrong with these figures."),
+    table([{ title: "What" }, { title: "Figure", number: true }, { title: "It says" }],
+      figures.map((one) => [plain(one.name), one.figure, plain(one.sentence)]),
+      { caption: "What the network learned" }),
   ];
 }
 

@@ -88,7 +88,7 @@ def test_rows_given_stand_beside_those_that_fit_counted(trained):
     figures = {name: rest for name, *rest in tfbbb.diagnose(trained, X, Y).rows()}
     figure, sentence = figures["rows of training, N"]
     assert figure == str(N)
-    assert sentence.startswith(f"{2 * N} rows are given.")
+    assert f"{2 * N} are given here" in sentence
 
 
 def test_shifted_targets_are_outside_their_intervals(trained):

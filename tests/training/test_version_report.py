@@ -113,6 +113,17 @@ def test_effects_are_those_of_explain(of_numbers, report):
     assert (np.array(x["upper"]) >= x["mean"]).all()
 
 
+def test_a_diagnosis_has_the_figures_of_the_held_out_rows(report):
+    found = report["diagnosis"]
+    figures = {one["name"]: one["figure"] for one in found["figures"]}
+    nll = -report["metrics"]["log_likelihood"]
+    assert figures["negative log-likelihood per row"] == f"{nll:.3g}"
+    assert {"temperature", "weights at their prior"} <= set(figures)
+    assert any(name.startswith("signal-to-noise of ") for name in figures)
+    # Its rows follow the line, with the noise that it learns.
+    assert not {"learned_nothing", "too_sure"} & {x["name"] for x in found["findings"]}
+
+
 def test_variance_split_is_that_of_the_model(of_numbers, report):
     split = report["variance_split"]
     prediction = of_numbers.model.predictive(of_numbers.report.rows.inputs)

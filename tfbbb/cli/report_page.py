@@ -78,7 +78,8 @@ def report_of_table(
         targets: Their targets.
         encoding: The inputs of the training rows; None if they are not known.
     """
-    # It imports TensorFlow.
+    # They import the formats of tables, and SciPy.
+    from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
     from tfbbb.judging.report import (
         FORMAT,
         calibration,
@@ -142,6 +143,9 @@ def report_of_table(
         },
         "columns": _columns(features[:_MOST_COLUMNS], given.inputs, encoding),
     }
+    stored = given.path / MANIFEST_PATH
+    if (written := stored.with_name(REPORT_FILE)).exists():
+        report["diagnosis"] = json.loads(written.read_bytes()).get("diagnosis")
     if trained and recipe:
         measured = recipe.get("metrics_from", _count(trained["rows"], "row"))
         report["trained"] = {"metrics_from": measured, "judgement": trained}

@@ -4,12 +4,14 @@ import html
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.base.texts import aligned, listed, shown_number, shown_share
-from tfbbb.base.types import ArrayLike
+from tfbbb.base.types import ArrayLike, Config
+from tfbbb.judging.types import Prediction
 from tfbbb.layers.named_layers import named_layers
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.callbacks.layer_posterior import (
@@ -20,7 +22,6 @@ from tfbbb.model.callbacks.layer_posterior import (
     layer_posterior,
 )
 from tfbbb.model.callbacks.objective_check import TOLERANCE
-from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.scores.metrics import (
     expected_calibration_error,
@@ -70,12 +71,14 @@ class Finding:
     Attributes:
         name: Short name, such as `"collapsed"`.
         sentence: What was found.
-        advice: What to try next.
+        advice: What to try next in a program.
+        advice_of_table: What to try next with a table, whose recipe chooses the rest.
     """
 
     name: str
     sentence: str
     advice: str
+    advice_of_table: str
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ class Diagnosis:
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong, the causes before their effects; empty if nothing is."""
         return tuple(
-            Finding(rule.name, rule.sentence(self), rule.advice)
+            Finding(rule.name, rule.sentence(self), rule.advice, rule.advice_of_table)
             for rule in _RULES
             if rule.applies(self)
         )
@@ -203,17 +206,17 @@ class Diagnosis:
             (
                 "negative log-likelihood per row",
                 f"{self.nll:.3g}",
-                f"In nats, averaged over {self.num_rows} rows{than}.",
+                f"Averaged over {self.num_rows} rows, in nats{than}.",
             ),
             (
                 "KL divergence per row",
                 f"{self.kl_per_row:.3g}",
-                f"In nats. The loss adds {self.penalty:.3g}.",
+                f"Of that the loss adds {self.penalty:.3g}, in nats.",
             ),
             (
                 "rows of training, N",
                 f"{self.trained_on:.0f}",
-                f"{self.num_rows} rows are given. Those of training should be N.",
+                f"As training counted them; {self.num_rows} are given here.",
             ),
         ]
         temperatures = self.temperatures.values()
@@ -239,6 +242,19 @@ class Diagnosis:
             error = f"{self.calibration_error:.3f}"
             found.append(("expected calibration error", error, sentence))
         return found
+
+    def to_json(self) -> Config:
+        """Returns the figures and the findings as the report of a table has them."""
+        return {
+            "figures": [
+                {"name": name, "figure": figure, "sentence": sentence}
+                for name, figure, sentence in self.rows()
+            ],
+            "findings": [
+                {"name": x.name, "sentence": x.sentence, "advice": x.advice_of_table}
+                for x in self.findings
+            ],
+        }
 
     def __str__(self) -> str:
         lines = aligned([("what", "figure", "it says"), *self.rows()], right={1})
@@ -326,27 +342,47 @@ def diagnose(
             f"Received: model of type {type(model).__name__}"
         )
     prediction = model.predictive(x, num_samples=num_samples, seed=seed)
-    targets = checked_targets(prediction, y, "any", "diagnose", by_place=True)
+    if is_of_classes(prediction):
+        parts = prediction.mutual_information, prediction.entropy
+    else:
+        parts = prediction.epistemic, prediction.variance
+    return diagnosed(model, prediction, y, epistemic_share(*parts))
+
+
+def diagnosed(
+    model: BayesianModel,
+    prediction: Prediction,
+    y: ArrayLike,
+    epistemic_share: float | None,
+) -> Diagnosis:
+    """Returns the diagnosis of a model by a prediction of rows, and their targets.
+
+    Args:
+        model: The model.
+        prediction: The prediction of the rows, by the model or by its members that did
+            not train on them.
+        y: Their targets.
+        epistemic_share: Share of the uncertainty of the model that is epistemic.
+    """
+    scored: Any = prediction
+    targets = checked_targets(scored, y, "any", "diagnose", by_place=True)
     coverage = error = None
     if is_of_classes(prediction):
-        error = expected_calibration_error(prediction, targets)
-        whole = reliability_diagram(prediction, targets, bins=1)
+        error = expected_calibration_error(scored, targets)
+        whole = reliability_diagram(scored, targets, bins=1)
         expected, observed = float(whole.confidence[0]), float(whole.accuracy[0])
-        total, uncertain = prediction.entropy, prediction.mutual_information
     else:
-        coverage = interval_coverage(prediction, targets, LEVEL)
+        coverage = interval_coverage(scored, targets, LEVEL)
         expected, observed = LEVEL, coverage
-        total, uncertain = prediction.variance, prediction.epistemic
     ends = sampling_band(len(targets), expected, _CONFIDENCE)
-    share = float(np.sum(uncertain) / np.sum(total)) if np.sum(total) else math.nan
     return Diagnosis(
         num_rows=len(targets),
         trained_on=model.num_rows or len(targets),
         method=None if model.inference is None else model.inference.method,
         layers=_diagnosed_layers(model),
-        nll=negative_log_likelihood(prediction, targets),
+        nll=negative_log_likelihood(scored, targets),
         nll_of_constant=_nll_of_constant(prediction, targets),
-        epistemic_share=share if math.isfinite(share) else None,
+        epistemic_share=epistemic_share,
         coverage=coverage,
         calibration_error=error,
         expected=expected,
@@ -354,6 +390,12 @@ def diagnose(
         chance=(float(ends[0]) / len(targets), float(ends[1]) / len(targets)),
         below_zero=_share_below_zero(prediction, targets),
     )
+
+
+def epistemic_share(epistemic: np.ndarray, total: np.ndarray) -> float | None:
+    """Returns the share of the uncertainty of rows; None if it is not finite."""
+    share = float(np.sum(epistemic) / np.sum(total)) if np.sum(total) else math.nan
+    return share if math.isfinite(share) else None
 
 
 def _diagnosed_layers(model: BayesianModel) -> tuple[DiagnosedLayer, ...]:
@@ -378,7 +420,7 @@ def _diagnosed_layers(model: BayesianModel) -> tuple[DiagnosedLayer, ...]:
     return tuple(found)
 
 
-def _nll_of_constant(prediction: Predictive, targets: np.ndarray) -> float | None:
+def _nll_of_constant(prediction: Prediction, targets: np.ndarray) -> float | None:
     if prediction.mask is not None:
         return None
     if is_of_classes(prediction):
@@ -393,7 +435,7 @@ def _nll_of_constant(prediction: Predictive, targets: np.ndarray) -> float | Non
     return float(np.sum(0.5 * np.log(2.0 * math.pi * math.e * variance)))
 
 
-def _share_below_zero(prediction: Predictive, targets: np.ndarray) -> float | None:
+def _share_below_zero(prediction: Prediction, targets: np.ndarray) -> float | None:
     if is_of_classes(prediction) or prediction.discrete or not (targets > 0.0).all():
         return None
     return float(np.mean(prediction.interval(LEVEL)[0] < 0.0))
@@ -407,13 +449,15 @@ class _Rule:
         name: Name of the finding.
         applies: Whether a diagnosis has it.
         sentence: What was found.
-        advice: What to try next.
+        advice: What to try next in a program.
+        advice_of_table: What to try next with a table, whose recipe chooses the rest.
     """
 
     name: str
     applies: Callable[[Diagnosis], bool]
     sentence: Callable[[Diagnosis], str]
     advice: str
+    advice_of_table: str
 
 
 _NOTHING = (
@@ -426,6 +470,7 @@ _RULES = (
         lambda d: bool(d.unset_layers),
         lambda d: f"The `kl_weight` of {listed(d.unset_layers)} is not set.",
         "Call `fit`, which sets it to 1/N.",
+        "Train the model again, which sets it to 1/N.",
     ),
     _Rule(
         "kl_weight_wrong",
@@ -437,6 +482,7 @@ _RULES = (
         ),
         "Leave `kl_weight` out, so that `fit` sets 1/N, and choose another temperature "
         "by a `kl_schedule`.",
+        "Train the model again, which sets it to 1/N.",
     ),
     _Rule(
         "collapsed",
@@ -446,6 +492,7 @@ _RULES = (
             "prior: the weights have learned nothing from the rows."
         ),
         f"To use more weights, try {CURE_OF_COLLAPSE}.",
+        "Give more rows, or columns that tell more of the target.",
     ),
     _Rule(
         "learned_nothing",
@@ -456,6 +503,7 @@ _RULES = (
         ),
         "Train longer or with a larger learning rate, and scale the inputs to unit "
         "variance.",
+        "Give columns that tell more of the target, more rows or more time.",
     ),
     _Rule(
         "kl_dominates",
@@ -465,6 +513,7 @@ _RULES = (
             f"weights gain over a constant prediction, {d.gain:.3g}."
         ),
         "Train longer, use fewer weights or more rows, or lower the temperature.",
+        "Give more rows or more time, or leave out columns that tell nothing.",
     ),
     _Rule(
         "too_sure",
@@ -472,6 +521,7 @@ _RULES = (
         lambda d: _calibration_sentence(d, "sure"),
         "Use `members=5`, a likelihood with a noise of each row or longer tails, or "
         "`model.recalibrate` with rows held out.",
+        "Give more rows or more time, and widen the intervals by what came true.",
     ),
     _Rule(
         "too_unsure",
@@ -479,6 +529,7 @@ _RULES = (
         lambda d: _calibration_sentence(d, "unsure"),
         "Train longer, lower the temperature by a `kl_schedule`, or use "
         "`model.recalibrate` with rows held out.",
+        "Give more rows or more time, and narrow the intervals by what came true.",
     ),
     _Rule(
         "epistemic",
@@ -488,6 +539,7 @@ _RULES = (
             "the uncertainty."
         ),
         "Train longer, label more rows like these, or use fewer weights.",
+        "Give more rows like these: they would lower it.",
     ),
     _Rule(
         "below_zero",
@@ -497,6 +549,7 @@ _RULES = (
             "and every target is positive."
         ),
         "Use `likelihood='log_normal'` or `'gamma'`.",
+        "Choose the likelihood of positive numbers, log-normal or gamma.",
     ),
 )
 

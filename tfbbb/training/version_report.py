@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
@@ -30,6 +30,7 @@ from tfbbb.judging.report import (
 )
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
+from tfbbb.model.diagnosis import Diagnosis, diagnosed, epistemic_share
 from tfbbb.tables import Schema
 from tfbbb.training.recalibration import Calibrated
 
@@ -53,6 +54,7 @@ class VersionReport:
         model: The trained model.
         columns: Names of the columns, in the order in which to explain them.
         figures: The parts that need no further prediction, as plain JSON values.
+        diagnosis: What the model has learned, without its epistemic share.
         rows: At most 500 of the rows that the metrics are of.
         targets: Their targets [n, 1], or class indices [n].
         places: The index of each of these rows in its table, [n].
@@ -64,6 +66,7 @@ class VersionReport:
     model: BayesianModel
     columns: Sequence[str]
     figures: Config
+    diagnosis: Diagnosis
     rows: Rows
     targets: np.ndarray
     places: np.ndarray
@@ -124,6 +127,7 @@ class VersionReport:
             model,
             _by_linear_model(names, baselines),
             figures,
+            diagnosed(model, prediction, targets, None),
             Rows.read(inputs, names).take(chosen),
             targets[chosen],
             places[chosen],
@@ -149,7 +153,7 @@ class VersionReport:
         return json.dumps(self.to_dict(), allow_nan=False).encode()
 
     def _explanations(self, clock: Callable[[], float]) -> Config:
-        """Returns `variance_split`, `importance` and `effects`."""
+        """Returns `diagnosis`, `variance_split`, `importance` and `effects`."""
         end_of_importance = clock() + 0.5 * self.seconds
         end = end_of_importance + 0.5 * self.seconds
         model, rows = self.model, self.rows
@@ -183,9 +187,13 @@ class VersionReport:
                 for name in takewhile(lambda _: clock() < end, measured[:_MOST_EFFECTS])
                 if rows.has_values(name)
             ]
-        return explanations(
-            split, self.places, importance, effects, names, self.num_rows
-        )
+        share = epistemic_share(split.epistemic, split.epistemic + split.aleatoric)
+        return {
+            "diagnosis": replace(self.diagnosis, epistemic_share=share).to_json(),
+            **explanations(
+                split, self.places, importance, effects, names, self.num_rows
+            ),
+        }
 
 
 def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:

@@ -108,6 +108,12 @@ class Report(BaseModel):
         description="At most 500 rows: `target`, `mean` and `intervals`; of classes "
         "`probabilities`."
     )
+    diagnosis: JsonObject = Field(
+        default={"figures": [], "findings": []},
+        description="What the weights learned: `figures`, each with a `sentence`, and "
+        "`findings`, which say what is wrong and what to try. Reports of earlier "
+        "releases have none.",
+    )
     importance: JsonObject | None = Field(
         description="The permutation importance of the `columns`; `null` if there was "
         "no time for it."

@@ -51,6 +51,15 @@ def report_of(task: str) -> dict[str, Any]:
             **{"mean_epistemic_share": 0.1, "epistemic": [0.1, 0.2]},
             "aleatoric": [0.9, 0.7],
         },
+        "diagnosis": {
+            "figures": [
+                {"name": "KL divergence per row", "figure": "2", "sentence": SCRIPT},
+                {"name": SCRIPT, "figure": "1", "sentence": "9 per row, in nats."},
+            ],
+            "findings": [
+                {"name": "x", "sentence": "It costs 2 nats per row.", "advice": SCRIPT}
+            ],
+        },
         "unusual": {
             "by": "epistemic variance",
             "rows": [{"row": 2, "epistemic": 0.2, "ratio": 2.0, "farthest": SCRIPT}],
@@ -93,12 +102,12 @@ def test_a_report_is_shown_by_its_one_file(
         for heading in (
             *("How good it is", "Do its probabilities come true?", truth, "Columns"),
             *("Which columns matter", "What it does not know", "What was tried"),
-            "What each column does",
+            *("What each column does", "What the network learned"),
         ):
             expect(
                 page.get_by_role("heading", name=heading, exact=True)
             ).to_be_visible()
-        for warning in ("Few rows.", "Odd rows."):
+        for warning in ("Few rows.", "Odd rows.", "It costs 2 in log likelihood"):
             expect(page.locator(".warns", has_text=warning).first).to_be_visible()
         expect(page.locator("canvas").first).to_be_visible()
         expect(page.get_by_text("ended by the limit of time")).to_be_visible()

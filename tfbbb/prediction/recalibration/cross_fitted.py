@@ -69,6 +69,9 @@ class CrossFitted:
             part = apply(fitted, likelihood, prediction.take(rows), groups)
             self._parts.append((rows, part))
 
+    mask = None
+    """Each row has all its targets."""
+
     @property
     def discrete(self) -> bool:
         """Whether the targets are integers."""

@@ -22,6 +22,14 @@ def commands(results: Mapping[str, Any]) -> Iterator[Comparison]:
         yield Comparison("milliseconds", command, *pair, "TensorFlow", False)
 
 
+def job_stages(results: Mapping[str, Any]) -> Iterator[Comparison]:
+    """Yields the seconds of jobs in a warm trainer beside those in a cold one."""
+    jobs = results["jobs"]
+    for table, cold in jobs["cold"].items():
+        pair = jobs["warm"][table]["total"], cold["total"]
+        yield Comparison("seconds", table, *pair, "a trainer just started", False)
+
+
 def laplace_peers(results: Mapping[str, Any]) -> Iterator[Comparison]:
     """Yields the seconds of fits beside those of laplace-torch."""
     for network, figures in results.items():
@@ -65,6 +73,7 @@ def train_step(results: Mapping[str, Any]) -> Iterator[Comparison]:
 COMPARE: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Comparison]]] = {
     "against": against,
     "commands": commands,
+    "job_stages": job_stages,
     "laplace_peers": laplace_peers,
     "predict": predict,
     "train_step": train_step,

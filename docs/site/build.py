@@ -29,7 +29,7 @@ CONTENTS = {
     "Use it": ("tables", "keras", "sklearn", "service", "operations", "saved_models"),
     "Choose and understand": (
         *("which", "uncertainty", "worse_than_dense", "inference", "distributed"),
-        *("evidence", "coming_from", "tfp_layers"),
+        *("evidence", "coming_from", "tfp_layers", "glossary"),
     ),
     "Course": ("course", *(page_of_site(page)[:-3] for page in COURSE)),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),

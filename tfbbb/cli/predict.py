@@ -102,6 +102,10 @@ def predict(
                 "The model carries no reference of its training rows, so there is no "
                 "column `familiarity`."
             )
+        warned = sum(map(bool, predictions["warnings"].to_pylist()))
+        if warned:
+            of = f"{warned} of {predictions.num_rows}"
+            echo_note(f"The column `warnings` says what is doubtful about {of} rows.")
         used = [*given.inputs, given.manifest.target]
         output_table(
             predictions,

@@ -26,13 +26,14 @@ from tfbbb.base.extras import import_extra
 BUILD = ROOT / "build" / "docs"
 SITE = ROOT / "service" / "guide"
 CONTENTS = {
-    "Use it": ("tables", "keras", "sklearn", "service", "operations", "saved_models"),
+    "Use it": ("tables", "keras", "sklearn", "service"),
     "Choose and understand": (
-        *("which", "uncertainty", "worse_than_dense", "inference", "distributed"),
-        *("evidence", "coming_from", "tfp_layers", "glossary"),
+        *("which", "uncertainty", "worse_than_dense", "inference", "evidence"),
+        *("coming_from", "tfp_layers", "glossary"),
     ),
     "Course": ("course", *(page_of_site(page)[:-3] for page in COURSE)),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),
+    "Operate": ("operations", "saved_models", "distributed"),
     "Reference": ("api/index", "benchmarks/README", "benchmarks/RESULTS"),
     "Inside": ("architecture", "CONTRIBUTING", "SECURITY", "CHANGELOG"),
 }

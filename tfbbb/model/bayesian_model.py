@@ -165,6 +165,9 @@ class BayesianModel(PredictiveModel):
         if len(self.outputs) != 1:
             raise ValueError(
                 "A BayesianModel has one output tensor, which its likelihood takes. "
+                "Concatenate outputs of one likelihood, or keep a `keras.Model` with "
+                "`kl_weight=1/N` in its layers and a "
+                "`tfbbb.losses.NegativeLogLikelihood` for each output. "
                 f"Received: {len(self.outputs)} outputs"
             )
         if members is not None:

@@ -407,8 +407,7 @@ class Manifest:
     @property
     def becomes_latest(self) -> bool:
         """Whether the version may predict by default: not if it learned nothing."""
-        judgement = (self.lineage or {}).get("judgement") or {}
-        return bool(judgement.get("becomes_latest", True))
+        return becomes_latest(self.lineage)
 
     @property
     def needs_tensorflow(self) -> str | None:
@@ -538,6 +537,12 @@ def _with_support(fields: Config) -> Config:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
+
+
+def becomes_latest(lineage: Mapping[str, Any] | None) -> bool:
+    """Returns whether a version of a lineage may predict by default."""
+    judgement = (lineage or {}).get("judgement") or {}
+    return bool(judgement.get("becomes_latest", True))
 
 
 def file_digests(directory: str | Path) -> dict[str, str]:

@@ -11,7 +11,6 @@ import numpy as np
 from tfbbb.base.sampling_band import sampling_band
 from tfbbb.base.texts import aligned, listed, shown_number, shown_share
 from tfbbb.base.types import ArrayLike, Config
-from tfbbb.judging.types import Prediction
 from tfbbb.layers.named_layers import named_layers
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.callbacks.layer_posterior import (
@@ -22,6 +21,8 @@ from tfbbb.model.callbacks.layer_posterior import (
     layer_posterior,
 )
 from tfbbb.model.callbacks.objective_check import TOLERANCE
+from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
+from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.scores.metrics import (
     expected_calibration_error,
@@ -351,7 +352,7 @@ def diagnose(
 
 def diagnosed(
     model: BayesianModel,
-    prediction: Prediction,
+    prediction: Predictive | CrossFitted,
     y: ArrayLike,
     epistemic_share: float | None,
 ) -> Diagnosis:
@@ -420,7 +421,9 @@ def _diagnosed_layers(model: BayesianModel) -> tuple[DiagnosedLayer, ...]:
     return tuple(found)
 
 
-def _nll_of_constant(prediction: Prediction, targets: np.ndarray) -> float | None:
+def _nll_of_constant(
+    prediction: Predictive | CrossFitted, targets: np.ndarray
+) -> float | None:
     if prediction.mask is not None:
         return None
     if is_of_classes(prediction):
@@ -435,7 +438,9 @@ def _nll_of_constant(prediction: Prediction, targets: np.ndarray) -> float | Non
     return float(np.sum(0.5 * np.log(2.0 * math.pi * math.e * variance)))
 
 
-def _share_below_zero(prediction: Prediction, targets: np.ndarray) -> float | None:
+def _share_below_zero(
+    prediction: Predictive | CrossFitted, targets: np.ndarray
+) -> float | None:
     if is_of_classes(prediction) or prediction.discrete or not (targets > 0.0).all():
         return None
     return float(np.mean(prediction.interval(LEVEL)[0] < 0.0))

@@ -83,7 +83,7 @@ _TABLES: dict[type[Base], _Audited] = {
         cleared={"finished_at": "retry"},
     ),
     ModelVersion: _Audited(
-        "version", "publish", ("job_id",), set={"deleted_at": "delete"}
+        "version", "publish", ("job_id", "becomes_latest"), set={"deleted_at": "delete"}
     ),
     Label: _Audited(
         "label",
@@ -152,6 +152,7 @@ def _entry(session: Session, row: Any, action: str) -> JsonObject:
     before = {
         name: old
         for name in audited.details
+        if name in attributes
         for old in attributes[name].history.deleted or ()
         if old != details[name]
     }

@@ -17,6 +17,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from service.shared.json_types import JsonList, JsonObject
+from tfbbb.export.manifest import becomes_latest
 
 
 def new_id() -> str:
@@ -179,6 +180,11 @@ class ModelVersion(Base):
     lineage: Mapped[JsonObject]
     created_at: Mapped[float]
     deleted_at: Mapped[float | None]
+
+    @property
+    def becomes_latest(self) -> bool:
+        """Whether `latest` moves to it when it is loaded."""
+        return becomes_latest(self.lineage)
 
 
 class Note(Base):

@@ -88,7 +88,9 @@ def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
         session.add(key)
     (job_id,) = submitted(queue, key_id=key.id)
     with queue.database.writing() as session:
-        session.add_all([a_version(1, job_id), a_version(2)])
+        waiting = a_version(2)
+        waiting.lineage = {"judgement": {"becomes_latest": False}}
+        session.add_all([a_version(1, job_id), waiting])
     with queue.database.writing() as session:
         version = session.get_one(ModelVersion, ("wine", 1))
         version.deleted_at = 3.0
@@ -98,6 +100,12 @@ def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
         ("the service", "version", "publish", "wine/2"),
     ]
     assert versions[2][2:] == ("delete", "wine/1")
+    moves = {
+        x.subject: x.details["becomes_latest"]
+        for x in entries(queue)
+        if x.kind == "version"
+    }
+    assert moves == {"wine/1": True, "wine/2": False}
 
 
 def test_change_that_is_rolled_back_has_no_entry(queue: Queue) -> None:

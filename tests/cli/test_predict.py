@@ -371,8 +371,9 @@ def test_missing_and_unseen_values_are_predicted_with_a_warning(
     result = tfbbb("predict", regression[0], "asked.csv")
     assert result.exit_code == 0, result.output
     answers = pa.csv.read_csv(io.BytesIO(result.stdout_bytes))
-    warnings = answers["warnings"].to_pylist()[:6]
-    assert f"doubtful about 2 of {answers.num_rows} rows" in result.stderr
+    warnings = answers["warnings"].to_pylist()
+    doubtful = f"{sum(map(bool, warnings))} of {len(warnings)} rows"
+    assert f"what is doubtful about {doubtful}." in result.stderr
     assert warnings[0] == warnings[1] == warnings[3] == ""
     assert warnings[2] == (
         "Column 'ward' has no value; it counts as an unknown category."

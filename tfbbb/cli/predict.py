@@ -102,8 +102,9 @@ def predict(
                 "The model carries no reference of its training rows, so there is no "
                 "column `familiarity`."
             )
-        warned = sum(map(bool, predictions["warnings"].to_pylist()))
-        if warned:
+        # There is no such column where there is nothing to say.
+        if "warnings" in predictions.column_names:
+            warned = sum(map(bool, predictions["warnings"].to_pylist()))
             of = f"{warned} of {predictions.num_rows}"
             echo_note(f"The column `warnings` says what is doubtful about {of} rows.")
         used = [*given.inputs, given.manifest.target]

@@ -62,6 +62,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "tensorflow" in sys.modules:
+        from tensorflow.python.util import tf_stack
+
+        # Each op that is traced keeps the stack of its making. Those of pytest are
+        # deep, and take a tenth of the time of the tests.
+        stack = tf_stack.extract_stack()
+        tf_stack.extract_stack = lambda stacklevel=1: stack
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.nodeid.startswith(OUTER) or re.search(

@@ -141,6 +141,8 @@ def test_every_line_of_the_output_is_json_with_time_and_level(
     service: Service,
 ) -> None:
     service.ask()
+    # A request is logged when its response is sent.
+    wait_for(lambda: PATH in service.log.read_text())
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]
     assert all({"time", "level", "process"} <= line.keys() for line in lines)
     said = " ".join(line.get("message", "") for line in lines)

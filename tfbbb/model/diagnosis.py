@@ -226,8 +226,7 @@ class Diagnosis:
             sentence = "kl_weight * N of the layers; 1 is Bayes' rule."
             found.append(("temperature", " to ".join(ends), sentence))
         if self.epistemic_share is not None:
-            of = "variance" if self.calibration_error is None else "entropy"
-            sentence = f"Share of the predictive {of} that more rows would lower."
+            sentence = "Share of the uncertainty that more rows would lower."
             share = shown_share(self.epistemic_share)
             found.append(("epistemic share", share, sentence))
         least, most = map(shown_share, self.chance)

@@ -66,6 +66,7 @@ def figures(model):
     return model.evaluate(X, Y, verbose=0, return_dict=True)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", POLICIES)
 def test_losses_agree_with_those_of_float32(name):
     twin = certain()

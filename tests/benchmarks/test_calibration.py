@@ -19,9 +19,8 @@ def data(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "name", ["diabetes", pytest.param("cancer", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["diabetes", "cancer"])
 def test_new_rows_are_covered(data, tmp_path, name):
     options = ("--sets", name, "--methods", METHOD)
     measured = run_smoke("calibration", data, tmp_path / "c.json", *options)

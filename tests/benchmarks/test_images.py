@@ -98,6 +98,7 @@ def test_without_npm_fashion_images_are_skipped(monkeypatch):
         image_sets._images_of_package("fashion-mnist")
 
 
+@pytest.mark.slow
 def test_smoke_run_compares_the_recipe_with_points(tmp_path, monkeypatch):
     write_digits(tmp_path)
     with np.load(tmp_path / "stripes.npz") as archive:

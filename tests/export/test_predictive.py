@@ -463,6 +463,7 @@ def test_model_of_lookup_tables_says_that_it_needs_tensorflow(
         tfbbb.load(cubes.path, engine="numpy")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_everything_is_answered_where_there_is_one_library(
     ensemble: SimpleNamespace, classes: SimpleNamespace, engine: str

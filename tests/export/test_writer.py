@@ -131,6 +131,7 @@ def live(case: SimpleNamespace, num_samples: int, seed: int) -> Any:
     )
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("num_samples", "seed"), [(2, 0), (30, 5), (1000, -1)])
 def test_answers_are_those_of_the_live_model(
     case: SimpleNamespace, num_samples: int, seed: int

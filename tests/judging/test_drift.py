@@ -58,6 +58,7 @@ def test_martingale_is_fair_at_every_row(generator):
     assert np.sum(weights / 2 * after) == pytest.approx(np.exp(martingale.log_value[0]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("num_scores", [1, 2])
 def test_simulated_false_alarm_rate_is_five_percent(num_scores, generator):
     # The standard error of 4000 sequences is 0.0032, a third of the tolerance of 0.01.

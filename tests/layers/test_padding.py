@@ -58,7 +58,7 @@ def trained(kind, tokens, classes, *, ends):
     return model, history.history
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("ends", [True, False], ids=["of rows", "of steps"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_longer_padding_changes_nothing(kind, ends):

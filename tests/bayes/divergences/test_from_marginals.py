@@ -114,6 +114,7 @@ def test_divergence_from_a_hierarchy_bounds_that_from_its_marginal(prior, spread
     assert 0 < of_draws - bound < gap
 
 
+@pytest.mark.few(12)
 @families
 @each_prior
 def test_gradients_are_the_finite_differences(family, prior):

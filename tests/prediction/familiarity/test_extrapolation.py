@@ -39,6 +39,7 @@ def widened(likelihood="student_t", units=1, members=1, y=Y, amplitude=1.5):
     return model, plain
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("method", ["local", "weight", "linearised", "moments"])
 @pytest.mark.parametrize(("likelihood", "members"), [("normal", 1), ("student_t", 3)])
 def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
@@ -63,6 +64,7 @@ def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
     np.testing.assert_allclose(with_.aleatoric, without.aleatoric, rtol=1e-5)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("method", ["local", "weight", "linearised", "moments"])
 @pytest.mark.parametrize(
     "likelihood",

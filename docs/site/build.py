@@ -9,10 +9,14 @@ a page that loads anything from elsewhere or has an inline script or style.
 """
 
 import argparse
+import multiprocessing
+import os
 import re
 import shutil
 import sys
 import traceback
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -59,18 +63,12 @@ def write_sources(pages_to_run: list[str], *, again: bool) -> list[str]:
             to = source / page_of_site(str(picture.relative_to(ROOT)))
             to.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(picture, to)
-    failed = []
+    ran = run_pages([x for x in pages_to_run if blocks(x, "python")], again=again)
     for page, path in PAGES.items():
         to = source / page_of_site(page)
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_text(with_site_links(page, path.read_text()))
-        if page in pages_to_run and blocks(page, "python"):
-            try:
-                folder = run_page(page, BUILD / "pages", again=again)
-            except Exception:
-                traceback.print_exc()
-                failed.append(page)
-                continue
+        if (folder := ran.get(page)) is not None:
             shutil.copy(folder / "page.md", to)
             for picture in folder.glob("*.png"):
                 shutil.copy(picture, to.parent)
@@ -80,7 +78,29 @@ def write_sources(pages_to_run: list[str], *, again: bool) -> list[str]:
             lines = "\n".join(entries)
             options = f":caption: {caption}\n:hidden:"
             index.write(f"\n```{{toctree}}\n{options}\n\n{lines}\n```\n")
-    return failed
+    return [page for page, folder in ran.items() if folder is None]
+
+
+def run_pages(pages: list[str], *, again: bool) -> dict[str, Path | None]:
+    """Runs the programs of pages, a page on each processor at a time.
+
+    Returns the folder of each page, as `run_page` does; None if a program fails.
+    """
+    if not pages:
+        return {}
+    processors = min(len(pages), os.cpu_count() or 1)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processors, spawn) as pool:
+        return dict(zip(pages, pool.map(partial(_run, again), pages), strict=True))
+
+
+def _run(again: bool, page: str) -> Path | None:
+    matplotlib.use("Agg")
+    try:
+        return run_page(page, BUILD / "pages", again=again)
+    except Exception:
+        traceback.print_exc()
+        return None
 
 
 def check_self_contained(html: Path) -> list[str]:
@@ -141,7 +161,6 @@ def main() -> None:
     )
     options = parser.parse_args()
     import_extra("docs", "sphinx", "latex2mathml", "myst_parser", "furo")
-    matplotlib.use("Agg")
     pages = [] if options.without_programs else options.pages or list(PAGES)
     failed = write_sources(pages, again=options.again)
     faults = build_pages(BUILD / "html")

@@ -160,10 +160,12 @@ def drop(page: Page, zone: str, name: str, content: str | bytes) -> None:
 
 
 def visit(page: Page, site: Site, place: str) -> None:
-    """Goes to a screen, and waits until it is there."""
+    """Goes to a screen, and waits until it is there, and has its first answer."""
     page.goto("about:blank")
     page.goto(f"{site.url}/#/{place}")
     page.wait_for_selector("#main > .screen h1")
+    if place.endswith("/ask"):
+        page.wait_for_selector(".strip > p:not(:empty)", state="attached")
 
 
 def copy_model(site: Site, name: str, **changes: float) -> None:

@@ -346,7 +346,7 @@ def diagnose(
         parts = prediction.mutual_information, prediction.entropy
     else:
         parts = prediction.epistemic, prediction.variance
-    return diagnosed(model, prediction, y, epistemic_share(*parts))
+    return diagnosed(model, prediction, y, share_of_total(*parts))
 
 
 def diagnosed(
@@ -392,9 +392,9 @@ def diagnosed(
     )
 
 
-def epistemic_share(epistemic: np.ndarray, total: np.ndarray) -> float | None:
-    """Returns the share of the uncertainty of rows; None if it is not finite."""
-    share = float(np.sum(epistemic) / np.sum(total)) if np.sum(total) else math.nan
+def share_of_total(part: np.ndarray, total: np.ndarray) -> float | None:
+    """Returns a part of the uncertainty of rows as a share; None if not finite."""
+    share = float(np.sum(part) / np.sum(total)) if np.sum(total) else math.nan
     return share if math.isfinite(share) else None
 
 

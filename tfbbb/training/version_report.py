@@ -30,7 +30,7 @@ from tfbbb.judging.report import (
 )
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.diagnosis import Diagnosis, diagnosed, epistemic_share
+from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
 from tfbbb.tables import Schema
 from tfbbb.training.recalibration import Calibrated
 
@@ -187,7 +187,7 @@ class VersionReport:
                 for name in takewhile(lambda _: clock() < end, measured[:_MOST_EFFECTS])
                 if rows.has_values(name)
             ]
-        share = epistemic_share(split.epistemic, split.epistemic + split.aleatoric)
+        share = share_of_total(split.epistemic, split.epistemic + split.aleatoric)
         return {
             "diagnosis": replace(self.diagnosis, epistemic_share=share).to_json(),
             **explanations(

@@ -24,6 +24,7 @@ def model_process(models: Path) -> psutil.Process:
     return process
 
 
+@pytest.mark.usefixtures("ready_afterwards")
 @pytest.mark.parametrize("fate", ["killed", "stopped"])
 def test_requests_fail_when_the_process_is_gone_and_work_again_later(
     client: httpx.Client, publish: Callable[..., None], models: Path, fate: str

@@ -181,6 +181,24 @@ def test_rows_of_a_table_of_few_values_count_alone():
     assert not rows.description["kept_together"]
 
 
+def test_copies_of_whole_rows_stay_together_however_many():
+    four_times = np.arange(200) // 4
+    noise = np.random.default_rng(0).normal(size=50)
+    names = np.random.default_rng(1).choice(["a", "b"], 50)
+    for y in (noise, noise.round(), names):
+        rows = pa.table({"x": four_times, "y": y[four_times]})
+        found = split_rows(rows, Schema.infer(rows, "y"), JobSpec(target="y"))
+        assert found.description["kept_together"]
+        assert not set(four_times[found.training]) & set(four_times[found.held_out])
+
+
+def test_rare_classes_agree_by_chance():
+    rare = np.where(np.arange(400) % 40, "no", "yes")
+    rows = pa.table({"x": np.random.default_rng(0).integers(0, 20, 400), "y": rare})
+    found = split_rows(rows, Schema.infer(rows, "y"), JobSpec(target="y"))
+    assert not found.description["kept_together"]
+
+
 def test_a_class_of_copies_alone_is_split():
     pairs = np.arange(12) // 2
     rows = pa.table({"x": pairs, "name": [f"n{pair}" for pair in pairs]})

@@ -110,6 +110,13 @@ def test_other_targets_must_be_possible_as_well():
     assert (choice.likelihood.name, choice.trials) == ("student_t", ())
 
 
+def test_copies_of_rows_say_nothing_new():
+    x, f, generator = features(100)
+    y = np.exp(3 + f + 0.5 * generator.normal(size=100))
+    once, twice = choose(y, x), choose(np.tile(y, 4), np.tile(x, (4, 1)))
+    assert twice == once
+
+
 def test_few_rows_keep_the_default():
     x, f, _ = features(59)
     assert choose(np.exp(3 * f), x).trials == ()

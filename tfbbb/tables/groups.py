@@ -68,6 +68,36 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
     return numbers[groups]
 
 
+def merge_copies(
+    features: np.ndarray, targets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the place of each different row, and how many copies there are of it.
+
+    Rows with equal features are copies only if all such rows have equal targets.
+    Otherwise each row counts alone.
+
+    Args:
+        features: Numbers, `[n, p]`.
+        targets: Numbers, `[n]`.
+
+    Example:
+
+    >>> places, counts = merge_copies(np.array([[5.0], [2.0], [5.0]]), np.zeros(3))
+    >>> places.tolist(), counts.tolist()
+    ([0, 1], [2, 1])
+    """
+    rows = np.ascontiguousarray(np.column_stack([features, targets]) + 0.0)
+    in_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
+    _, places, counts = np.unique(in_bytes, return_index=True, return_counts=True)
+    if len(places) < len(rows):
+        without_targets = np.ascontiguousarray(rows[:, : features.shape[1]])
+        in_bytes = without_targets.view(np.dtype((np.void, without_targets.strides[0])))
+        if len(np.unique(in_bytes)) == len(places):
+            order = np.argsort(places)
+            return places[order], counts[order]
+    return np.arange(len(rows)), np.ones(len(rows), np.int64)
+
+
 def _codes(column: pa.ChunkedArray) -> np.ndarray:
     """Returns an integer per value, equal for equal values, `[n]`."""
     if are_numbers(column.type):

@@ -467,6 +467,7 @@ def calibrate_model(run: Run) -> Run:
         targets,
         None if run.members.folds is None else best.choice,
         run.row_weights,
+        run.prepared.groups,
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(run.plan.learning_rate.initial or 0.0)

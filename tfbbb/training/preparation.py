@@ -37,9 +37,10 @@ class Prepared:
         held_out_rows: Indices of the held-out rows in the table; empty if members leave
             out folds of the training rows instead.
         training_rows: Indices of the training rows in the table, in order.
-        groups: The group of each training row, `[n]`, of which folds leave out all rows
-            or none, in the order of time if the split is by time; None for a group per
-            row, and if rows are held out.
+        groups: The group of each row that measures the model, `[n]`: of the training
+            rows, of which folds leave out all rows of a group or none, or else of the
+            held-out rows. They are in the order of time if folds are by time. None for
+            a group per row.
         split: What decided which rows are held out: see `Split.description`.
         num_rows: Number of rows of the table that have a target: the training rows,
             the held-out rows, and those held out beyond the 50 000 that measure.
@@ -126,13 +127,19 @@ def prepare(
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=kept[rows.held_out],
         training_rows=kept[np.sort(rows.training)],
-        groups=rows.groups if num_folds else None,
+        groups=_measured_groups(rows),
         split=rows.description,
         num_rows=table.num_rows,
         rows_without_target=whole_table.num_rows - table.num_rows,
         weights=None if row_weights is None else row_weights[np.sort(rows.training)],
         held_out_weights=None if row_weights is None else row_weights[rows.held_out],
     )
+
+
+def _measured_groups(rows: Split) -> np.ndarray | None:
+    if rows.groups is None or not len(rows.held_out):
+        return rows.groups
+    return rows.groups[rows.held_out]
 
 
 def _take_known(

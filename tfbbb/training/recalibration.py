@@ -94,6 +94,7 @@ def calibrate(
     targets: np.ndarray,
     crossed: TemperatureChoice | None = None,
     weights: np.ndarray | None = None,
+    together: np.ndarray | None = None,
 ) -> Calibrated:
     """Recalibrates a trained model by a spec, and measures its predictions.
 
@@ -109,6 +110,8 @@ def calibrate(
             the rows.
         weights: The weight of each row in the figures, [n]; None for 1. The
             recalibration is fitted to the rows without weights.
+        together: The group of each row, [n], of which a cross-validation leaves out
+            all rows or none; None for a group per row.
     """
     method = make_recalibration(part, model.likelihood, schema)
     prediction = model.predictive(inputs) if crossed is None else crossed.prediction
@@ -120,7 +123,8 @@ def calibrate(
         return Calibrated(before, {**asked, **choice}, prediction, prediction)
     by = None if name is None else _input_of(name, schema)
     labels = None if by is None else labels_of(inputs, by)
-    made = choose(model.likelihood, prediction, targets, method, by=by, labels=labels)
+    options: Config = {"by": by, "labels": labels, "together": together}
+    made = choose(model.likelihood, prediction, targets, method, **options)
     model.recalibration = made.recalibration
     figures = before
     if made.recalibration is not None:

@@ -27,6 +27,10 @@ from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
 
 # A mean over this many rows has a standard error of 0.5 % of the standard deviation.
 _MOST_MEASURED = 50_000
+# Of rows that repeat features: fewer different ones cannot be divided into folds, and
+# targets agree beyond chance only if rows were copied.
+_FEWEST_GROUPS = 10
+_AGREEMENT_OF_COPIES = 0.9
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ def split_rows(
 
     At random, rows with equal features stay together, so that no row is measured by a
     model that trained on a copy of it. If more than half of the rows repeat features of
-    others, the columns have few values, and rows to predict will repeat them as well:
-    then each row counts alone.
+    others and have other targets, the columns have few values, and rows to predict will
+    repeat them as well: then each row counts alone.
 
     Args:
         table: The table.
@@ -161,14 +165,35 @@ def _groups_of_copies(
 ) -> tuple[np.ndarray | None, int]:
     """Returns groups of rows with equal features, and the number of rows that repeat.
 
-    The groups are None if there are no such rows, or so many that new rows have them.
+    The groups are None if there are no such rows, or so many, with other targets, that
+    new rows have the same features.
     """
     groups = group_repeated_rows(table, [column.name for column in schema.features])
     if groups is None:
         return None, 0
     sizes = np.bincount(groups)
     repeated = int(sizes[sizes > 1].sum())
-    return groups if 2 * len(sizes) >= len(groups) else None, repeated
+    together = 2 * len(sizes) >= len(groups) or (
+        len(sizes) >= _FEWEST_GROUPS
+        and _agreement(groups, schema.targets(table)) >= _AGREEMENT_OF_COPIES
+    )
+    return groups if together else None, repeated
+
+
+def _agreement(groups: np.ndarray, targets: np.ndarray) -> float:
+    """Returns how much oftener than by chance two rows of a group have equal targets.
+
+    It is Cohen's kappa: 0 for targets that differ within groups as between them, 1 for
+    groups with one target each.
+    """
+    values = np.unique(targets, return_inverse=True)[1].ravel()
+    both = np.unique(np.stack([groups, values]), axis=1, return_counts=True)[1]
+    pairs, equal, all_equal = (
+        float(np.square(counts, dtype=np.float64).sum() - len(groups))
+        for counts in (np.bincount(groups), both, np.bincount(values))
+    )
+    by_chance = all_equal / (len(groups) * (len(groups) - 1.0))
+    return (equal / pairs - by_chance) / (1.0 - by_chance) if by_chance < 1.0 else 1.0
 
 
 def _fill_blocks(times: np.ndarray, num_folds: int) -> bool:

@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy import special
 
 from tfbbb.base.types import Structure
+from tfbbb.tables.groups import merge_copies
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     LikelihoodPart,
@@ -144,9 +145,14 @@ def choose_likelihood(
     default = default_likelihood(every)
     resolution = default.options()["resolution"]
     names = _possible(every, resolution)
-    if not names or len(values) < _FEWEST_ROWS or values.min() == values.max():
+    if not names or values.min() == values.max():
         return LikelihoodChoice(default)
-    rows = _with_neighbours(_as_matrix(inputs), values, resolution, seed)
+    features = _as_matrix(inputs)
+    # A copy of a row would tell its target.
+    places, _ = merge_copies(features, values)
+    if len(places) < _FEWEST_ROWS:
+        return LikelihoodChoice(default)
+    rows = _with_neighbours(features[places], values[places], resolution, seed)
     with np.errstate(all="ignore"):
         found = {name: _fit(_FAMILIES[name], rows) for name in ("student_t", *names)}
     if not all(np.isfinite(log_prob).all() for log_prob in found.values()):

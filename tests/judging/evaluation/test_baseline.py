@@ -65,6 +65,15 @@ def test_a_linear_model_recovers_slope_and_noise():
     assert rows.coverage == np.mean((lower <= Y) & (upper >= Y))
 
 
+def test_copies_of_rows_change_no_linear_model():
+    many = RNG.normal(size=(60, 40))
+    y = RNG.normal(size=(60, 1))
+    one = Baseline.linear(many, y)
+    four = Baseline.linear(np.tile(many, (4, 1)), np.tile(y, (4, 1)))
+    # The penalties to choose from are powers of ten: 4 times the rows are near one.
+    assert four.scale == pytest.approx(one.scale, rel=0.05)
+
+
 def test_whole_numbers_have_probabilities_that_add_up_to_one():
     values = np.arange(-60.0, 80.0)[:, np.newaxis]
     constant = Baseline("mean", np.array([3.3]), scale=2.0, discrete=True)

@@ -72,6 +72,16 @@ def test_the_density_of_a_calibrated_model_is_kept_as_it_is():
     assert "variance_scaling does not raise the log-lik" in choice.report["reason"]
 
 
+def test_rows_that_belong_together_are_left_out_together(numbers):
+    model, prediction, y = numbers
+    fours = np.random.default_rng(0).permutation(ROWS) // 4
+    crossed = CrossFitted(
+        VarianceScaling(), model.likelihood, prediction, y, together=fours
+    )
+    parts = [set(fours[rows]) for rows, _ in crossed._parts]
+    assert len(set.union(*parts)) == sum(map(len, parts)) == ROWS // 4
+
+
 def test_temperature_and_sets_are_chosen_for_classes(classes):
     model, prediction, y = classes
     choice = choose(model.likelihood, prediction, y)

@@ -9,6 +9,7 @@ from scipy.special import log_ndtr, log_softmax, logsumexp, ndtri
 
 from tfbbb.base.types import ArrayLike, Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
+from tfbbb.tables.groups import merge_copies
 
 LINEAR_MODEL = "linear model"
 _ALPHAS = np.logspace(-2, 4, 7)
@@ -83,6 +84,8 @@ class Baseline:
     ) -> "Baseline":
         """Fits a ridge regression, whose penalty leave-one-out errors choose.
 
+        Copies of a row are left out with it.
+
         Args:
             features: Standardised features [n, p].
             targets: Training targets [n, 1].
@@ -91,14 +94,17 @@ class Baseline:
         from sklearn.linear_model import RidgeCV
 
         values = np.asarray(targets, np.float64).reshape(-1)
-        model = RidgeCV(_ALPHAS, store_cv_results=True).fit(features, values)
+        places, counts = merge_copies(features, values)
+        model = RidgeCV(_ALPHAS, store_cv_results=True)
+        model.fit(features[places], values[places], sample_weight=counts)
         chosen = int(np.argmin(np.abs(_ALPHAS - model.alpha_)))
-        errors = model.cv_results_.reshape(len(values), -1)[:, chosen]
+        # Each squared error is multiplied by its weight.
+        errors = model.cv_results_.reshape(len(places), -1)[:, chosen]
         return cls(
             LINEAR_MODEL,
             np.array([model.intercept_]),
             model.coef_.reshape(-1, 1),
-            positive_scale(float(np.sqrt(errors.mean())), values),
+            positive_scale(float(np.sqrt(errors.sum() / len(values))), values),
             discrete,
         )
 

@@ -61,6 +61,7 @@ def choose(
     *,
     by: str | int | None = None,
     labels: np.ndarray | None = None,
+    together: np.ndarray | None = None,
 ) -> Choice:
     """Chooses a recalibration by cross-validation within held-out rows.
 
@@ -100,9 +101,11 @@ def choose(
         method: `"auto"`, or the recalibration to fit.
         by: The input that tells groups apart: see `tfbbb.recalibrate`.
         labels: The values of this input, [rows].
+        together: The group of each row, [rows], such as copies of a row, of which the
+            cross-validation leaves out all rows or none; None for a group per row.
     """
     targets = np.asarray(likelihood.check_targets(targets))
-    whole = trial = _Trial(likelihood, prediction, targets, by, labels)
+    whole = trial = _Trial(likelihood, prediction, targets, by, labels, together)
     if method == "auto" and len(targets) > _MOST_TRIED:
         trial = whole.part(_MOST_TRIED)
     plain = trial.score("none", trial.prediction)
@@ -149,20 +152,24 @@ class _Trial:
         targets: np.ndarray,
         by: str | int | None,
         labels: np.ndarray | None,
+        together: np.ndarray | None,
     ):
         self.likelihood = likelihood
         self.prediction = prediction
         self.targets = targets
-        self.by, self.labels = by, labels
+        self.by, self.labels, self.together = by, labels, together
         self.tried: list[Config] = []
 
     def part(self, num_rows: int) -> "_Trial":
         """Returns a trial with some of the rows, drawn at random."""
         order = np.random.default_rng(0).permutation(len(self.targets))
         rows = np.sort(order[:num_rows])
-        labels = None if self.labels is None else self.labels[rows]
-        part = (self.prediction.take(rows), self.targets[rows], self.by, labels)
-        return _Trial(self.likelihood, *part)
+        labels, together = (
+            None if of_rows is None else of_rows[rows]
+            for of_rows in (self.labels, self.together)
+        )
+        part = (self.prediction.take(rows), self.targets[rows], self.by)
+        return _Trial(self.likelihood, *part, labels, together)
 
     @property
     def is_classes(self) -> bool:
@@ -184,7 +191,8 @@ class _Trial:
         rows = (self.likelihood, self.prediction, self.targets)
         try:
             fitted = fit(method, *rows, self.by, self.labels)
-            return fitted, CrossFitted(fitted, *rows, self.by, self.labels)
+            groups = self.by, self.labels, self.together
+            return fitted, CrossFitted(fitted, *rows, *groups)
         except ValueError as error:
             return f"{describe(method)} cannot be fitted: {error}."
 

@@ -11,6 +11,7 @@ from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.conformal import Conformal, group_numbers
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.result import Predictive
+from tfbbb.tables.splitting import draw_folds
 
 FOLDS = 5
 
@@ -31,6 +32,8 @@ class CrossFitted:
         targets: The targets of the rows, from `likelihood.check_targets`.
         by: The input that tells groups apart, for conformal methods.
         labels: The values of this input, [rows].
+        together: The group of each row, [rows], of which folds have all rows or none;
+            None for a group per row.
         folds: Number of folds.
         seed: Seed of the folds.
 
@@ -46,14 +49,20 @@ class CrossFitted:
         targets: np.ndarray,
         by: str | int | None = None,
         labels: np.ndarray | None = None,
+        together: np.ndarray | None = None,
         folds: int = FOLDS,
         seed: int = 0,
     ):
-        order = np.random.default_rng(seed).permutation(len(targets))
+        generator = np.random.default_rng(seed)
+        order = generator.permutation(len(targets))
+        parts = np.array_split(order, folds)
+        if together is not None and len(np.unique(together)) >= folds:
+            fold = draw_folds(together, folds, generator=generator)
+            parts = [np.flatnonzero(fold == number) for number in range(folds)]
         self._parts: list[tuple[np.ndarray, Predictive]] = []
         # Of the latest levels: quantiles are searched for, and scores share them.
         self._bounds: dict[Hashable, tuple[np.ndarray, np.ndarray]] = {}
-        for rows in np.array_split(order, folds):
+        for rows in parts:
             others = np.setdiff1d(order, rows)
             fitted = fit(
                 method,

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from keras import tree
 from tfbbb.base.private_apis import (
     graph_of,
     nodes_by_depth,
-    own_variables,
     producer,
     run_through_graph,
     sublayers,
@@ -21,6 +20,7 @@ from tfbbb.bayes.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass
+from tfbbb.prediction.constants import Constants
 from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.prediction.output_mask import OutputMask
 
@@ -71,7 +71,7 @@ class Structure:
     def __init__(self, model: keras.Model):
         # Hold references so that layer ids are not reused.
         self.layers = sublayers(model)
-        self._num_variables = _num_variables(self.layers)
+        self._constants = Constants(self.layers)
         self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
         self.members = num_members(model)
         firsts = _first_layers(model)
@@ -112,21 +112,16 @@ class Structure:
         return known
 
     def is_of(self, model: keras.Model) -> bool:
-        """Whether the model still has the same layers, variables and members."""
+        """Whether graphs of the model still compute what it computes."""
         layers = sublayers(model)
         return (
             len(layers) == len(self.layers)
-            # Other ones, after a Keras layer was quantized or given LoRA weights.
-            and _num_variables(layers) == self._num_variables
             and all(
                 one is other for one, other in zip(layers, self.layers, strict=True)
             )
+            and Constants(layers).are_same(self._constants)
             and all(info.layer.members == self.members for info in self.layer_infos)
         )
-
-
-def _num_variables(layers: Sequence[keras.Layer]) -> int:
-    return sum(len(own_variables(layer)) for layer in layers)
 
 
 def num_members(model: keras.Model) -> int:

@@ -1,0 +1,167 @@
+"""What a program changes between two predictions is in the second one."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.prediction.structure import Structure
+
+X = np.random.default_rng(0).normal(size=(6, 2)).astype("float32")
+TEXTS = np.array([["a"], ["b"], ["c"], ["a"], ["d"], ["b"]])
+LIKELIHOOD = tfbbb.likelihoods.Normal(scale=0.5)
+FACTOR = 2.0
+
+
+class Scale(keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.factors = [np.array([2.0, 3.0], "float32")]
+
+    def call(self, inputs):
+        return inputs * self.factors[0] * FACTOR
+
+
+def by_adapting(layer, first, later):
+    layer.adapt(first)
+    return layer, lambda: layer.adapt(later)
+
+
+def normalization():
+    return by_adapting(keras.layers.Normalization(), X, 5 + 3 * X)
+
+
+def discretization():
+    return by_adapting(keras.layers.Discretization(num_bins=3), X, 1 + X)
+
+
+def lookup(layer):
+    layer.set_vocabulary(["a", "b"])
+    return layer, lambda: layer.set_vocabulary(["c", "a"])
+
+
+def string_lookup():
+    return lookup(keras.layers.StringLookup(output_mode="multi_hot"))
+
+
+def text_vectorization():
+    return lookup(keras.layers.TextVectorization(output_mode="count"))
+
+
+def loaded_weights(tmp_path):
+    layer, adapt = normalization()
+    adapt()
+    stored = layer.get_weights()
+    layer.adapt(X)
+    other = keras.Sequential([keras.Input((2,)), layer])
+    path = tmp_path / "normalization.weights.h5"
+
+    def load():
+        before = layer.get_weights()
+        layer.set_weights(stored)
+        other.save_weights(path)
+        layer.set_weights(before)
+        other.load_weights(path)
+
+    return layer, load
+
+
+def attribute():
+    layer = keras.layers.Rescaling(2.0)
+    return layer, lambda: setattr(layer, "scale", 7.0)
+
+
+def array_in_place():
+    layer = Scale()
+
+    def change():
+        layer.factors[0][:] = 5.0
+
+    return layer, change
+
+
+def module_variable():
+    return Scale(), lambda: globals().update(FACTOR=FACTOR + 3)
+
+
+def closure():
+    factor = {"value": tf.constant(2.0)}
+    layer = keras.layers.Lambda(lambda x: x * factor["value"], output_shape=(2,))
+    return layer, lambda: factor.update(value=tf.constant(7.0))
+
+
+def untracked_variable():
+    factor = tf.Variable(2.0)
+    layer = keras.layers.Lambda(lambda x: x * factor, output_shape=(2,))
+    return layer, lambda: factor.assign(7.0)
+
+
+def activation():
+    layer = keras.layers.Dense(2, activation="tanh")
+    return layer, lambda: setattr(layer, "activation", keras.activations.relu)
+
+
+def further_weights():
+    layer = keras.layers.Dense(2)
+
+    def change():
+        layer.enable_lora(1)
+        layer.lora_kernel_b.assign(tf.ones((1, 2)))
+
+    return layer, change
+
+
+def certain_model(layer, x):
+    """Returns a network whose variational layer has almost no variance."""
+    inputs = keras.Input(x.shape[1:], dtype="string" if x is TEXTS else None)
+    last = tfbbb.layers.DenseVariational(1, kl_weight=1.0)
+    model = keras.Model(inputs, last(layer(inputs)))
+    for weight in last.variational_weights:
+        variable = weight.variables["log_scale"]
+        variable.assign(tf.fill(variable.shape, -30.0))
+    return model
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        normalization,
+        discretization,
+        string_lookup,
+        text_vectorization,
+        loaded_weights,
+        attribute,
+        array_in_place,
+        module_variable,
+        closure,
+        untracked_variable,
+        activation,
+        further_weights,
+    ],
+)
+def test_a_prediction_has_what_changed_since_the_last(change, request):
+    fixtures = [request.getfixturevalue("tmp_path")] if change is loaded_weights else []
+    layer, apply = change(*fixtures)
+    x = TEXTS if change in (string_lookup, text_vectorization) else X
+    model = certain_model(layer, x)
+    before = tfbbb.predictive(model, x, likelihood=LIKELIHOOD, num_samples=2).mean
+    apply()
+    found = tfbbb.predictive(model, x, likelihood=LIKELIHOOD, num_samples=2).mean
+    rows = tf.constant(x)
+    np.testing.assert_allclose(found, model(rows), rtol=1e-4, atol=1e-4)
+    assert np.abs(found - before).max() > 0.01
+
+
+def test_training_and_saving_change_no_constant(tmp_path):
+    layer, _ = normalization()
+    inputs = keras.Input((2,))
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(layer(inputs)))
+    model.compile("adam")
+    model.predictive(X)
+    structure = Structure.of(model)
+    model.fit(X, X[:, :1], validation_split=0.5, verbose=0)
+    model.predict(X, verbose=0)
+    model.save(tmp_path / "model.keras")
+    model.predictive(X).quantile(0.5)
+    assert Structure.of(model) is structure

@@ -84,6 +84,13 @@ def test_recalibration_takes_the_targets_of_a_dataset(model):
             model.recalibrate(*arguments)
     with pytest.raises(ValueError, match=r"leave `y` out.*Received"):
         model.recalibrate(SLICES((X, Y)).batch(6), Y)
+    weights, method = np.arange(20.0), "conformal_intervals"
+    weighted = model.recalibrate(X, Y, method, sample_weight=weights)
+    assert weighted.num_rows < 20
+    of_batches = SLICES((X, Y, weights)).batch(6)
+    assert model.recalibrate(of_batches, None, method) == weighted
+    with pytest.raises(ValueError, match=r"leave `sample_weight` out.*Received"):
+        model.recalibrate(of_batches, sample_weight=weights)
     model.recalibration = None
 
 

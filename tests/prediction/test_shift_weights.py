@@ -9,14 +9,10 @@ from scipy import stats
 
 import tfbbb
 from tests.prediction.recalibration.known_models import DRAWS, FRESH, X, network
+from tfbbb.base.row_weights import effective_rows, weighted_scores
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
-from tfbbb.prediction.shift_weights import (
-    effective_rows,
-    shift_weights,
-    weighted_scores,
-    weights_for,
-)
+from tfbbb.prediction.shift_weights import shift_weights, weights_for
 
 LIKELIHOOD = tfbbb.likelihoods.Normal()
 ROWS = 300

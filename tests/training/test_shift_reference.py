@@ -36,6 +36,9 @@ def test_the_level_of_a_conformal_interval_is_the_rank_of_its_score():
     fitted = ConformalIntervals().fitted(tfbbb.likelihoods.Normal(), known, y)
     reach = fitted.reach(found.astype(np.float32))[:, 0]
     np.testing.assert_array_equal(reach, np.abs(y[:, 0]))
+    weights = np.array([1.0, 2.0, 1.0, 2.0])
+    weighted = smallest_levels(fitted, known, y, weights=weights)
+    np.testing.assert_allclose(weighted, np.array([6.0, 4.0, 5.0, 2.0]) / (6 + 10 / 6))
     by_group = smallest_levels(fitted, known, y, np.array([1, 1, 0, 0]))
     np.testing.assert_allclose(by_group, [2 / 3, 1 / 3, 3 / 5, 1 / 5])
 

@@ -8,16 +8,13 @@ from typing import Self
 
 import numpy as np
 
+from tfbbb.base.row_weights import effective_rows, resampled, weighted_scores
 from tfbbb.base.texts import listed
 from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.row_encoding import RowEncoding, row_values
-from tfbbb.prediction.shift_weights import (
-    effective_rows,
-    shift_weights,
-    weighted_scores,
-)
+from tfbbb.prediction.shift_weights import shift_weights
 
 # In `assets.extra` of a SavedModel.
 SHIFT_FILE = "shift_reference.npz"
@@ -64,7 +61,11 @@ class ShiftReference:
 
     @classmethod
     def fit(
-        cls, inputs: Mapping[str, np.ndarray], levels: np.ndarray, seed: int = 0
+        cls,
+        inputs: Mapping[str, np.ndarray],
+        levels: np.ndarray,
+        seed: int = 0,
+        weights: np.ndarray | None = None,
     ) -> Self | None:
         """Keeps at most 2000 rows, drawn at random; None for fewer than 40 rows.
 
@@ -72,16 +73,17 @@ class ShiftReference:
             inputs: The compared columns by name, [n] each.
             levels: The smallest level whose interval or set has the target, [n].
             seed: Seed of the choice of the rows.
+            weights: The weight of each row, by which it is drawn, [n]; None for 1.
         """
-        num_rows = len(levels)
-        if num_rows < _LEAST_ROWS or not inputs:
+        weights = np.ones(len(levels)) if weights is None else weights
+        order = resampled(weights, seed)
+        if len(order) < _LEAST_ROWS or not inputs:
             return None
         values, is_text = row_values(list(inputs.values()), None)
         encoding = RowEncoding.fit(values, is_text)
         most = min(_MOST_ROWS, _MOST_NUMBERS // len(encoding.is_code))
         if most < _LEAST_ROWS:
             return None
-        order = np.random.default_rng(seed).permutation(num_rows)
         kept = np.sort(order[:most])
         rows = encoding.encode(values[kept])
         return cls(tuple(inputs), encoding, rows, np.asarray(levels)[kept])

@@ -9,8 +9,10 @@ from tfbbb.base.nested import map_leaves
 from tfbbb.base.types import ArrayLike
 
 
-def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[ArrayLike, ArrayLike]:
-    """Returns inputs and targets as arrays, those of a dataset as one pass gives them.
+def gathered(
+    x: ArrayLike, y: ArrayLike = None, sample_weight: ArrayLike = None
+) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
+    """Returns inputs, targets and weights, those of a dataset as one pass gives them.
 
     Args:
         x: Inputs, which are returned as they are; or batches of inputs, of (inputs,
@@ -18,24 +20,30 @@ def gathered(x: ArrayLike, y: ArrayLike = None) -> tuple[ArrayLike, ArrayLike]:
             `keras.utils.PyDataset`, a generator or another iterator. They are read once
             and must end.
         y: Targets, unless the batches have them.
+        sample_weight: Weights, unless the batches have them.
 
     Returns:
-        Inputs, in the structure of a batch, and targets, None where there are none.
+        Inputs, in the structure of a batch, targets and weights, None where there are
+        none.
 
     Raises:
         ValueError: The batches do not end, there are none, they differ in structure,
-            or there are targets beside them.
+            or there are targets or weights beside them.
     """
     batches = _batches(x)
     if batches is None:
-        return x, y
+        return x, y, sample_weight
     kind = type(x).__name__
-    if y is not None:
-        raise ValueError(
-            "The targets of a dataset are in its batches: leave `y` out. "
-            f"Received: x of type {kind}, y of type {type(y).__name__}"
-        )
-    rows = [_inputs_and_targets(batch) for batch in batches]
+    for name, of, given in (
+        ("y", "targets", y),
+        ("sample_weight", "weights", sample_weight),
+    ):
+        if given is not None:
+            raise ValueError(
+                f"The {of} of a dataset are in its batches: leave `{name}` out. "
+                f"Received: x of type {kind}, {name} of type {type(given).__name__}"
+            )
+    rows = [_parts(batch) for batch in batches]
     if not rows:
         raise ValueError(
             "There are no rows: the dataset has no batches, or an iterator was read "
@@ -67,10 +75,13 @@ def _batches(x: object) -> Iterable[ArrayLike] | None:
     return x if isinstance(x, Iterator) else None
 
 
-def _inputs_and_targets(batch: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+def _parts(batch: ArrayLike) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
+    """Returns inputs, targets and weights of a batch."""
     # As Keras unpacks a batch, which may come in a list.
-    x, y, *_ = (*batch, None) if isinstance(batch, tuple | list) else (batch, None)
-    return map_leaves(np.asarray, x), None if y is None else np.asarray(y)
+    given = batch if isinstance(batch, tuple | list) else (batch,)
+    x, *others = (*given, None, None)[:3]
+    y, weights = (None if part is None else np.asarray(part) for part in others)
+    return map_leaves(np.asarray, x), y, weights
 
 
 def _joined(*parts: ArrayLike) -> ArrayLike:

@@ -28,7 +28,7 @@ def input_tensors(model: keras.Model, x: ArrayLike) -> Structure:
         ValueError: For a dataset that does not end, no rows, unequal numbers of rows,
             or names, shapes or values other than the model takes.
     """
-    x, _ = gathered(x)
+    x, *_ = gathered(x)
     graph = graph_of(model)
     if graph is None:
         tensors = _converted(x)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.row_encoding import (
     MOST_COLUMNS,
@@ -22,7 +23,6 @@ _MOST_CODES, _FEWEST_OF_CODE = 50, 5
 # Of a square in standard deviations, which a few far rows must not dominate.
 _LARGEST_SQUARE = 9.0
 _LEAST_REACHED = 2.0 / 3.0
-_ROUNDING = 1e-9
 
 
 def weights_for(x: ArrayLike, new_rows: ArrayLike) -> np.ndarray:
@@ -107,19 +107,6 @@ def shift_weights(
     return weights
 
 
-def effective_rows(weights: np.ndarray) -> int:
-    """Returns how many rows of equal weight count as much (Kish 1965).
-
-        floor((sum of w)^2 / sum of w^2)
-
-    Example:
-
-    >>> effective_rows(np.array([1.0, 1.0, 0.0]))
-    2
-    """
-    return int(np.sum(weights) ** 2 / np.sum(np.square(weights)) + _ROUNDING)
-
-
 def _check_reach(weights: np.ndarray) -> None:
     """Raises ValueError for weights that say too little about the new rows.
 
@@ -134,37 +121,6 @@ def _check_reach(weights: np.ndarray) -> None:
             f"with these. Received: new rows, {min(reached, 1.0):.0%} are where "
             f"held-out rows are; {len(weights)} held-out rows, which count for {number}"
         )
-
-
-def weighted_scores(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns scores whose conformal quantiles are those of weighted scores.
-
-    The new row has the mean weight of new rows, `v = sum of w^2 / sum of w`, at an
-    infinite score (Tibshirani et al. 2019). Of m = `effective_rows` scores the j-th is
-    the smallest whose rows and those below have a weight of `j / (m + 1)` of the whole,
-    the new row's included. With equal weights these are the scores themselves.
-
-    Example:
-
-    >>> weighted_scores(np.array([[3.0], [1.0], [2.0]]), np.ones(3))[:, 0]
-    array([1., 2., 3.])
-
-    Args:
-        scores: The scores of n rows, [n, k].
-        weights: The weights of the rows, [n].
-
-    Returns:
-        Ascending scores, [m, k].
-    """
-    number = effective_rows(weights)
-    whole = weights.sum() + np.square(weights).sum() / weights.sum()
-    wanted = (np.arange(1, number + 1) / (number + 1) - _ROUNDING) * whole
-    found = []
-    for column in scores.T:
-        order = np.argsort(column)
-        places = np.searchsorted(np.cumsum(weights[order]), wanted)
-        found.append(column[order][np.minimum(places, len(order) - 1)])
-    return np.stack(found, axis=1)
 
 
 def _left_out(

@@ -18,6 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tfbbb.base.numbers import int32
+from tfbbb.base.row_weights import one_weight
 from tfbbb.base.task import MIN_ROWS, Task
 from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.fitted import Fitted
@@ -25,7 +26,6 @@ from tfbbb.sklearn.given_rows import (
     columns_without_values,
     numbers_as_texts,
     one_target,
-    one_weight,
     to_table,
 )
 from tfbbb.sklearn.job_fields import PARAMETERS, job_spec

@@ -1,4 +1,4 @@
-"""Conversion of what scikit-learn's users pass as `X`, `y` and `sample_weight`."""
+"""Conversion of what scikit-learn's users pass as `X` and `y`."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -195,38 +195,6 @@ def _plain_targets(values: np.ndarray) -> np.ndarray:
         "y must hold numbers, texts or booleans. "
         f"Received: values of type {type(values[0]).__name__}"
     )
-
-
-def one_weight(sample_weight: ArrayLike, num_rows: int) -> np.ndarray | None:
-    """Returns one weight per row, float64 [rows], or None.
-
-    Raises:
-        ValueError: A weight is negative or not finite, all are zero, or there is
-            another number of them.
-    """
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(num_rows, float(weights))
-    if weights.shape != (num_rows,):
-        raise ValueError(
-            "`sample_weight` must hold one number per row. "
-            f"Received: sample_weight of shape {weights.shape} for {num_rows} rows"
-        )
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            "Every sample weight must be a finite number of at least 0. "
-            f"Received: {weights[row]} in row {row}"
-        )
-    if not weights.any():
-        raise ValueError(
-            "The weights of all rows are zero, so there is nothing to learn; "
-            "`sample_weight` must contain at least one non-zero number."
-        )
-    return weights
 
 
 def _array(X: ArrayLike) -> ArrayLike:

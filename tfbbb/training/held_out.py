@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.base.row_weights import resampled
 from tfbbb.base.types import Structure
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 from tfbbb.model.bayesian_model import BayesianModel
@@ -64,19 +65,23 @@ def prediction_figures(
 
 
 def drift_reference(
-    prediction: Predictive | CrossFitted, targets: np.ndarray
+    prediction: Predictive | CrossFitted,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> DriftReference:
     """Returns the scores with which the service will compare rows of feedback.
 
     Args:
         prediction: The prediction of `n` held-out rows, of one target or of classes.
         targets: Targets `[n, 1]`, or class indices `[n]`.
+        weights: The weight of each row, `[n]`, by which it is drawn; None for 1.
     """
     pit = None
     if not hasattr(prediction, "probabilities"):
         below, up_to = (np.asarray(x) for x in cdf_step(prediction, targets))
         pit = (below + up_to) / 2
-    return DriftReference(drift_scores(prediction.log_prob(targets), pit))
+    scores = drift_scores(prediction.log_prob(targets), pit)
+    return DriftReference(scores if weights is None else scores[resampled(weights)])
 
 
 def _regression_figures(

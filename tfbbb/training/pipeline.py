@@ -207,13 +207,16 @@ class Run:
             ),
             drift_reference=None
             if self.members.folds is not None
-            else drift_reference(self.calibrated.prediction, self.targets),
+            else drift_reference(
+                self.calibrated.prediction, self.targets, self.row_weights
+            ),
             shift_reference=shift_reference(
                 prepared.schema,
                 best.model.recalibration,
                 self.calibrated.prediction,
                 self.inputs,
                 self.targets,
+                self.row_weights,
             ),
             report=VersionReport.measure(
                 best.model,

@@ -108,8 +108,7 @@ def calibrate(
             of them is by members that did not see them, and its gains extrapolate the
             recalibration to the mixture of all members. None if the model did not see
             the rows.
-        weights: The weight of each row in the figures, [n]; None for 1. The
-            recalibration is fitted to the rows without weights.
+        weights: The weight of each row, [n]; None for 1.
         together: The group of each row, [n], of which a cross-validation leaves out
             all rows or none; None for a group per row.
     """
@@ -124,7 +123,9 @@ def calibrate(
     by = None if name is None else _input_of(name, schema)
     labels = None if by is None else labels_of(inputs, by)
     options: Config = {"by": by, "labels": labels, "together": together}
-    made = choose(model.likelihood, prediction, targets, method, **options)
+    made = choose(
+        model.likelihood, prediction, targets, method, **options, weights=weights
+    )
     model.recalibration = made.recalibration
     figures = before
     if made.recalibration is not None:

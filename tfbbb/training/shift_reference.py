@@ -23,6 +23,7 @@ def shift_reference(
     prediction: Predictive | CrossFitted,
     inputs: Inputs,
     targets: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> ShiftReference | None:
     """Returns the rows that calibrated a model; None if it can have none.
 
@@ -34,6 +35,7 @@ def shift_reference(
         prediction: The prediction of the rows by models that did not train on them.
         inputs: Their inputs.
         targets: Their targets.
+        weights: Their weights, [n]; None for 1.
     """
     columns = named_columns(inputs, [column.name for column in schema.features])
     compared = {
@@ -42,10 +44,9 @@ def shift_reference(
         if not column.buckets
     }
     groups = None if recalibration is None else recalibration.groups(inputs)
-    levels = smallest_levels(
-        recalibration, prediction, targets, None if groups is None else groups.numpy()
-    )
-    return ShiftReference.fit(compared, levels)
+    groups = None if groups is None else groups.numpy()
+    levels = smallest_levels(recalibration, prediction, targets, groups, weights)
+    return ShiftReference.fit(compared, levels, weights=weights)
 
 
 def smallest_levels(
@@ -53,28 +54,35 @@ def smallest_levels(
     prediction: Predictive | CrossFitted,
     targets: np.ndarray,
     groups: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Returns the smallest level whose interval or set has the target, [n].
 
     Of a central interval it is `max(2 P(Y < y) - 1, 1 - 2 P(Y <= y))`, of a set of
     classes the probability of all that are more probable, and of a conformal one the
-    rank of the score among all n, divided by n + 1.
+    rank of the score among all n, divided by n + 1; of weighted rows, the weight up to
+    the score, divided by that of all and of a new row (`weighted_scores`).
 
     Args:
         recalibration: The recalibration of the model.
         prediction: The prediction of n rows, of one target or of classes.
         targets: Their targets [n, 1], or class indices [n].
         groups: The index of each row's group, [n], of a recalibration with groups.
+        weights: The weight of each row, [n]; None for 1.
     """
     if isinstance(recalibration, Conformal):
         scores = recalibration.score(prediction, targets)[:, 0]  # type: ignore[arg-type]
         groups = np.zeros(len(scores), int) if groups is None else groups
+        weights = np.ones(len(scores)) if weights is None else weights
         levels = np.empty(len(scores))
         for group in np.unique(groups):
-            own = scores[groups == group]
-            known = np.sort(own if group else scores)
-            ranks = np.searchsorted(known, own) + 1
-            levels[groups == group] = ranks / (len(known) + 1)
+            own = groups == group
+            known = np.flatnonzero(own) if group else np.arange(len(scores))
+            known = known[np.argsort(scores[known])]
+            up_to = np.cumsum(weights[known])
+            of_new = np.square(weights[known]).sum() / up_to[-1]
+            places = np.searchsorted(scores[known], scores[own])
+            levels[own] = up_to[places] / (up_to[-1] + of_new)
         return levels
     if hasattr(prediction, "probabilities"):
         before = more_probable(prediction.probabilities)

@@ -108,8 +108,7 @@ def choose(
         members: The rows and temperatures of its members.
         inputs: Inputs of the rows that were left out by folds, or held out.
         targets: Their targets, as the likelihood takes them.
-        weights: Their weights in the mean likelihood, [rows]; None for 1. The factors
-            are fitted to the rows without weights.
+        weights: Their weights, [rows]; None for 1.
 
     Raises:
         NotFiniteError: No temperature has a finite likelihood.
@@ -134,7 +133,7 @@ def choose(
     gain = 1.0
     if kind is not None and per_row < members.group_size:
         of_one = [
-            _fit_factor(kind(best.factor), likelihood, part, targets)
+            _fit_factor(kind(best.factor), likelihood, part, targets, weights)
             for part in np.split(drawn, per_row, axis=1)
         ]
         gain = _gain(of_one, best.factor, members.group_size)
@@ -182,7 +181,7 @@ def choice_with_more_rows(
             members that left it out before.
         inputs: Inputs of the rows.
         targets: Their targets, as the likelihood takes them.
-        weights: Their weights in the mean likelihood, [rows]; None for 1.
+        weights: Their weights, [rows]; None for 1.
     """
     assert members.folds is not None
     assert left_out.folds is not None
@@ -218,7 +217,7 @@ def _try(
     factor, high = 1.0, None
     try:
         if kind is not None:
-            factor = _fit_factor(kind(), likelihood, drawn, targets)
+            factor = _fit_factor(kind(), likelihood, drawn, targets, weights)
         high = tighter_bound_of_means(likelihood, drawn, targets, weights)
         with bounded_by(likelihood, high):
             calibration = IDENTITY if kind is None else kind(factor)
@@ -256,6 +255,7 @@ def _fit_factor(
     likelihood: Likelihood,
     outputs: np.ndarray,
     targets: np.ndarray,
+    weights: np.ndarray | None,
 ) -> float:
     """Returns the factor with the greatest likelihood; 1 if there is none.
 
@@ -263,7 +263,7 @@ def _fit_factor(
     """
     prediction = predictive_from_outputs(likelihood, outputs)
     try:
-        fitted = start.fitted(likelihood, prediction, targets)
+        fitted = start.fitted(likelihood, prediction, targets, weights)
     except ValueError:
         return 1.0
     if isinstance(fitted, VarianceScaling):

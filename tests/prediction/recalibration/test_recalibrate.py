@@ -3,10 +3,12 @@
 import keras
 import numpy as np
 import pytest
+from scipy import special
 
 import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
+    FRESH,
     X,
     drawn,
     network,
@@ -195,3 +197,77 @@ def test_a_refused_fit_keeps_the_previous_recalibration(y, message):
     with pytest.raises(ValueError, match=message):
         model.recalibrate(ROWS, y)
     assert model.recalibration == VarianceScaling(2.0)
+
+
+@pytest.mark.parametrize(
+    ("units", "likelihood", "method"),
+    [
+        (3, "categorical", "temperature"),
+        (1, "normal", "variance_scaling"),
+        (1, "gamma", IsotonicPIT()),
+        (1, "normal", "conformal_intervals"),
+        (1, "normal", ConformalIntervals(density=VarianceScaling())),
+        (3, "categorical", "conformal_sets"),
+    ],
+    ids=str,
+)
+def test_a_row_of_weight_two_counts_as_two_rows(units, likelihood, method):
+    model = network(units, likelihood, spread=1.0)
+    x, options = X[:400], {"num_samples": DRAWS}
+    y = drawn(model, x)
+    if likelihood == "normal":
+        y = spread_out(model, x, np.linspace(0.5, 3.0, len(x))[:, np.newaxis])
+    counts = np.repeat([1, 3], 200)
+    rows = np.repeat(np.arange(400), counts)
+    weighted = model.recalibrate(x, y, method, sample_weight=counts, **options)
+    answers = model.predictive(FRESH[:50], **options)
+    repeated = model.recalibrate(x[rows], y[rows], method, **options)
+    expected = model.predictive(FRESH[:50], **options)
+    if likelihood == "categorical":
+        np.testing.assert_allclose(
+            answers.probabilities, expected.probabilities, rtol=1e-4
+        )
+        sets = [each.prediction_set(0.8).mean() for each in (answers, expected)]
+        assert sets[0] == pytest.approx(sets[1], abs=0.05)
+    else:
+        # Weighted rows count for fewer, which moves knots and ranks by one of them.
+        lengths = [np.ptp(each.interval(0.8), axis=0) for each in (answers, expected)]
+        np.testing.assert_allclose(*lengths, rtol=0.1)
+    plain = model.recalibrate(x, y, method, **options)
+    assert plain not in (weighted, repeated)
+
+
+def test_weights_undo_a_choice_of_rows():
+    """Of the frequent class one row in ten is kept, with ten times the weight."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(20_000, 1)).astype("float32")
+    y = generator.binomial(1, special.expit(1.5 * x[:, 0] - 4.0))
+    inputs = keras.Input((1,))
+    # Its logits are twice those of the rows.
+    layer = tfbbb.layers.DenseVariational(
+        1, posterior="point", kernel_initializer=keras.initializers.Constant(3.0)
+    )
+    model = tfbbb.BayesianModel(inputs, layer(inputs) - 8.0, likelihood="bernoulli")
+    kept = (y == 1) | (generator.random(len(y)) < 0.1)
+    weights = np.where(y[kept] == 1, 1.0, 10.0)
+    given = (x[kept], y[kept], "temperature")
+    # The standard error of log T is .03.
+    weighted = model.recalibrate(*given, sample_weight=weights)
+    assert weighted.temperature == pytest.approx(2.0, rel=0.1)
+    mean = model.predictive(x).probabilities[:, 1].mean()
+    assert mean == pytest.approx(y.mean(), rel=0.1)
+    assert model.recalibrate(*given).temperature > 3.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(99), r"one number per row.*Received.*\(99,\)"),
+        (-np.ones(100), r"at least 0.*Received: -1"),
+        (np.zeros(100), r"all rows are zero"),
+        (np.arange(100) < 10, r"needs 20 held-out rows.*100 rows, which count for 10"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        network().recalibrate(ROWS, X[:100, :1], sample_weight=weights)

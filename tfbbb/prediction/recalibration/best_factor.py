@@ -75,16 +75,23 @@ def best_factor(
 
 
 def draw_rows(
-    prediction: Predictive, targets: np.ndarray
-) -> list[tuple[Predictive, np.ndarray]]:
-    """Draws as many rows as give a factor, and of these as many as give it roughly."""
+    prediction: Predictive, targets: np.ndarray, weights: np.ndarray | None
+) -> list[tuple[Predictive, np.ndarray, np.ndarray]]:
+    """Draws as many rows as give a factor, and of these as many as give it roughly.
+
+    Returns:
+        Predictions, targets and weights of the rows.
+    """
     drawn = []
+    if weights is None:
+        weights = np.ones(len(targets))
     for most in (_MOST_ROWS, _ROUGH_ROWS):
         if len(targets) > most:
             order = np.random.default_rng(0).permutation(len(targets))
             rows = np.sort(order[:most])
-            prediction, targets = prediction.take(rows), targets[rows]
-        drawn.append((prediction, targets))
+            prediction = prediction.take(rows)
+            targets, weights = targets[rows], weights[rows]
+        drawn.append((prediction, targets, weights))
     return drawn
 
 

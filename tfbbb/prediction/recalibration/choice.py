@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from tfbbb.base.row_weights import effective_rows, mean_and_error
 from tfbbb.base.texts import snake_case
 from tfbbb.base.types import ArrayLike, Config
 from tfbbb.bayes.likelihoods import Likelihood
@@ -62,6 +63,7 @@ def choose(
     by: str | int | None = None,
     labels: np.ndarray | None = None,
     together: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Choice:
     """Chooses a recalibration by cross-validation within held-out rows.
 
@@ -103,9 +105,12 @@ def choose(
         labels: The values of this input, [rows].
         together: The group of each row, [rows], such as copies of a row, of which the
             cross-validation leaves out all rows or none; None for a group per row.
+        weights: The weight of each row, [rows], positive; None for 1.
     """
     targets = np.asarray(likelihood.check_targets(targets))
-    whole = trial = _Trial(likelihood, prediction, targets, by, labels, together)
+    whole = trial = _Trial(
+        likelihood, prediction, targets, by, labels, together, weights
+    )
     if method == "auto" and len(targets) > _MOST_TRIED:
         trial = whole.part(_MOST_TRIED)
     plain = trial.score("none", trial.prediction)
@@ -153,11 +158,13 @@ class _Trial:
         by: str | int | None,
         labels: np.ndarray | None,
         together: np.ndarray | None,
+        weights: np.ndarray | None,
     ):
         self.likelihood = likelihood
         self.prediction = prediction
         self.targets = targets
         self.by, self.labels, self.together = by, labels, together
+        self.weights = np.ones(len(targets)) if weights is None else weights
         self.tried: list[Config] = []
 
     def part(self, num_rows: int) -> "_Trial":
@@ -169,7 +176,12 @@ class _Trial:
             for of_rows in (self.labels, self.together)
         )
         part = (self.prediction.take(rows), self.targets[rows], self.by)
-        return _Trial(self.likelihood, *part, labels, together)
+        return _Trial(self.likelihood, *part, labels, together, self.weights[rows])
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows of equal weight that count as much."""
+        return effective_rows(self.weights)
 
     @property
     def is_classes(self) -> bool:
@@ -183,16 +195,16 @@ class _Trial:
         least = math.ceil(method.least_rows * FOLDS / (FOLDS - 1))
         if method.conformal:
             least = max(least, _LEAST_CONFORMAL)
-        if len(self.targets) < least:
+        if self.num_rows < least:
             return (
                 f"{describe(method)} needs {least} held-out rows for its fit and its "
-                f"scores, and there are {len(self.targets)}."
+                f"scores, and there are {self.num_rows}."
             )
         rows = (self.likelihood, self.prediction, self.targets)
         try:
-            fitted = fit(method, *rows, self.by, self.labels)
+            fitted = fit(method, *rows, self.by, self.labels, self.weights)
             groups = self.by, self.labels, self.together
-            return fitted, CrossFitted(fitted, *rows, *groups)
+            return fitted, CrossFitted(fitted, *rows, *groups, self.weights)
         except ValueError as error:
             return f"{describe(method)} cannot be fitted: {error}."
 
@@ -200,18 +212,18 @@ class _Trial:
         """Returns the scores of a prediction, each row's where they are compared."""
         log_probs = prediction.log_prob(self.targets)
         covered = self._covered(prediction, _LEVELS)
-        coverage = [float(np.mean(inside)) for inside in covered]
+        coverage = [self._mean(inside) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
         summary = dict(zip(names, coverage, strict=True))
         scores: Config = {"log_probs": log_probs, "prediction": prediction}
         misses = np.abs(np.subtract(coverage, _LEVELS))
         scores["coverage_error"] = np.mean(misses)
-        errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / len(log_probs))
+        errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / self.num_rows)
         scores["misses_a_level"] = np.any(misses > errors)
         if self.is_classes:
             sizes = prediction.prediction_set(0.9).sum(axis=-1)
-            summary["set_size_90"] = float(np.mean(sizes))
-        log_likelihood = float(np.mean(log_probs))
+            summary["set_size_90"] = self._mean(sizes)
+        log_likelihood = self._mean(log_probs)
         self.tried.append({"name": name, "log_likelihood": log_likelihood, **summary})
         return scores
 
@@ -220,7 +232,7 @@ class _Trial:
         if self.is_classes:
             return 1.0
         errors = np.asarray(prediction.mean) - self.targets
-        return float(np.mean(np.square(errors))) or 1e-300
+        return self._mean(np.square(errors)) or 1e-300
 
     def groups(self, prediction: Predictive | CrossFitted) -> list[Config]:
         """Returns the number of rows and the coverage of each group."""
@@ -229,13 +241,14 @@ class _Trial:
         found = []
         for value in dict.fromkeys(self.labels.tolist()):
             missing = isinstance(value, float) and math.isnan(value)
-            inside = covered[np.isnan(self.labels) if missing else self.labels == value]
+            rows = np.isnan(self.labels) if missing else self.labels == value
+            number = effective_rows(self.weights[rows])
             found.append(
                 {
                     "value": None if missing else value,
-                    "num_rows": len(inside),
-                    "own": len(inside) >= LEAST_ROWS_OF_GROUP,
-                    "coverage_90": float(np.mean(inside)),
+                    "num_rows": int(rows.sum()),
+                    "own": number >= LEAST_ROWS_OF_GROUP,
+                    "coverage_90": self._mean(covered[rows], self.weights[rows]),
                 }
             )
         return sorted(found, key=lambda group: -group["num_rows"])
@@ -266,7 +279,13 @@ class _Trial:
         # [Q] against [rows, Q, ..., k].
         tails = tails.reshape(-1, *[1] * (lower.ndim - 2))
         missed = np.maximum(lower - targets, 0.0) + np.maximum(targets - upper, 0.0)
-        return float(np.mean(tails * (upper - lower) + missed))
+        return self._mean(tails * (upper - lower) + missed)
+
+    def _mean(self, values: ArrayLike, weights: np.ndarray | None = None) -> float:
+        """Returns the mean over the rows, by their weights, of values [rows, ...]."""
+        by_row = np.asarray(values, np.float64).reshape(len(values), -1).mean(axis=1)
+        weights = self.weights if weights is None else weights
+        return float(np.average(by_row, weights=weights))
 
 
 def _choose(trial: _Trial, plain: Config) -> tuple[Fitted | None, str]:
@@ -293,7 +312,8 @@ def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config
     if isinstance(found, str):
         return None, plain, found
     scores = trial.score(describe(found[0]), found[1])
-    gain, error = _mean_and_error(scores["log_probs"] - plain["log_probs"])
+    gains = scores["log_probs"] - plain["log_probs"]
+    gain, error = mean_and_error(gains, trial.weights)
     rows = "the log-likelihood of rows that it was not fitted to"
     # Answers of `IsotonicPIT` take longer, so it must help for certain.
     certain = isinstance(method, IsotonicPIT)
@@ -358,8 +378,3 @@ def _suitable(likelihood: Likelihood) -> Recalibration | None:
     except ValueError:
         return None
     return method
-
-
-def _mean_and_error(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
-    values = np.asarray(values)
-    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))

@@ -7,15 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.base.row_weights import weighted_scores
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.shift_weights import (
-    weighted_scores,
-)
 
 Scores = Sequence[Sequence[float]]
 # With 20 rows, intervals and sets up to the level 0.95 come from the group itself.
@@ -39,10 +37,11 @@ class Conformal(Recalibration):
     group. Other groups, such as those with fewer than 20 held-out rows, get the
     intervals or sets of all rows.
 
-    Held-out rows with weights stand for new rows of another distribution, if the
-    weights are the ratios of the densities of rows (weighted conformal prediction,
-    Tibshirani et al. 2019): see `tfbbb.recalibrate`. Then n is the effective number of
-    rows, `(sum of w)^2 / sum of w^2`, and the scores are quantiles of weighted ones.
+    Held-out rows with weights stand for new rows of another distribution: that of all
+    rows, if the weights undo how rows were chosen, or another one, if they are the
+    ratios of the densities of rows (weighted conformal prediction, Tibshirani et al.
+    2019): see `tfbbb.recalibrate`. Then n is the effective number of rows,
+    `(sum of w)^2 / sum of w^2`, and the scores are quantiles of weighted ones.
 
     With a `density`, the prediction is recalibrated by it first: the density decides
     about everything but the intervals or sets, and the scores are those of the
@@ -140,9 +139,13 @@ class Conformal(Recalibration):
         raise NotImplementedError(f"{type(self).__name__} must implement `score`.")
 
     def fitted(
-        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> Self:
-        return self.fitted_by(likelihood, prediction, targets)
+        return self.fitted_by(likelihood, prediction, targets, weights=weights)
 
     def fitted_by(
         self,
@@ -152,6 +155,7 @@ class Conformal(Recalibration):
         by: str | int | None = None,
         labels: ArrayLike = None,
         weights: np.ndarray | None = None,
+        ratios: np.ndarray | None = None,
     ) -> Self:
         """Returns the recalibration with the scores of held-out rows, by groups.
 
@@ -161,14 +165,18 @@ class Conformal(Recalibration):
             targets: As for `fitted`.
             by: The input that tells the groups apart; None without groups.
             labels: The values of this input, [rows].
-            weights: The weight of each row for new rows, [rows]; None for 1. The
-                density is fitted to the rows without weights.
+            weights: The weight of each row, [rows]; None for 1.
+            ratios: The ratio of the densities of new and held-out rows, [rows], by
+                which the weights of the scores are multiplied, but not those of the
+                density; None for 1.
         """
         density = self._density
         if density != IDENTITY:
-            density = density.fitted(likelihood, prediction, targets)
+            density = density.fitted(likelihood, prediction, targets, weights)
             prediction = apply(density, likelihood, prediction)
         scores = self.score(prediction, targets)
+        if ratios is not None:
+            weights = ratios if weights is None else weights * ratios
         values: list[Any] = []
         group_scores = []
         for value, rows in _groups(labels):

@@ -34,6 +34,7 @@ class CrossFitted:
         labels: The values of this input, [rows].
         together: The group of each row, [rows], of which folds have all rows or none;
             None for a group per row.
+        weights: The weight of each row, [rows]; None for 1.
         folds: Number of folds.
         seed: Seed of the folds.
 
@@ -50,6 +51,7 @@ class CrossFitted:
         by: str | int | None = None,
         labels: np.ndarray | None = None,
         together: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
         folds: int = FOLDS,
         seed: int = 0,
     ):
@@ -71,6 +73,7 @@ class CrossFitted:
                 targets[others],
                 by,
                 None if labels is None else labels[others],
+                None if weights is None else weights[others],
             )
             groups = None
             if labels is not None and isinstance(fitted, Conformal):
@@ -175,8 +178,9 @@ def fit(
     targets: np.ndarray,
     by: str | int | None = None,
     labels: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Recalibration:
     """Returns the fitted recalibration, by groups if it is conformal."""
     if isinstance(method, Conformal):
-        return method.fitted_by(likelihood, prediction, targets, by, labels)
-    return method.fitted(likelihood, prediction, targets)
+        return method.fitted_by(likelihood, prediction, targets, by, labels, weights)
+    return method.fitted(likelihood, prediction, targets, weights)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tfbbb.base.row_weights import effective_rows, one_weight
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.gathered import gathered
@@ -20,6 +21,7 @@ def recalibrate(
     y: ArrayLike = None,
     method: str | Recalibration = "auto",
     *,
+    sample_weight: ArrayLike = None,
     by: str | int | None = None,
     new_rows: ArrayLike = None,
     num_samples: int = 100,
@@ -49,7 +51,7 @@ def recalibrate(
         model: The model.
         x: Inputs of the held-out rows. Training rows are not suitable: a model is more
             certain about them than about other rows. Or a dataset of inputs and
-            targets, which is read once.
+            targets, and weights if there are any, which is read once.
         y: Targets of the held-out rows in raw units, unless `x` is a dataset.
         method: `"temperature"` for classes; `"variance_scaling"` for real numbers;
             `"isotonic_pit"` for one real, positive or bounded number;
@@ -58,6 +60,11 @@ def recalibrate(
             `tfbbb.recalibration.Recalibration`, to fit another one of its class:
             `ConformalIntervals(density=VarianceScaling())` fits both. `"auto"` is the
             first of these methods that suits the likelihood.
+        sample_weight: The weight of each held-out row, [rows]; None for 1. A row of
+            weight 2 counts as two rows. Where rows were left out, such as nine of ten
+            rows of a frequent class, weights of one over the share that was kept make
+            the recalibration right for all rows. Weights that differ count for
+            `(sum of w)^2 / sum of w^2` rows.
         by: The input whose values tell groups apart, for conformal methods: the name of
             a column, or the index of a column of an input matrix. Each group gets
             intervals or sets of its own if it has 20 held-out rows; the others share
@@ -68,8 +75,9 @@ def recalibrate(
             the inputs in the same way. The held-out rows get weights, by which
             intervals or sets cover the new rows (Tibshirani et al. 2019): the ratio of
             the densities, estimated by a logistic regression that tells new rows from
-            held-out rows. The `num_rows` of the result is the number of rows that they
-            count for. New rows like the held-out rows give all of them the weight 1.
+            held-out rows, by which those of `sample_weight` are multiplied. The
+            `num_rows` of the result is the number of rows that they count for. New rows
+            like the held-out rows give all of them the weight 1.
             With `"auto"`, conformal intervals or sets are fitted as for `by`.
         num_samples: Number of draws for the predictions of the held-out rows.
         seed: Seed of these draws.
@@ -102,22 +110,25 @@ def recalibrate(
             "Only intervals and sets adapt to new rows: use `'conformal_intervals'` or "
             f"`'conformal_sets'`. Received: method={method!r} with new rows"
         )
-    x, y = gathered(x, y)
+    x, y, sample_weight = gathered(x, y, sample_weight)
     if y is None:
         raise ValueError(
             "Held-out rows need targets: pass `y`, or a dataset of (inputs, targets). "
             f"Received: x of type {type(x).__name__} without targets"
         )
     labels = None if by is None else labels_of(x, by)
-    weights = None
+    ratios = None
     if new_rows is not None:
-        weights = weights_for(x, gathered(new_rows)[0])
+        ratios = weights_for(x, gathered(new_rows)[0])
     targets = model.likelihood.check_targets(y)
-    if len(targets) < chosen.least_rows:
+    weights = one_weight(sample_weight, len(targets))
+    number = len(targets) if weights is None else effective_rows(weights)
+    if number < chosen.least_rows:
+        as_many = "" if number == len(targets) else f", which count for {number}"
         raise ValueError(
             f"`{type(chosen).__name__}` needs {chosen.least_rows} held-out rows or "
             "more: from fewer rows it would learn noise. "
-            f"Received: {len(targets)} rows"
+            f"Received: {len(targets)} rows{as_many}"
         )
     before, model.recalibration = model.recalibration, None
     try:
@@ -135,9 +146,11 @@ def recalibrate(
             )
         given = (model.likelihood, prediction, np.asarray(targets))
         if isinstance(chosen, Conformal):
-            fitted: Recalibration = chosen.fitted_by(*given, by, labels, weights)
+            fitted: Recalibration = chosen.fitted_by(
+                *given, by, labels, weights, ratios
+            )
         else:
-            fitted = chosen.fitted(*given)
+            fitted = chosen.fitted(*given, weights)
     except BaseException:
         model.recalibration = before
         raise

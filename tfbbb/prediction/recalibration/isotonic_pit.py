@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from scipy import special
 
+from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
@@ -114,13 +115,23 @@ class IsotonicPIT(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> "IsotonicPIT":
         found = prediction.cdf(targets).ravel()
-        number = min(_MAX_KNOTS, round(len(found) ** (1.0 / 3.0)))
+        if weights is None:
+            weights = np.ones(len(targets))
+        of_each = np.repeat(weights, len(found) // len(weights))
+        number = min(_MAX_KNOTS, round(effective_rows(of_each) ** (1.0 / 3.0)))
         levels = (np.arange(number) + 0.5) / number
         scores = np.clip(special.ndtri(found), -_FARTHEST, _FARTHEST)
-        places = np.quantile(scores, levels)
+        order = np.argsort(scores)
+        # The share of the weight below the middle of each row.
+        shares = (np.cumsum(of_each[order]) - 0.5 * of_each[order]) / of_each.sum()
+        places = np.interp(levels, shares, scores[order])
         # Rows with the same F(y) share one knot, at the mean of their levels.
         apart = np.flatnonzero(np.diff(places) >= _SAME_PLACE) + 1
         places, levels = (

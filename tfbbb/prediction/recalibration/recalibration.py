@@ -53,7 +53,11 @@ class Recalibration(Strategy):
         """Raises ValueError if the recalibration does not suit a likelihood."""
 
     def fitted(
-        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> Self:
         """Returns the recalibration of this class that fits held-out rows best.
 
@@ -61,6 +65,8 @@ class Recalibration(Strategy):
             likelihood: p(y | outputs).
             prediction: The prediction of the held-out rows, not recalibrated.
             targets: The targets of these rows, from `likelihood.check_targets`.
+            weights: The weight of each row, [rows]; None for 1. A row of weight 2
+                counts as two rows.
         """
         return self
 

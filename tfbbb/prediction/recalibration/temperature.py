@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.base.numbers import positive_number
+from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import Config
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.classification import Classification
@@ -68,13 +69,17 @@ class Temperature(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> "Temperature":
-        drawn = draw_rows(prediction, targets)
+        drawn = draw_rows(prediction, targets, weights)
         loss, rough = (_loss(likelihood, *rows) for rows in drawn)
         # The temperature of similar rows, if this recalibration is fitted to some.
         known = None if self.temperature == 1.0 else self.temperature
-        num_rows = len(drawn[0][0])
+        num_rows = effective_rows(drawn[0][-1])
         return Temperature(best_factor("temperature", loss, known, num_rows, rough))
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
@@ -83,9 +88,12 @@ class Temperature(Recalibration):
 
 
 def _loss(
-    likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+    likelihood: Likelihood,
+    prediction: Predictive,
+    targets: np.ndarray,
+    weights: np.ndarray,
 ) -> Callable[[float], float]:
-    """Returns from a temperature to the mean of minus log p(y)."""
+    """Returns from a temperature to the weighted mean of minus log p(y)."""
 
     def loss(temperature: float) -> float:
         tempered = Temperature(temperature)
@@ -94,6 +102,9 @@ def _loss(
             outputs = tempered.outputs(likelihood, outputs)
             return Mixture(likelihood, outputs).log_prob(targets)
 
-        return -float(prediction.of_outputs(log_prob, targets).mean())
+        found = prediction.of_outputs(log_prob, targets)
+        return -float(
+            np.average(found.reshape(len(found), -1).mean(1), weights=weights)
+        )
 
     return loss

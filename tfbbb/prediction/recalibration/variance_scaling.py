@@ -80,9 +80,13 @@ class VarianceScaling(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
     ) -> "VarianceScaling":
-        drawn = draw_rows(prediction, targets)
+        drawn = draw_rows(prediction, targets, weights)
         loss, rough = (_losses(likelihood, *rows) for rows in drawn)
 
         def best(target: int) -> float:
@@ -131,9 +135,12 @@ class VarianceScaling(Recalibration):
 
 
 def _losses(
-    likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
+    likelihood: Likelihood,
+    prediction: Predictive,
+    targets: np.ndarray,
+    weights: np.ndarray,
 ) -> Callable[[float], np.ndarray]:
-    """Returns from a factor to the mean of minus log p(y'), target by target, [k]."""
+    """Returns from a factor to the weighted mean of minus log p(y'), by target, [k]."""
     mean = prediction.of_outputs(lambda outputs: Mixture(likelihood, outputs).mean)
 
     def losses(factor: float) -> np.ndarray:
@@ -144,6 +151,7 @@ def _losses(
             return tf.math.log(tf.maximum(density, _LEAST_DENSITY))
 
         found = prediction.of_outputs(log_densities, values) - np.log(factor)
-        return -found.reshape(-1, targets.shape[-1]).mean(axis=0)
+        by_row = found.reshape(len(targets), -1, targets.shape[-1]).mean(axis=1)
+        return -np.average(by_row, axis=0, weights=weights)
 
     return losses

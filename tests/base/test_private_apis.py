@@ -495,6 +495,17 @@ def test_compiled_metrics_and_their_functions():
     assert private_apis.wrapped_function(keras.metrics.AUC()) is None
 
 
+def test_compiled_metrics_are_updated_by_a_function():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    private_apis.update_compiled_metrics_by(model, pytest.fail)
+    model.compile(metrics=["mae"], run_eagerly=True)
+    updates = []
+    private_apis.update_compiled_metrics_by(model, lambda *given: updates.append(given))
+    (compiled,) = (m for m in model.metrics if m.name == "compile_metrics")
+    compiled.update_state(1.0, 2.0)
+    assert updates == [(1.0, 2.0)]
+
+
 @pytest.fixture
 def attention():
     return keras.layers.MultiHeadAttention(

@@ -118,6 +118,36 @@ def test_custom_train_step_of_a_bayesian_model():
     assert_same_weights(model, twin)
 
 
+def test_train_step_of_the_guide_reports_what_fit_reports():
+    class OfTheGuide(tfbbb.BayesianModel):
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                y_pred = self(x, training=True)
+                loss = self.compute_loss(y=y, y_pred=y_pred)
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply(gradients, self.trainable_variables)
+            for metric in self.metrics:
+                if metric.name == "loss":
+                    metric.update_state(loss)
+                else:
+                    metric.update_state(y, y_pred)
+            return {metric.name: metric.result() for metric in self.metrics}
+
+    figures = []
+    for cls in (OfTheGuide, tfbbb.BayesianModel):
+        keras.utils.set_random_seed(1)
+        inputs = keras.Input((3,))
+        layer = tfbbb.layers.DenseVariational(1, seed=1)
+        model = cls(inputs, layer(inputs), likelihood="normal", members=2)
+        model.compile(keras.optimizers.SGD(0.1), metrics=["mae"], run_eagerly=True)
+        history = model.fit(X, 50 + 10 * Y, batch_size=20, shuffle=False, verbose=0)
+        figures.append(history.history)
+    assert figures[0].keys() == figures[1].keys() >= {"nll", "mae"}
+    for name, values in figures[0].items():
+        np.testing.assert_allclose(values, figures[1][name], rtol=1e-5)
+
+
 def test_plain_subclass_with_a_custom_train_step():
     class Network(keras.Model):
         def __init__(self):

@@ -132,6 +132,26 @@ def test_weighted_metrics_are_those_of_keras(regressions):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5)
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_metrics_leave_out_impossible_targets_of_weight_zero(labels):
+    weights = np.where(np.arange(40) % 4 == 0, 0.0, WEIGHTS + 1)
+    y = LABELS if labels else Y
+    unknown = np.where(weights.reshape(y.shape) == 0, -7 if labels else np.nan, y)
+    model, _ = twins(
+        *((classifier, "categorical") if labels else (regression,)),
+        rate=0.0,
+        metrics=lambda: ["accuracy"] if labels else ["mae", tfbbb.metrics.CRPS()],
+        weighted_metrics=lambda: [keras.metrics.MeanSquaredError(name="mse")],
+    )
+    history = model.fit(X, unknown, sample_weight=weights, verbose=0).history
+    kept = weights > 0
+    expected = model.evaluate(
+        X[kept], y[kept], sample_weight=weights[kept], verbose=0, return_dict=True
+    )
+    for name, value in expected.items():
+        np.testing.assert_allclose(history[name][0], value, rtol=1e-4)
+
+
 def test_validation_data_bring_their_weights(regressions):
     model, twin = regressions
     held_out = (X[:20], Y[:20], WEIGHTS[:20])

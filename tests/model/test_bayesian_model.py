@@ -230,6 +230,10 @@ def test_callbacks_may_come_in_any_form():
     [
         (lambda: regression().evaluate(X, Y, verbose=0), "Call `fit` first"),
         (lambda: regression().compile("adam", loss="mse"), "leave `loss` out"),
+        (
+            lambda: regression().compile("adam", loss_weights=[0.1]),
+            r"Leave `loss_weights` out.*Received: loss_weights=\[0\.1\]",
+        ),
         (lambda: regression().fit(X, np.ones(60)), "Target 0 is constant"),
         (
             lambda: regression().fit(X, np.where(np.arange(60) == 7, np.nan, Y[:, 0])),

@@ -43,6 +43,25 @@ def test_each_member_has_the_gradients_of_a_lone_posterior(estimator):
             )
 
 
+@pytest.mark.parametrize("prior", ["student_t", "scale_mixture_normal"])
+def test_each_draw_of_a_member_has_the_factor_of_its_divergence(prior):
+    def kl(factors):
+        keras.utils.set_random_seed(1)
+        layer = DenseVariational(
+            1, prior=prior, estimator=Flipout(num_samples=2), members=3, kl_weight=1.0
+        )
+        layer.build((None, 3))
+        mean = layer.kernel.variables["mean"]
+        mean.assign(np.concatenate([np.full((1, 3, 1), 9.0), mean[1:]]))
+        layer.kl_factors = np.array(factors, np.float32)
+        layer(np.ones((6, 3)), training=True)
+        return float(layer.step_kl)
+
+    of_each = [kl(3 * np.eye(3)[member]) for member in range(3)]
+    assert of_each[0] > 2 * max(of_each[1:])
+    np.testing.assert_allclose(kl([1, 2, 3]), np.dot([1, 2, 3], of_each) / 3, rtol=1e-5)
+
+
 def linear(members, estimator):
     inputs = keras.Input((3,))
     layer = DenseVariational(1, prior="normal", estimator=estimator, kl_weight=1 / 40)

@@ -295,6 +295,15 @@ def compiled_metrics(
     return plain, weighted
 
 
+def update_compiled_metrics_by(model: keras.Model, update: Callable[..., None]) -> None:
+    """Makes a function of `(y, y_pred, sample_weight)` update all metrics of `compile`.
+
+    A `train_step` of a user finds them as one of `model.metrics`.
+    """
+    if model._compile_metrics is not None:
+        model._compile_metrics.update_state = update
+
+
 def wrapped_function(metric: keras.metrics.Metric) -> Any:
     """Returns the function or loss whose mean a metric is, or None."""
     return getattr(metric, "_fn", None)

@@ -499,16 +499,29 @@ class VariationalLayer(keras.Layer):
                 return draws[weight.name]
             return weight.draw(self.noise_seed(f"{weight.name}_kl", shared=True))
 
-        # One number for all members, where each has the same temperature and rows.
-        factors = 1.0 if self.kl_factors is None else self.kl_factors
         step.kl = sum(
             tf.reduce_mean(
-                factors * kl_divergence(weight, functools.partial(draw, weight))
+                self.by_member_factor(
+                    kl_divergence(weight, functools.partial(draw, weight))
+                )
             )
             for weight in self.variational_weights
         )
         step.loss = tf.convert_to_tensor(self._kl_weight) * step.kl
         self.add_loss(step.loss)
+
+    def by_member_factor(self, divergences: Tensor) -> Tensor:
+        """Returns divergences times `kl_factors`, in their shape.
+
+        Args:
+            divergences: [members], or of several draws [members * samples].
+        """
+        # One number for all members, where each has the same temperature and rows.
+        if self.kl_factors is None:
+            return divergences
+        by_member = tf.reshape(divergences, [len(self.kl_factors), -1])
+        factors = self.kl_factors[:, np.newaxis]
+        return tf.reshape(by_member * factors, tf.shape(divergences))
 
     def arranged(self, draws: dict[str, Tensor]) -> dict[str, Tensor]:
         """Returns draws of the weights in the form that a prediction multiplies by.

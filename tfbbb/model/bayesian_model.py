@@ -26,6 +26,7 @@ from tfbbb.base.private_apis import (
     graph_of,
     is_validation_of_fit,
     mask_of,
+    update_compiled_metrics_by,
 )
 from tfbbb.base.types import (
     ArrayLike,
@@ -203,8 +204,8 @@ class BayesianModel(PredictiveModel):
         )
         # Sums over many rows exceed half precision.
         dtype = keras.backend.result_type(keras.config.floatx(), "float32")
-        self._nll_tracker = keras.metrics.Mean(name="nll", dtype=dtype)
-        self._kl_tracker = keras.metrics.Mean(name="kl", dtype=dtype)
+        self._nll_tracker = _PartOfLoss(name="nll", dtype=dtype)
+        self._kl_tracker = _PartOfLoss(name="kl", dtype=dtype)
 
     @property
     def log_evidence(self) -> float | None:
@@ -256,7 +257,8 @@ class BayesianModel(PredictiveModel):
             **kwargs: As for `keras.Model.compile`.
 
         Raises:
-            ValueError: A `loss` is given: the likelihood is the loss.
+            ValueError: A `loss` is given, or `loss_weights`: the likelihood is the
+                loss.
         """
         schedule = self._default_kl_schedule
         if kl_schedule is not None:
@@ -269,11 +271,19 @@ class BayesianModel(PredictiveModel):
                 "`kl_weight=1/N` in every layer. "
                 f"Received: loss={bound.arguments['loss']!r}"
             )
+        if bound.arguments.get("loss_weights") is not None:
+            raise ValueError(
+                "A BayesianModel's only loss is the negative log likelihood, which has "
+                "the weight 1. Leave `loss_weights` out; `sample_weight` of `fit` "
+                "weighs rows and places, and `kl_schedule` the prior. "
+                f"Received: loss_weights={bound.arguments['loss_weights']!r}"
+            )
         if optimizer == "adam":
             optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
         if self._nll_tracker.dtype != keras.config.floatx():
             average_loss_in(self, self._nll_tracker.dtype)
+        update_compiled_metrics_by(self, self._update_metrics)
         # `keras.wrappers` refuses a compiled model without a loss.
         self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
@@ -663,12 +673,12 @@ class BayesianModel(PredictiveModel):
         weighted = by_draw * weights
         summed = tf.reduce_sum(weighted, axis=1)
         mean_weights = tf.reduce_mean(weights, axis=0)
-        self._nll_tracker.update_state(
+        self._nll_tracker.include(
             tf.math.divide_no_nan(tf.reduce_mean(weighted, axis=0), mean_weights),
             sample_weight=mean_weights,
         )
         # Rows are the weights of `loss` too, so that the three add up.
-        self._kl_tracker.update_state(kl, sample_weight=num_rows)
+        self._kl_tracker.include(kl, sample_weight=num_rows)
         scores = None
         if training and self._num_samples > 1:
             scores = scores_of(self.variational_layers)
@@ -730,6 +740,12 @@ class BayesianModel(PredictiveModel):
         y_pred: Tensor,
         sample_weight: ArrayLike = None,
     ) -> Options:
+        self._update_metrics(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def _update_metrics(
+        self, y: ArrayLike, y_pred: Tensor, sample_weight: ArrayLike = None
+    ) -> None:
         targets = tree.flatten(y)[0]
         num_rows = tf.shape(targets)[0]
         # Each draw has a copy of the mask.
@@ -737,11 +753,10 @@ class BayesianModel(PredictiveModel):
         mask = None if mask is None else mask[:num_rows]
         weights = _metric_weights(sample_weight, 1 + self._num_places)
         outputs = self._by_row(self.with_learned_parameters(y_pred), num_rows)
-        comparison = Comparison(self.likelihood, targets, outputs, mask)
+        comparison = Comparison(self.likelihood, targets, outputs, mask, weights)
         step = StepPrediction(self.likelihood, outputs, comparison.mask)
         with call_with(prediction=step):
             update_compiled_metrics(self, comparison, weights)
-        return self.get_metrics_result()
 
     def predict_step(self, data: Structure) -> Tensor:
         """Returns the likelihood's point prediction for one draw of the weights.
@@ -789,6 +804,20 @@ class BayesianModel(PredictiveModel):
             known = {*config, "recalibration", "inference", "kl_schedule"}
             config.update(arguments_for_config(self, known))
         return config
+
+
+class _PartOfLoss(keras.metrics.Mean):
+    """The mean over rows of a part of the loss, which `compute_loss` counts.
+
+    A `train_step` that passes targets and outputs to all of `self.metrics`, as that of
+    Keras' guide does, changes nothing here.
+    """
+
+    def update_state(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def include(self, values: Tensor, sample_weight: Tensor) -> None:
+        super().update_state(values, sample_weight=sample_weight)
 
 
 def _graph_of_network(network: keras.Model) -> tuple[Structure, Tensor]:

@@ -43,6 +43,9 @@ class EstimatedLayer(Protocol):
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise."""
 
+    def by_member_factor(self, divergences: Tensor) -> Tensor:
+        """Returns divergences of draws, [members * samples], times `kl_factors`."""
+
     def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
 

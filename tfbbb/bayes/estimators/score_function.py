@@ -128,8 +128,9 @@ def _layer_score(
 
     Returns:
         `log q` of each draw with its gradient, [members * samples] (a scalar for one),
-        and `kl_weight * (log q - log p)` without a gradient, summed over the weights
-        whose divergence is estimated by this difference.
+        and `kl_weight * (log q - log p)` without a gradient, times the factor of the
+        draw's member, summed over the weights whose divergence is estimated by this
+        difference.
     """
     log_prob, depending = 0.0, 0.0
     for weight in layer.variational_weights:
@@ -137,5 +138,6 @@ def _layer_score(
         log_q = weight.log_prob(drawn)
         log_prob += log_q
         if is_log_ratio(weight):
-            depending += log_q - weight.prior_log_prob(drawn)
+            log_ratio = log_q - weight.prior_log_prob(drawn)
+            depending += layer.by_member_factor(log_ratio)
     return log_prob, tf.stop_gradient(tf.convert_to_tensor(layer.kl_weight) * depending)

@@ -80,6 +80,8 @@ class Comparison:
         outputs: Outputs of the network, [rows, S, ..., P].
         mask: Keras' mask of the outputs, [rows, ...] with the first of the places, or
             None.
+        sample_weight: [rows], [rows, places...], or None. A target of weight 0 may
+            have any value, such as NaN.
     """
 
     def __init__(
@@ -88,27 +90,41 @@ class Comparison:
         targets: Tensor,
         outputs: tf.Tensor,
         mask: Tensor | None = None,
+        sample_weight: Tensor | None = None,
     ):
         self._likelihood = likelihood
         self._targets = tf.convert_to_tensor(targets)
         self._outputs = outputs
         self._given_mask = mask
+        self._sample_weight = sample_weight
 
     @functools.cached_property
     def mask(self) -> tf.Tensor | None:
         """Whether each place counts, [rows, places...]; None if all do.
 
-        Masked places do not, nor do those of a void class.
+        Masked places do not, nor do those of a void class, nor those of weight 0 whose
+        target is not possible.
         """
-        mask = self._given_mask
-        if mask is not None:
-            mask = tf.cast(with_rank(mask, len(self._outputs.shape) - 2), tf.bool)
-            mask = tf.broadcast_to(mask, tf.shape(self._outputs[:, 0, ..., 0]))
+        places = tf.shape(self._outputs[:, 0, ..., 0])
+        rank = len(self._outputs.shape) - 2
         aligned = self._likelihood.aligned(self._targets, self._outputs[:, 0])
-        known = self._likelihood.not_void(aligned)
-        if known is None:
-            return mask
-        return known if mask is None else mask & known
+        conditions = [self._likelihood.not_void(aligned)]
+        if self._given_mask is not None:
+            conditions.append(tf.cast(with_rank(self._given_mask, rank), tf.bool))
+        if self._sample_weight is not None:
+            weighted = with_rank(self._sample_weight, rank) != 0
+            conditions.append(weighted | self._is_possible(aligned))
+        known = [tf.broadcast_to(x, places) for x in conditions if x is not None]
+        return functools.reduce(tf.logical_and, known) if known else None
+
+    def _is_possible(self, aligned: tf.Tensor) -> tf.Tensor:
+        """Returns which places have targets that the likelihood takes."""
+        support = self._likelihood.support
+        if support is None:
+            return (aligned >= 0) & (aligned < self._likelihood.num_classes)
+        values = tf.cast(aligned, tf.float64)
+        inside = (values >= support.least) & (values <= support.greatest)
+        return tf.reduce_all(inside, axis=-1)
 
     @functools.cached_property
     def as_given(self) -> Pair:

@@ -1,5 +1,6 @@
 """The HTTP server of an API process."""
 
+import resource
 import socket
 from contextlib import ExitStack
 
@@ -14,6 +15,9 @@ SECONDS_TO_FINISH_REQUESTS = 30
 _SECONDS_IDLE = 75
 # Each further one costs a microsecond per new connection.
 _ACCEPTED_PER_TURN = 32
+# Each connection has a descriptor. Many systems begin with 1024 of them, and let the
+# process take more.
+_DESCRIPTORS = 2**16
 
 
 def server(app: FastAPI) -> uvicorn.Server:
@@ -32,6 +36,7 @@ def server(app: FastAPI) -> uvicorn.Server:
 
 def run(server: uvicorn.Server, listener: socket.socket) -> None:
     """Answers the requests of a listening socket until a signal ends the process."""
+    raise_descriptor_limit()
     # `dup` would make it block, also in the processes that share it, whose event loops
     # would then wait in `accept`.
     listener.setblocking(False)
@@ -42,3 +47,11 @@ def run(server: uvicorn.Server, listener: socket.socket) -> None:
             others.enter_context(listener.dup()) for _ in range(_ACCEPTED_PER_TURN - 1)
         ]
         server.run(sockets=[listener, *more])
+
+
+def raise_descriptor_limit() -> None:
+    """Lets the process have as many connections as the system allows, up to 65 536."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

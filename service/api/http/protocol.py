@@ -1,5 +1,6 @@
 """Requests that FastAPI does not handle, or handles at too high a cost."""
 
+import asyncio
 import http
 import time
 
@@ -11,10 +12,9 @@ from service.api.http.errors import error_response, service_error_response
 from service.api.http.load_shedding import Door, is_prediction
 from service.api.http.request_log import HEADER, choose_request_id
 
-_MESSAGE = (
-    "The request is not valid HTTP, or its URL has more than 65535 characters; /docs "
-    "lists the API."
-)
+# Of the request line with the headers, also of trailers.
+_MAX_HEAD_BYTES = 2**16
+_SECONDS_OF_HEAD = 30.0
 
 
 class JsonErrorProtocol(HttpToolsProtocol):
@@ -23,14 +23,47 @@ class JsonErrorProtocol(HttpToolsProtocol):
     It also refuses predictions while the API is overloaded. A refusal here costs a
     fifth of one by a middleware: under three times the load that can be answered, this
     leaves the time to answer. It is counted, but not logged.
+
+    The parser keeps headers, trailers and the framing of chunks without a limit, before
+    any key is checked. So they must end within some bytes and seconds.
     """
 
     _refuses = False
+    # Bytes received since the headers, a part of the body or the message ended.
+    _head_bytes = 0
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(  # type: ignore[override]
+        self, transport: asyncio.Transport
+    ) -> None:
+        """Begins the time in which the first headers must arrive."""
+        super().connection_made(transport)
+        self._begin_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forgets the connection."""
+        self._end_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parses what the client sends, and refuses headers without an end."""
+        while data and not self.transport.is_closing():
+            left = _MAX_HEAD_BYTES - self._head_bytes
+            piece, data = data[:left], data[left:]
+            self._head_bytes += len(piece)
+            super().data_received(piece)
+            if self._head_bytes == _MAX_HEAD_BYTES:
+                self._refuse(
+                    431,
+                    "The URL and the headers may have at most "
+                    f"{_MAX_HEAD_BYTES} bytes; send data in the body.",
+                )
+        if self._head_bytes and self._head_timer is None:
+            self._begin_head()
 
     def send_400_response(self, msg: str) -> None:
         """Answers a malformed request, and closes the connection."""
-        self._send(error_response(400, _MESSAGE, {"Connection": "close"}))
-        self.transport.close()
+        self._refuse(400, "The request is not valid HTTP; /docs lists the API.")
 
     def on_message_begin(self) -> None:
         """Notes when the request has arrived."""
@@ -39,6 +72,7 @@ class JsonErrorProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Starts the request, unless it is refused."""
+        self._end_head()
         door: Door | None = self.app_state.get("door")
         # Other requests, such as those that wait for another of their connection, are
         # counted or refused by the middleware.
@@ -58,11 +92,13 @@ class JsonErrorProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Takes a part of the body, which a refused request may have too."""
+        self._end_head()
         if not self._refuses:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Answers a refused request, when it has ended."""
+        self._end_head()
         if not self._refuses:
             super().on_message_complete()
             return
@@ -81,6 +117,30 @@ class JsonErrorProtocol(HttpToolsProtocol):
             and not self.expect_100_continue
             and not self.parser.should_upgrade()
         )
+
+    def _begin_head(self) -> None:
+        self._head_timer = self.loop.call_later(_SECONDS_OF_HEAD, self._refuse_late)
+
+    def _end_head(self) -> None:
+        self._head_bytes = 0
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _refuse_late(self) -> None:
+        if self._head_bytes:
+            self._refuse(
+                408, f"The headers took longer than {_SECONDS_OF_HEAD:g} seconds."
+            )
+        else:  # A connection that a browser opened in advance.
+            self.transport.close()
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answers with an error, unless a response is being sent, and disconnects."""
+        cycle = self.cycle
+        if cycle is None or not cycle.response_started or cycle.response_complete:
+            self._send(error_response(status, message, {"Connection": "close"}))
+        self.transport.close()
 
     def _send(self, response: Response) -> None:
         status = http.HTTPStatus(response.status_code)

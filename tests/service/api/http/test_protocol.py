@@ -1,0 +1,181 @@
+"""Bytes that clients without a key may send: no request, or no end of one."""
+
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.api.http import protocol
+from service.api.server import raise_descriptor_limit
+from service.shared.settings import Settings
+from tests.service.serving import serving
+
+BEGIN = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = b"POST /v1/keys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A service without models."""
+    models = tmp_path_factory.mktemp("models")
+    settings = Settings(models=models, start_models=False, start_dispatcher=False)
+    with serving(settings) as client:
+        yield client
+
+
+@contextmanager
+def connected(api: httpx.Client) -> Iterator[socket.socket]:
+    url = api.base_url
+    with socket.create_connection((url.host, url.port or 80), timeout=20) as connection:
+        yield connection
+
+
+def send_until_closed(connection: socket.socket, block: bytes, num_bytes: int) -> bytes:
+    """Sends a block again and again; returns what the service answered."""
+    try:
+        for _ in range(num_bytes // len(block) + 1):
+            connection.sendall(block)
+    except OSError:
+        pass  # It has disconnected.
+    return read_all(connection)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    received = b""
+    try:
+        while part := connection.recv(65536):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def status_lines(received: bytes) -> list[bytes]:
+    lines = received.split(b"\r\n")
+    return [line for line in lines if line.startswith(b"HTTP/1.1 ")]
+
+
+@pytest.mark.parametrize(
+    ("begin", "block"),
+    [
+        pytest.param(BEGIN + b"X-Long: ", b"a" * 2**16, id="one header"),
+        pytest.param(BEGIN, b"X-Short: a\r\n" * 5000, id="many headers"),
+        pytest.param(b"GET /", b"a" * 2**16, id="url"),
+        pytest.param(b"", b"\r\n" * 2**15, id="empty lines"),
+    ],
+)
+def test_headers_without_end_are_refused_and_keep_nobody_waiting(
+    api: httpx.Client, begin: bytes, block: bytes
+) -> None:
+    started = time.monotonic()
+    with connected(api) as connection:
+        connection.sendall(begin)
+        received = send_until_closed(connection, block, 120 * 2**20)
+    assert status_lines(received) == [b"HTTP/1.1 431 Request Header Fields Too Large"]
+    assert b'"error":"The URL and the headers may have at most 65536 bytes' in received
+    assert api.get("/health/live").status_code == 200
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("begin", "block"),
+    [
+        pytest.param(CHUNKED + b"0\r\n", b"X: a\r\n" * 2**13, id="trailers"),
+        pytest.param(CHUNKED + b"2;", b"a" * 2**16, id="extension of a chunk"),
+    ],
+)
+def test_framing_of_a_body_without_end_is_cut_off(
+    api: httpx.Client, begin: bytes, block: bytes
+) -> None:
+    with connected(api) as connection:
+        connection.sendall(begin)
+        send_until_closed(connection, block, 2**20)
+        # The service has disconnected, whichever answer came first.
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            connection.sendall(block * 1000)
+
+
+def test_headers_may_have_65536_bytes_in_any_pieces(api: httpx.Client) -> None:
+    end = b"\r\n\r\n"
+    for num_bytes, status in ((2**16 - 1, b"200 OK"), (2**16 + 1, b"431 ")):
+        begin = BEGIN + b"Connection: close\r\nX: "
+        head = begin + b"a" * (num_bytes - len(begin) - len(end)) + end
+        for size in (1000, num_bytes):
+            with connected(api) as connection:
+                for start in range(0, num_bytes, size):
+                    connection.sendall(head[start : start + size])
+                received = read_all(connection)
+            assert status_lines(received)[0].startswith(b"HTTP/1.1 " + status)
+
+
+def test_each_request_of_a_connection_may_have_long_headers_and_a_body(
+    api: httpx.Client,
+) -> None:
+    body = b'{"name": "x", "scope": "predict", "note": "' + b"a" * 300_000 + b'"}'
+    for _ in range(3):
+        response = api.post("/v1/keys", content=body, headers={"X": "a" * 60_000})
+        assert response.json()["code"] == "invalid_request"
+
+
+def test_requests_sent_at_once_are_counted_apart(api: httpx.Client) -> None:
+    one = BEGIN + b"X: " + b"a" * 50_000 + b"\r\n\r\n"
+    with connected(api) as connection:
+        connection.sendall(one * 3 + one[:100])
+        received = b""
+        while received.count(b"HTTP/1.1 200 OK") < 3 and (
+            part := connection.recv(65536)
+        ):
+            received += part
+    assert received.count(b"HTTP/1.1") == received.count(b"HTTP/1.1 200 OK") == 3
+
+
+def test_headers_must_arrive_in_time(
+    api: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "_SECONDS_OF_HEAD", 0.5)
+    with connected(api) as slow, connected(api) as silent:
+        started = time.monotonic()
+        # Each byte is in time.
+        for byte in BEGIN:
+            try:
+                slow.sendall(bytes([byte]))
+            except OSError:
+                break
+            time.sleep(0.1)
+            if time.monotonic() - started > 1.5:
+                break
+        assert status_lines(read_all(slow)) == [b"HTTP/1.1 408 Request Timeout"]
+        assert read_all(silent) == b""
+    # An idle connection is kept.
+    assert api.get("/health/live").status_code == 200
+    time.sleep(0.7)
+    assert api.get("/health/live").status_code == 200
+
+
+def test_malformed_request_is_answered(api: httpx.Client) -> None:
+    with connected(api) as connection:
+        connection.sendall(b"hello\r\n\r\n")
+        received = read_all(connection)
+    assert status_lines(received) == [b"HTTP/1.1 400 Bad Request"]
+    assert b'"error":"The request is not valid HTTP' in received
+
+
+def test_service_may_have_more_connections_than_systems_begin_with(
+    tmp_path: Path,
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] < 2048:
+        pytest.skip("the system allows no more descriptors")
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+        raise_descriptor_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(before[1], 2**16)
+        # One that is higher stays.
+        raise_descriptor_limit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

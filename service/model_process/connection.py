@@ -6,6 +6,8 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import BinaryIO
 
 from service.model_process.operations import Operations
 from service.model_process.predictions import Prediction
@@ -51,8 +53,8 @@ class Connection:
         writing.start()
         try:
             with self._connection.makefile("rb") as stream:
-                while (request := receive(stream)) is not None:
-                    self._start(request)
+                while self._receive(stream):
+                    pass
         except OSError:
             pass  # The API has disconnected.
         finally:
@@ -61,6 +63,21 @@ class Connection:
             self._ready.put(None)
             writing.join()
             self._connection.close()
+
+    def _receive(self, stream: BinaryIO) -> bool:
+        """Starts the next request; returns False if the API has disconnected."""
+        try:
+            request = receive(stream)
+        except ValueError:
+            logger.exception("could not read a request")
+            return True
+        if request is None:
+            return False
+        try:
+            self._start(request)
+        except Exception as error:
+            self._reply(request.header, partial(_raise, error))
+        return True
 
     def _start(self, request: Frame) -> None:
         number, operation = request.header["id"], request.header["operation"]
@@ -109,6 +126,10 @@ class Connection:
         except OSError:
             # The API has disconnected, which the other thread notices too.
             return
+
+
+def _raise(error: Exception) -> Frame:
+    raise error
 
 
 def _result(header: JsonObject, write: Callable[[], Frame]) -> Frame:

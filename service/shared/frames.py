@@ -34,12 +34,18 @@ class Frame:
     body: bytes | bytearray = b""
 
     def head(self) -> bytes:
-        """Returns the bytes before the body: the lengths and the header."""
+        """Returns the bytes before the body: the lengths and the header.
+
+        Raises:
+            TypeError: If a value has no JSON that the other side reads, such as an
+                integer of more than 64 bits.
+        """
         try:
             header = orjson.dumps(self.header)
         except TypeError:
-            # A version in a path may have more than 64 bits, and is not found.
-            header = json.dumps(self.header).encode()
+            # A message may quote half a surrogate pair, which UTF-8 lacks.
+            text = json.dumps(self.header, ensure_ascii=False)
+            header = orjson.dumps(json.loads(text.encode(errors="replace")))
         return _LENGTHS.pack(len(header), len(self.body)) + header
 
 

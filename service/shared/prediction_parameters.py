@@ -43,8 +43,10 @@ class DrawParameters(KnownFields):
         "that the answer then has.",
     )
 
-    max_standard_error: Annotated[float, Field(gt=0)] | None = Field(
+    max_standard_error: float | None = Field(
         None,
+        gt=0,
+        allow_inf_nan=False,
         description="The largest Monte Carlo standard error of `mean` (of classes, of "
         "`probabilities`) in any row: as many draws are made as it takes, at least "
         "`num_samples`.",

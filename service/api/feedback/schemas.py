@@ -19,7 +19,9 @@ class RecordedTarget(BaseModel):
     """The target of one row of a recorded prediction."""
 
     id: str = Field(description="The `prediction_id` of the answer.")
-    row: int = Field(1, ge=1, description="Number of the row in the prediction.")
+    row: int = Field(
+        1, ge=1, lt=2**31, description="Number of the row in the prediction."
+    )
     target: Value | list[Value] = Field(description="What came true.")
 
 

@@ -40,6 +40,7 @@ class Gate(KnownFields):
     min_feedback_rows: int | None = Field(
         None,
         ge=1,
+        lt=2**31,
         description="Compares the running figures of feedback in place of the held-out "
         "ones, and refuses a version with feedback about fewer rows.",
         examples=[None],

@@ -10,6 +10,7 @@ from service.shared.database.tables import ModelVersion
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import ModelStatus, Note
 from tfbbb.base.known_fields import KnownFields
+from tfbbb.base.texts import MOST_VERSIONS
 
 ModelName = Annotated[
     str,
@@ -20,7 +21,12 @@ ModelName = Annotated[
 ]
 VersionNumber = Annotated[
     int,
-    Path(description="Number of a version.", openapi_examples={"first": {"value": 1}}),
+    Path(
+        ge=0,
+        le=MOST_VERSIONS,
+        description="Number of a version.",
+        openapi_examples={"first": {"value": 1}},
+    ),
 ]
 
 

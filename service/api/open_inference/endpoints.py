@@ -45,8 +45,8 @@ router = APIRouter(
 )
 
 _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
-# More digits than a version has would take int() long.
-_NUMBER = re.compile("[0-9]{1,20}")
+# A version has no more digits.
+_NUMBER = re.compile("[0-9]{1,19}")
 
 _ERRORS = (InvalidRequest, UnknownModel, Unavailable)
 _INFER: JsonObject = {

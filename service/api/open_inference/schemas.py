@@ -4,7 +4,7 @@ The model process validates requests: to validate a tensor with pydantic would t
 longer than the prediction.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -74,7 +74,9 @@ class InputTensor(BaseModel):
     """Rows of a matrix, or values of a column: `data`, or bytes after the JSON."""
 
     name: str
-    shape: list[int] = Field(description="`[rows]`, `[rows, 1]` or `[rows, values]`.")
+    shape: list[Annotated[int, Field(ge=0, le=2**53)]] = Field(
+        description="`[rows]`, `[rows, 1]` or `[rows, values]`."
+    )
     datatype: Datatype
     parameters: Parameters | None = Field(
         None, description="`binary_data_size`, in place of `data`."

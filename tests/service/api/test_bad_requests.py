@@ -209,13 +209,51 @@ def test_unknown_model_is_not_found(client: httpx.Client, path: str) -> None:
         assert "'diabetes', 'iris', 'patients'" in message
 
 
-@pytest.mark.parametrize("version", ["3", "0", "-1", "99999999999999999999"])
+@pytest.mark.parametrize("version", ["3", "0", str(2**63 - 1)])
 def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> None:
     body = {"instances": [[1, 2, 3]]}
     response = ask(client, f"diabetes/versions/{version}", body)
     assert "its versions are: 2, 1" in message_of(response, 404)
     response = ask(client, "diabetes/versions/two", body)
     assert "`version` must be a whole number" in message_of(response, 400)
+
+
+# JSON has the greatest one as infinity. 4300 digits are the most that Python reads.
+@pytest.mark.parametrize("number", [-1, 2**63, 10**19, 10**20, 10**309, 10**4299])
+def test_numbers_in_paths_are_bounded(client: httpx.Client, number: int) -> None:
+    body = {"instances": [[1, 2, 3]]}
+    for verb in (":predict", ":classify", ":regress", "/feedback", "/metadata", ""):
+        path = f"/v1/models/diabetes/versions/{number}{verb}"
+        if verb in ("/metadata", ""):
+            response = client.get(path)
+        else:
+            response = client.post(path, json=body)
+        assert "`version` must be" in message_of(response, 400)
+    tensor = {"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}
+    v2 = f"/v2/models/diabetes/versions/{number}"
+    for response in (
+        client.get(v2),
+        client.get(f"{v2}/ready"),
+        client.post(f"{v2}/infer", json={"inputs": [tensor]}),
+    ):
+        assert response.status_code in (400, 404), response.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"instances": [[1, 2, 3]], "parameters": {"\\ud800": 1}}',
+        '{"instances": [[1, 2, 3]], "parameters": {"method": "\\ud800"}}',
+        '{"instances": [{"age": 1, "bmi": 2, "\\ud800": 3}]}',
+        '{"instances": [[1, 2, "\\ud800"]]}',
+        '{"instances": [[1, 2, 3]], "\\ud800": 1}',
+        '{"instances": [[1, 2, 3]], "signature_name": "\\ud800"}',
+    ],
+)
+def test_text_that_utf_8_lacks_is_quoted_in_an_error(
+    client: httpx.Client, body: str
+) -> None:
+    assert message_of(ask(client, "diabetes", body), 400)
 
 
 @pytest.mark.parametrize(

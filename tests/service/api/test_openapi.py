@@ -120,6 +120,43 @@ def settings_for(examples: int) -> Any:
     )
 
 
+def test_every_whole_number_of_a_request_is_bounded(api: httpx.Client) -> None:
+    document = api.get("/openapi.json").json()
+    entered: set[str] = set()
+
+    def unbounded(schema: Any, path: str) -> Iterator[str]:
+        if isinstance(schema, list):
+            for part in schema:
+                yield from unbounded(part, path)
+        if not isinstance(schema, dict):
+            return
+        if (name := schema.get("$ref")) is not None and name not in entered:
+            entered.add(name)
+            name = name.rpartition("/")[2]
+            yield from unbounded(document["components"]["schemas"][name], name)
+        if schema.get("type") == "integer":
+            for kinds in (
+                ("minimum", "exclusiveMinimum"),
+                ("maximum", "exclusiveMaximum"),
+            ):
+                if not schema.keys() & set(kinds):
+                    yield f"{path}: {kinds[0]}"
+        for key, part in schema.items():
+            # What stands in an example is no schema.
+            if key not in ("default", "example", "examples"):
+                yield from unbounded(part, f"{path}.{key}")
+
+    found = [
+        gap
+        for path, methods in document["paths"].items()
+        for operation in methods.values()
+        for place in ("parameters", "requestBody")
+        for gap in unbounded(operation.get(place), path)
+    ]
+    assert found == []
+    assert len(entered) > 50
+
+
 @pytest.mark.parametrize(
     "examples", [pytest.param(8, id="few"), pytest.param(200, id="many", marks=_SLOW)]
 )

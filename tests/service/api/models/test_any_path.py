@@ -20,7 +20,17 @@ hostile = st.sampled_from(
         *("..", ".", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2F", "%5c..%5c", "%00"),
         *("a%00", "safe%2f1", ".staging", "-", "~", "%c0%ae%c0%ae", "%ff", "CON"),
         *("\N{RIGHT-TO-LEFT OVERRIDE}", "\N{FULLWIDTH FULL STOP}" * 2, "٣", "1e3"),
-        *("0", "-1", "1.0", str(2**63), str(2**64), "9" * 5000, "latest", "safe"),
+        *(
+            "0",
+            "-1",
+            "1.0",
+            str(2**63),
+            str(2**64),
+            "9" * 309,
+            "9" * 5000,
+            "latest",
+            "safe",
+        ),
     ]
 )
 # What a client may send undecoded, and what stands for any text.

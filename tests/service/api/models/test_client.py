@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import struct
 import threading
 import time
 from collections.abc import Coroutine
@@ -17,7 +18,7 @@ from service.model_process.predictions import Prediction
 from service.model_process.worker import listen, serve
 from service.shared import errors
 from service.shared.errors import Overloaded, ServiceError, Unavailable
-from service.shared.frames import Frame
+from service.shared.frames import Frame, receive, send
 from service.shared.route import Route
 from service.shared.settings import Settings
 
@@ -234,3 +235,28 @@ def test_process_that_ends_fails_only_the_request_it_answers(
         assert await predict(client, "a", 1, b"x") == b"x"
 
     run(client, questions())
+
+
+def test_unreadable_message_ends_no_other_request(
+    echo: Echo, client: ModelsClient, tmp_path: Path
+) -> None:
+    async def questions() -> None:
+        echo.may_answer.clear()
+        waiting = asyncio.create_task(predict(client, "slow", None, b"waited"))
+        await until_asked(echo, 1)
+        # JSON would have it as infinity.
+        with pytest.raises(TypeError):
+            await predict(client, "any", 10**309, b"")
+        echo.may_answer.set()
+        assert await waiting == b"waited"
+
+    run(client, questions())
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(tmp_path / "socket"))
+        connection.settimeout(10)
+        unreadable = b'{"id": 1, "version": 1' + b"0" * 309 + b"}"
+        connection.sendall(struct.pack("!IQ", len(unreadable), 0) + unreadable)
+        send(connection, Frame({"id": 2, "operation": "predict"}))  # It has no name.
+        with connection.makefile("rb") as stream:
+            answer = receive(stream)
+    assert answer == Frame({"error": "bug", "id": 2})

@@ -19,10 +19,11 @@ from service.shared.json_types import JsonList, JsonObject
 from service.shared.prediction_parameters import Detector
 from service.shared.settings import Settings
 from tfbbb.export.calibration import describe_calibration
-from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
+from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
+from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.known_targets import KnownTargets
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Request:
         num_samples: Number of draws.
         targets: The targets of the rows, or None.
         warnings: The sentences about each row.
+        faults: What is not as in training in each column.
         max_num_samples: The most draws that the limit of work allows.
         most_in_time: The most draws for which a standard error may ask, because more
             would be too late; None if nothing is too late.
@@ -94,6 +96,7 @@ class Request:
     num_samples: int
     targets: KnownTargets | None
     warnings: list[list[str]]
+    faults: ColumnFaults
     max_num_samples: int
     most_in_time: int | None = None
     is_truncated: bool = False
@@ -300,7 +303,8 @@ def prepare(
     inputs = to_tensors(_read_table(query, manifest), manifest)
     num_rows = len(next(iter(inputs.values())))
     targets = None
-    warnings = find_warnings(inputs, manifest)
+    faults = find_faults(inputs, manifest)
+    warnings = faults.by_row()
     if query.targets is not None:
         targets = read_targets(query.targets, manifest, num_rows)
         for row, target in targets.unusable.items():
@@ -320,6 +324,7 @@ def prepare(
         num_samples=num_samples,
         targets=targets,
         warnings=warnings,
+        faults=faults.by_column(),
         max_num_samples=settings.max_work // max(1, work(num_rows, 1, query, manifest)),
     )
 

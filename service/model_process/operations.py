@@ -147,6 +147,7 @@ class Operations:
                 "scores": rows.scores,
                 "recorded": rows.recorded,
                 "groups": groups_of(rows.request.inputs, rows.request.manifest),
+                "faults": [*rows.request.faults],
             }
             for rows in found
         ]

@@ -314,7 +314,8 @@ class Predictions:
                 )
                 prediction.when_sent = lambda: self._shadows.start(answered)
             log = {"version": request.version.number, "rows": request.num_rows}
-            return Frame({**frame.header, "log": log}, frame.body)
+            told = {"log": log, "faults": [*request.faults]}
+            return Frame(frame.header | told, frame.body)
 
         def write_and_reply() -> None:
             try:

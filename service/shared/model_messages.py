@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from service.shared.json_types import JsonList, JsonObject
+from tfbbb.tables.column_faults import ColumnFaults
 
 
 class VersionState(StrEnum):
@@ -212,6 +213,8 @@ class ScoredRows(BaseModel):
     recorded: list[tuple[str, int]] | None
     # The group of each row in the recalibration; None without groups.
     groups: list[str | None] | None = None
+    # What is not as in training in their columns.
+    faults: ColumnFaults = ColumnFaults(0, {})
 
 
 class HostReport(BaseModel):

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tfbbb.export import load
@@ -87,6 +88,40 @@ def test_rows_without_a_target_are_left_out_and_counted(
     assert found["epistemic"] == one["uncertainty"]["epistemic"][place]
     explained = tfbbb("explain", regression[0], "none.csv", "--num-samples", "20")
     assert "no importance can be measured" in explained.stdout, explained.output
+
+
+def test_a_column_that_cannot_be_read_is_said_and_ends_with_3(
+    tfbbb, table, regression, tmp_path
+):
+    place = table.column_names.index("dose (mg)")
+    spoiled = [f"{dose} of it" for dose in table["dose (mg)"].to_pylist()]
+    write_table(table.set_column(place, "dose (mg)", [spoiled]), tmp_path / "odd.csv")
+    said = "Column 'dose (mg)' is not as in training in 60 of 60 rows: 60 cannot be "
+    few = ("--num-samples", "10")
+    for command, options in (
+        ("evaluate", few),
+        ("explain", ("--rows", "5", *few)),
+        ("predict", ("--output", "answer.csv")),
+    ):
+        result = tfbbb(command, regression[0], "odd.csv", *options)
+        assert result.exit_code == 3, result.output
+        assert said in result.output
+        assert "can use no cell of 'dose (mg)'" in result.stderr
+    assert (tmp_path / "answer.csv").exists()
+    judged = json.loads(tfbbb("evaluate", regression[0], "odd.csv", "--json").stdout)
+    assert judged["warnings"][0].startswith(said)
+
+
+def test_targets_far_from_those_of_training_are_said(
+    tfbbb, table, regression, tmp_path
+):
+    place = table.column_names.index("effect")
+    hundredfold = pc.multiply(table["effect"], 100.0)
+    write_table(table.set_column(place, "effect", hundredfold), tmp_path / "pct.csv")
+    result = tfbbb("evaluate", regression[0], "pct.csv", "--num-samples", "10")
+    assert result.exit_code == 0, result.output
+    warning = r"Warning: The target 'effect' is about \d{3} in these rows, and 5\.\d+ ±"
+    assert re.search(warning, result.stdout)
 
 
 def test_an_explanation_names_the_column_that_matters(

@@ -16,7 +16,7 @@ from service.model_process.table import from_columns, from_rows
 from tests.exported_models import write_regression
 from tests.served_answer import served_answer
 from tests.tables.test_any_table import text_column
-from tfbbb.export.inputs import InputError, find_warnings, to_tensors
+from tfbbb.export.inputs import InputError, find_faults, to_tensors
 from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.layers import DenseVariational
 from tfbbb.tables import (
@@ -230,7 +230,7 @@ def test_missing_and_unseen_values_are_imputed_and_flagged(exported):
     asked = {**row, "price": None, "sold": "n/a", "zip": "999", "eu": "1.234.567,5 €"}
     given = {name: [value, row[name]] for name, value in asked.items()}
     tensors = to_tensors(given, loaded.manifest)
-    first, second = find_warnings(tensors, loaded.manifest)
+    first, second = find_faults(tensors, loaded.manifest).by_row()
     assert second == []
     assert [sentence.split(" ", 3)[1] for sentence in first] == [
         "'price'",
@@ -297,7 +297,8 @@ def test_a_network_that_does_not_impute_still_refuses_missing_values(tmp_path):
     manifest = Manifest.read(write_regression(tmp_path / "1"))
     with pytest.raises(InputError, match="has no value, but the model was trained"):
         to_tensors([[1.0, None, 2.0]], manifest)
-    assert find_warnings(to_tensors([[1.0, 2.0, 3.0]], manifest), manifest) == [[]]
+    rows = to_tensors([[1.0, 2.0, 3.0]], manifest)
+    assert find_faults(rows, manifest).by_row() == [[]]
 
 
 def test_frames_are_read_by_position_whatever_their_index(exported):

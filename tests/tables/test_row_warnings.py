@@ -1,8 +1,11 @@
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 
 from tfbbb.tables.column import Column
+from tfbbb.tables.column_faults import ColumnFaults
+from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.row_warnings import RowWarnings
 
 TRAINING = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 3.0]])
@@ -22,12 +25,12 @@ ROWS = np.float32(
 def test_a_matrix_has_the_warnings_of_its_columns():
     warnings = RowWarnings(COLUMNS)
     columns = {column.name: ROWS[:, i] for i, column in enumerate(COLUMNS)}
-    assert warnings.find_in_matrix(ROWS) == warnings.find(columns)
+    assert warnings.find_in_matrix(ROWS).by_row() == warnings.find(columns).by_row()
 
 
 def test_every_value_outside_of_training_has_a_warning():
     assumed = "has no value; the mean of training is assumed."
-    assert RowWarnings(COLUMNS).find_in_matrix(ROWS) == [
+    assert RowWarnings(COLUMNS).find_in_matrix(ROWS).by_row() == [
         [],
         [
             "Column 'a' is 1.5, outside the range of training, 0 to 1.",
@@ -39,3 +42,47 @@ def test_every_value_outside_of_training_has_a_warning():
             "Column 'c' is 7, outside the range of training, 1 to 3.",
         ],
     ]
+
+
+def test_a_column_that_is_not_as_in_training_in_most_rows_has_one_sentence():
+    columns = [
+        *COLUMNS[:1],
+        Column("kind", "categorical", categories=("x", "y")),
+        Column("gaps", "numeric", missing=True),
+    ]
+    table = {
+        "a": ["0.5", "big", "9", ""],
+        "kind": ["x", "z", "z", "z"],
+        "gaps": ["", "", "", "no"],
+    }
+    read = ReadColumns.read(columns, pa.table(table))
+    found = RowWarnings(columns).find(read).with_unreadable(read.unreadable).by_column()
+    assert found.describe() == [
+        "Column 'a' is not as in training in 3 of 4 rows: 1 cannot be read, such as "
+        "'big', which is no number; 1 lack a value; 1 are outside the range of "
+        "training, 0 to 1, such as 9.",
+        "Column 'kind' is not as in training in 3 of 4 rows: 3 have a category unseen "
+        "in training, such as 'z'.",
+        "Column 'gaps' is not as in training in 4 of 4 rows: 1 cannot be read, such as "
+        "'no', which is no number; 3 lack a value.",
+    ]
+    assert found.useless(blank=False) == ["gaps"]
+    halves = [ColumnFaults(4, found.columns), ColumnFaults(4, {})]
+    joined = ColumnFaults.joined(halves)
+    assert joined.num_rows == 8
+    assert joined.describe() == joined.useless(blank=True) == []
+
+
+def test_only_a_column_without_any_known_value_is_useless():
+    def useless(blank, **kinds):
+        faults = {kind: (number, "") for kind, number in kinds.items()}
+        return ColumnFaults(4, {"a": faults}).useless(blank=blank) == ["a"]
+
+    assert useless(False, unreadable=4)
+    assert useless(False, unseen=3, missing=1)
+    assert not useless(True, unseen=3)
+    # A number that training had in some rows may be missing in all, and dates go on.
+    assert not useless(True, empty=4)
+    assert not useless(True, outside=4)
+    assert useless(True, missing=4)
+    assert not useless(False, missing=4)

@@ -33,6 +33,8 @@ _SERVICE_PACKAGES = frozenset(
 
 # Of a training whose model predicts rows left out no better than a constant.
 EXIT_LEARNED_NOTHING = 3
+# Of a table with a column of which the model can read no cell.
+EXIT_USELESS_COLUMN = 3
 
 
 class CommandError(Exception):

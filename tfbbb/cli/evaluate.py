@@ -24,6 +24,7 @@ def evaluate(
     Prints the figures of the model beside those of the mean or the commonest class and
     of a linear or logistic model, both fitted to the training rows, and plain sentences
     about them. Rows that trained the model flatter it: use other rows.
+    Ends with the exit code 3 if the model can use no cell of a column.
 
     Example: tfbbb evaluate saved_models/houses sold.csv
     """
@@ -53,13 +54,18 @@ def evaluate(
         except ValueError as error:
             # Such as a file of an older version, which answers no densities.
             raise CommandError(str(error)) from None
+        # Before what they explain.
+        for kind in ("sentences", "warnings"):
+            judgement[kind] = [*given.remarks, *judgement[kind]]
         if as_json:
             typer.echo(json.dumps(judgement, indent=2))
-            return
-        rows = "1 row" if len(targets) == 1 else f"{len(targets)} rows"
-        typer.echo(f"{given.manifest.target!r} of {rows}:")
-        echo_judgement(judgement)
-        if baselines is None:
-            typer.echo(
-                "The model has no baselines, which `tfbbb train` stores with a model."
-            )
+        else:
+            rows = "1 row" if len(targets) == 1 else f"{len(targets)} rows"
+            typer.echo(f"{given.manifest.target!r} of {rows}:")
+            echo_judgement(judgement)
+            if baselines is None:
+                typer.echo(
+                    "The model has no baselines, which `tfbbb train` stores with a "
+                    "model."
+                )
+        given.end()

@@ -47,7 +47,8 @@ def explain(
     that is lost, and the error that is added, when the values of the column are
     shuffled; the effect of each column, as the mean prediction at its values with a 90
     % epistemic band; how much of the uncertainty more data would remove; and the rows
-    that are least like the training rows.
+    that are least like the training rows. Ends with the exit code 3 if the model can
+    use no cell of a column.
 
     Example: tfbbb explain saved_models/houses sold.csv
     """
@@ -83,11 +84,15 @@ def explain(
 
             drawn(found).savefig(picture, dpi=150)
         if as_json:
-            typer.echo(json.dumps(found.to_dict(), indent=2))
+            explanation = {**found.to_dict(), "warnings": given.remarks}
+            typer.echo(json.dumps(explanation, indent=2))
         else:
+            for remark in given.remarks:
+                typer.echo(f"Warning: {remark}")
             _echo(found, given.table.num_rows)
         if picture is not None:
             typer.echo(f"picture written to {picture}", err=True)
+        given.end()
 
 
 def explain_rows(

@@ -45,6 +45,7 @@ def report(
             raise CommandError(str(error)) from None
         output.write_text(page, encoding="utf-8")
         typer.echo(f"report written to {output}", err=True)
+        given.end()
 
 
 def _check_output(output: Path) -> None:

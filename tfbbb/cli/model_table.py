@@ -1,18 +1,25 @@
 """An exported model and the table that a command gives to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import typer
 
-from tfbbb.cli.errors import CommandError
+from tfbbb.base.texts import shown_number
+from tfbbb.cli.errors import EXIT_USELESS_COLUMN, CommandError
 from tfbbb.cli.prediction_options import echo_note
 from tfbbb.cli.table_targets import read_targets, refuse_without_targets
+from tfbbb.export.inputs import find_faults, to_tensors
 from tfbbb.export.manifest import Manifest
+from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.tables import read_table
 from tfbbb.tables.known_targets import KnownTargets, describe_unusable
+from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.read_columns import ReadColumns
+from tfbbb.tables.row_warnings import Faults
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,8 @@ class ModelTable:
         table: The table of the file.
         inputs: The columns that the model reads, `[n]` by name.
         places: The index of each row in the file, [n].
+        faults: What is not as in training in all rows of the file.
+        target_remarks: What is not as in training in the targets.
     """
 
     path: Path
@@ -32,6 +41,8 @@ class ModelTable:
     table: pa.Table
     inputs: dict[str, np.ndarray]
     places: np.ndarray
+    faults: Faults
+    target_remarks: Sequence[str] = ()
 
     @classmethod
     def read(cls, model: Path, data: Path, sheet: str | None = None) -> "ModelTable":
@@ -53,7 +64,44 @@ class ModelTable:
         texts = manifest.read_as_text
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         inputs = ReadColumns.read(columns, table)
-        return cls(path, manifest, table, inputs, np.arange(table.num_rows))
+        faults = find_faults(to_tensors(inputs, manifest), manifest)
+        return cls(path, manifest, table, inputs, np.arange(table.num_rows), faults)
+
+    def end(self, *, blank: bool = True) -> None:
+        """Ends the command with exit code 3 if the model can use no cell of a column.
+
+        Args:
+            blank: Whether a column without any value counts.
+
+        Raises:
+            typer.Exit: There is such a column.
+        """
+        if useless := self.faults.by_column().useless(blank=blank):
+            names = ", ".join(map(repr, useless))
+            echo_note(
+                f"The model can use no cell of {names}, so its answers come from the "
+                "other columns. Write the cells as the training table has them."
+            )
+            raise typer.Exit(EXIT_USELESS_COLUMN)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences about columns that are not as in training in most rows."""
+        return [*self.target_remarks, *self.faults.by_column().describe()]
+
+    def _describe_far(self, targets: np.ndarray) -> list[str]:
+        """Returns a sentence if most targets are far from those of training."""
+        baselines = Baselines.read(self.path)
+        if baselines is None:
+            return []
+        notation = self.manifest.read_target_notation()
+
+        def show(value: float) -> str:
+            if isinstance(notation, NumberNotation) and notation.percent:
+                return f"{shown_number(100.0 * value, 3)} %"
+            return shown_number(value, 3)
+
+        return baselines.describe_far(targets, str(self.manifest.target), show)
 
     def targets(self) -> KnownTargets:
         """Returns the targets, of which a row at least has one.
@@ -93,7 +141,9 @@ class ModelTable:
             echo_note(
                 f"{num_missing} of {len(known)} rows have no {name!r} and are left out."
             )
-        return self._take(known), targets.values[known]
+        values = targets.values[known]
+        given = replace(self._take(known), target_remarks=self._describe_far(values))
+        return given, values
 
     def _note_unusable(self, targets: KnownTargets, end: str) -> None:
         """Prints notes that count the targets without a density, with an `end`."""

@@ -40,6 +40,7 @@ def predict(
     mutual_information in nats. The column familiarity is the percentile of a row among
     rows like the training rows, from 0 to 1. Columns that the model does not read and
     whose texts or whole numbers all differ, such as identifiers, stand before them.
+    Ends with the exit code 3 if the model can read no cell of a column.
 
     Example: tfbbb predict saved_models/houses new.csv --output answer.csv
     """
@@ -86,6 +87,7 @@ def predict(
             predictions = predict_table(
                 loaded,
                 given.inputs,
+                given.faults,
                 num_samples=num_samples,
                 seed=seed,
                 level=levels.get("", level),
@@ -107,9 +109,13 @@ def predict(
             warned = sum(map(bool, predictions["warnings"].to_pylist()))
             of = f"{warned} of {predictions.num_rows}"
             echo_note(f"The column `warnings` says what is doubtful about {of} rows.")
+        for remark in given.remarks:
+            echo_note(remark)
         used = [*given.inputs, given.manifest.target]
         output_table(
             predictions,
             output,
             lambda answers: with_kept_columns(answers, given.table, used, keep=keep),
         )
+        # A number that nobody knows is left blank.
+        given.end(blank=False)

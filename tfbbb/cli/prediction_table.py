@@ -11,8 +11,9 @@ from rich.progress import track
 from tfbbb.cli.answer_table import classes_table, numbers_table, with_warnings
 from tfbbb.cli.table_targets import empty_log_prob
 from tfbbb.export.exported_model import ExportedModel
-from tfbbb.export.inputs import find_warnings, to_tensors
+from tfbbb.export.inputs import to_tensors
 from tfbbb.tables.known_targets import KnownTargets
+from tfbbb.tables.row_warnings import Faults
 
 _ROWS_AT_ONCE = 2048
 
@@ -20,6 +21,7 @@ _ROWS_AT_ONCE = 2048
 def predict_table(
     model: ExportedModel,
     inputs: Mapping[str, np.ndarray],
+    faults: Faults,
     *,
     num_samples: int | None = None,
     seed: int | None = None,
@@ -33,6 +35,7 @@ def predict_table(
     Args:
         model: The model.
         inputs: Columns `[n]` by name.
+        faults: What is not as in training in them.
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of the draws; the model's own by default.
         level: Probability of the interval from `lower` to `upper`, and of the sets.
@@ -48,7 +51,7 @@ def predict_table(
     """
     num_rows = len(next(iter(inputs.values())))
     tensors = to_tensors(inputs, model.manifest)
-    warnings = find_warnings(tensors, model.manifest)
+    warnings = faults.by_row()
     filled = None
     if targets is not None:
         for row, target in targets.unusable.items():

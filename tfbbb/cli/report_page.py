@@ -114,6 +114,7 @@ def report_of_table(
         "to the training rows",
         "judgement": judgement,
         "remarks": [
+            *given.remarks,
             *(f"In training: {text}" for text in (trained or {}).get("warnings", ())),
             *(f"In training: {text}" for text in (recipe or {}).get("remarks", ())),
             *([outside] if outside else ()),

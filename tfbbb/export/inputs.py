@@ -21,6 +21,7 @@ from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.read_columns import ReadColumns
+from tfbbb.tables.row_warnings import Faults
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import MISSING_DATE
 
@@ -119,26 +120,19 @@ def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
     return Tensors({f.tensor: x for f, x in zip(features, columns, strict=True)})
 
 
-def find_warnings(
-    tensors: Mapping[str, np.ndarray], manifest: Manifest
-) -> list[list[str]]:
-    """Says which values of rows the training rows did not have.
+def find_faults(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
+    """Finds values of rows that the training rows did not have.
 
     Args:
         tensors: The result of `to_tensors`.
         manifest: The manifest.
-
-    Returns:
-        The sentences of each row, mostly none.
     """
     found = _find_unusual(tensors, manifest)
     columns = tensors.columns if isinstance(tensors, Tensors) else None
-    return found if columns is None else columns.add_to(found)
+    return found if columns is None else found.with_unreadable(columns.unreadable)
 
 
-def _find_unusual(
-    tensors: Mapping[str, np.ndarray], manifest: Manifest
-) -> list[list[str]]:
+def _find_unusual(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
     features = manifest.features
     if manifest.inputs == "matrix":
         matrix = tensors["inputs"]

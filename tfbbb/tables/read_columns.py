@@ -95,21 +95,6 @@ class ReadColumns(dict[str, np.ndarray]):
             sentences.append(f"{fault}, in row {row + 1}{more}.")
         return " ".join(sentences)
 
-    def add_to(self, warnings: list[list[str]]) -> list[list[str]]:
-        """Returns the warnings of each row with those on unreadable cells."""
-        if not self.unreadable:
-            return warnings
-        found = [list(sentences) for sentences in warnings]
-        for name, rows in self.unreadable.items():
-            for row, fault in rows:
-                others = (
-                    other
-                    for other in found[row]
-                    if not other.startswith(f"Column {name!r} has no value")
-                )
-                found[row] = [*others, f"{fault} and counts as missing."]
-        return found
-
 
 def _describe(column: Column, value: object) -> str:
     what = f"no {column.meaning}"

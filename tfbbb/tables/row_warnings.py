@@ -1,17 +1,93 @@
 """Warnings of rows to predict that differ from the training rows."""
 
-import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 
 from tfbbb.base.texts import fold_sentences, shown_number
 from tfbbb.tables.column import Column
+from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.values import MISSING_DATE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Fault(NamedTuple):
+    """Cells of a column that are not as those of the training rows were.
+
+    Attributes:
+        kind: What is wrong with them, a kind of `ColumnFaults`.
+        rows: The indices of their rows.
+        describe: Returns the sentence about a row; None if there is nothing to say.
+        example: What the first of them is, for the sentence about the column.
+    """
+
+    kind: str
+    rows: np.ndarray
+    describe: Callable[[int], str] | None
+    example: str = ""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What is not as in training in rows to predict.
+
+    Attributes:
+        num_rows: Number of rows.
+        columns: The faults by the names of columns.
+    """
+
+    num_rows: int
+    columns: dict[str, list[Fault]]
+
+    def by_row(self) -> list[list[str]]:
+        """Returns the sentences about each row, mostly none."""
+        found: list[list[str]] = [[] for _ in range(self.num_rows)]
+        for faults in self.columns.values():
+            for fault in faults:
+                if fault.describe is not None:
+                    for row in fault.rows.tolist():
+                        found[row].append(fault.describe(row))
+        return [fold_sentences(given) if given else given for given in found]
+
+    def by_column(self) -> ColumnFaults:
+        """Returns how many rows have which fault in each column."""
+        return ColumnFaults(
+            self.num_rows,
+            {
+                name: {fault.kind: (len(fault.rows), fault.example) for fault in faults}
+                for name, faults in self.columns.items()
+            },
+        )
+
+    def with_unreadable(self, cells: Mapping[str, list[tuple[int, str]]]) -> "Faults":
+        """Returns the faults with cells that count as missing, being unreadable.
+
+        Args:
+            cells: As `ReadColumns.unreadable`.
+        """
+        columns = dict(self.columns)
+        for name, found in cells.items():
+            said, places = dict(found), [row for row, _ in found]
+
+            def describe(row: int, said: dict[int, str] = said) -> str:
+                return f"{said[row]} and counts as missing."
+
+            example = said[places[0]].removeprefix(f"Column {name!r} has ")
+            others = []
+            for fault in columns.get(name, []):
+                if fault.kind in ("missing", "empty"):
+                    rows = np.setdiff1d(fault.rows, places)
+                    fault = fault._replace(rows=rows)
+                if len(fault.rows):
+                    others.append(fault)
+            unreadable = Fault("unreadable", np.array(places), describe, example)
+            columns[name] = [*others, unreadable]
+        return Faults(self.num_rows, columns)
 
 
 class RowWarnings:
@@ -26,7 +102,7 @@ class RowWarnings:
 
     Example:
     >>> age = Column.from_numbers("age", np.array([20.0, 80.0]))
-    >>> RowWarnings([age]).find({"age": np.float32([30, 95])})
+    >>> RowWarnings([age]).find({"age": np.float32([30, 95])}).by_row()
     [[], ["Column 'age' is 95, outside the range of training, 20 to 80."]]
     """
 
@@ -46,8 +122,8 @@ class RowWarnings:
             )
         )
 
-    def find(self, values: Mapping[str, np.ndarray]) -> list[list[str]]:
-        """Returns the warnings of each row.
+    def find(self, values: Mapping[str, np.ndarray]) -> Faults:
+        """Returns the faults of rows.
 
         Args:
             values: The values of each column, as `Column.values` returns them.
@@ -65,8 +141,8 @@ class RowWarnings:
         ]
         return self._found(suspects, values, num_rows)
 
-    def find_in_matrix(self, matrix: np.ndarray) -> list[list[str]]:
-        """Returns the warnings of each row of a model with numeric columns alone.
+    def find_in_matrix(self, matrix: np.ndarray) -> Faults:
+        """Returns the faults of rows of a model with numeric columns alone.
 
         Args:
             matrix: The values `[rows, columns]`, in the order of the columns.
@@ -78,12 +154,15 @@ class RowWarnings:
 
     def _found(
         self, suspects: list[Column], values: Mapping[str, np.ndarray], num_rows: int
-    ) -> list[list[str]]:
-        found: list[list[str]] = [[] for _ in range(num_rows)]
+    ) -> Faults:
+        found = {}
         for column in suspects:
-            for row, sentence in self._describe(column, values[column.name]):
-                found[row].append(sentence)
-        return [fold_sentences(given) if given else given for given in found]
+            faults = [
+                x for x in self._faults(column, values[column.name]) if len(x.rows)
+            ]
+            if faults:
+                found[column.name] = faults
+        return Faults(num_rows, found)
 
     def _unusual(self, low: np.ndarray, high: np.ndarray) -> list[Column]:
         """Returns the numeric columns with extremes that training did not have."""
@@ -91,54 +170,57 @@ class RowWarnings:
         within = (low >= self._low) & (high <= self._high)
         return [self._numeric[place] for place in np.flatnonzero(~within)]
 
-    def _describe(self, column: Column, values: np.ndarray) -> list[tuple[int, str]]:
+    def _faults(self, column: Column, values: np.ndarray) -> Iterator[Fault]:
         name = f"Column {column.name!r}"
-        if column.kind == "categorical":
-            return self._describe_texts(name, column, values)
-        if column.kind == "date":
+        is_text = column.kind == "categorical"
+        if is_text:
+            missing = values == ""
+        elif column.kind == "date":
             missing = values == MISSING_DATE
-            show = show_date
         else:
             missing = np.isnan(values)
-            show = functools.partial(shown_number, digits=6)
-        found = []
         if not column.missing:
-            mean = "the mean of training is assumed"
-            found = [
-                (int(row), f"{name} has no value; {mean}.")
-                for row in np.flatnonzero(missing)
-            ]
+            assumed = "it counts as an unknown category"
+            if not is_text:
+                assumed = "the mean of training is assumed"
+            said = f"{name} has no value; {assumed}."
+            yield Fault("missing", np.flatnonzero(missing), lambda row: said)
+        elif missing.all():
+            yield Fault("empty", np.arange(len(values)), None)
+        if is_text:
+            known = self._categories[column.name]
+            if not len(known) or column.buckets:
+                return
+            unseen = np.flatnonzero(~missing & ~np.isin(values, known))
+            yield Fault(
+                "unseen",
+                unseen,
+                lambda row: (
+                    f"{name} has the category {values[row]!r}, unseen in training."
+                ),
+                repr(values[unseen[0]]) if len(unseen) else "",
+            )
+            return
         low, high = column.low, column.high
         boolean = isinstance(column.notation, BooleanNotation)
         if low is None or high is None or (boolean and low < high):
-            return found
-        outside = ~missing & ((values < low) | (values > high))
-        bounds = f"outside the range of training, {show(low)} to {show(high)}"
-        found += [
-            (int(row), f"{name} is {show(values[row])}, {bounds}.")
-            for row in np.flatnonzero(outside)
-        ]
-        return found
+            return
+        show = show_date if column.kind == "date" else _show_number
+        outside = np.flatnonzero(~missing & ((values < low) | (values > high)))
+        bounds = f"{show(low)} to {show(high)}"
+        yield Fault(
+            "outside",
+            outside,
+            lambda row: (
+                f"{name} is {show(values[row])}, outside the range of training, "
+                f"{bounds}."
+            ),
+            f"{bounds}, such as {show(values[outside[0]])}" if len(outside) else "",
+        )
 
-    def _describe_texts(
-        self, name: str, column: Column, values: np.ndarray
-    ) -> list[tuple[int, str]]:
-        known = self._categories[column.name]
-        found = []
-        missing = values == ""
-        if not column.missing:
-            found = [
-                (int(row), f"{name} has no value; it counts as an unknown category.")
-                for row in np.flatnonzero(missing)
-            ]
-        if not len(known) or column.buckets:
-            return found
-        unseen = ~missing & ~np.isin(values, known)
-        found += [
-            (int(row), f"{name} has the category {values[row]!r}, unseen in training.")
-            for row in np.flatnonzero(unseen)
-        ]
-        return found
+
+def _show_number(value: float) -> str:
+    return shown_number(value, 6)
 
 
 def show_date(value: float) -> str:

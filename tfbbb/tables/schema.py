@@ -274,7 +274,8 @@ class Schema:
         """
         source = as_source(table)
         columns = ReadColumns.read(self.features, source)
-        return columns.add_to(RowWarnings(self.features).find(columns))
+        found = RowWarnings(self.features).find(columns)
+        return found.with_unreadable(columns.unreadable).by_row()
 
     def targets(self, table: TableLike) -> np.ndarray:
         """Reads the target of a table, in raw units.

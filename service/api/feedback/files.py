@@ -24,6 +24,7 @@ from service.shared.inspection import Limits
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Description, ScoredRows
 from service.shared.route import Route
+from tfbbb.tables.column_faults import ColumnFaults
 
 # All of them are counted in one transaction.
 _MOST_ROWS = 100_000
@@ -66,7 +67,7 @@ async def count_file(
         num_rows=counted,
         is_new=earlier is None,
         left_out=end["left_out"],
-        remarks=end["remarks"],
+        remarks=[*end["remarks"], *scored.faults.describe()],
     )
 
 
@@ -128,6 +129,7 @@ def _joined(blocks: list[ScoredRows]) -> ScoredRows:
             for name in first.scores
         },
         recorded=None,
+        faults=ColumnFaults.joined(block.faults for block in blocks),
         groups=None
         if first.groups is None
         else [row for block in blocks for row in block.groups or ()],

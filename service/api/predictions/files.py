@@ -36,6 +36,7 @@ from service.shared.json_types import JsonObject
 from service.shared.model_messages import Description
 from service.shared.prediction_formats import PROGRESS
 from service.shared.route import Route
+from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.format import SUFFIXES, Format
 
 _FILE = "application/octet-stream"
@@ -208,6 +209,8 @@ class _Work:
             written=self.written,
         )
 
+        faults: list[ColumnFaults] = []
+
         async def ask(body: bytes | bytearray) -> bytes | bytearray:
             with self.state.models.admit(len(body)):
                 frame = await self.state.models.predict(
@@ -221,6 +224,7 @@ class _Work:
                     writes="csv",
                     options=options,
                 )
+            faults.append(ColumnFaults(*frame.header["faults"]))
             return frame.body
 
         async with self.state.inspector.rows(task) as reader:
@@ -229,7 +233,9 @@ class _Work:
                 of = block.header["of"]
                 yield {"rows": block.header["first"], "of": of}
                 block = await ask_patiently(reader, block, ask)
-        yield {"preview": orjson.loads(block.body)}
+        preview = orjson.loads(block.body)
+        preview["remarks"] += ColumnFaults.joined(faults).describe()
+        yield {"preview": preview}
 
     async def progress(
         self, first: JsonObject, events: AsyncIterator[JsonObject]

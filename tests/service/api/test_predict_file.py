@@ -123,6 +123,25 @@ def test_progress_comes_before_the_file(client: httpx.Client) -> None:
     assert content.startswith(b"PK")
 
 
+def test_columns_that_are_not_as_in_training_are_said(client: httpx.Client) -> None:
+    patients = pa.table(
+        {
+            "age": [50.0] * 3000,
+            "blood pressure": ["high"] * 2999 + ["110"],
+            "sex": ["f"] * 3000,
+            "region": ["north"] * 3000,
+        }
+    )
+    progress = {"Accept": "application/vnd.tfbbb.progress"}
+    url = "/v1/models/patients:predict-file"
+    answer = send(client, written(patients, "parquet"), "a.parquet", url, **progress)
+    preview = next(line for line in answer.content.split(b"\n") if b"preview" in line)
+    assert json.loads(preview)["preview"]["remarks"] == [
+        "Column 'blood pressure' is not as in training in 2999 of 3000 rows: 2999 "
+        "cannot be read, such as 'high', which is no number."
+    ]
+
+
 def test_several_levels_and_classes_have_their_columns(client: httpx.Client) -> None:
     url = f"{URL}?intervals=0.5,0.9&quantiles=0.1"
     header = send(client, written(ROWS, "csv"), "a.csv", url).text.splitlines()[0]

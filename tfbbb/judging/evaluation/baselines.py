@@ -1,7 +1,7 @@
 """The baselines of a model, with the encoding of its inputs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +94,30 @@ class Baselines:
         if any(model.weights is not None for model in self.models):
             features = self.encoding.transform(inputs)
         return {model.name: model.predict(features, targets) for model in self.models}
+
+    def describe_far(
+        self, targets: np.ndarray, name: str, show: Callable[[float], str]
+    ) -> list[str]:
+        """Returns a sentence if most targets are three deviations from their mean.
+
+        Of the training rows at most a ninth are.
+
+        Args:
+            targets: Targets [n, 1], or class indices [n].
+            name: Name of the target.
+            show: Writes a target for people.
+        """
+        constant = self.models[0]
+        if constant.scale is None:
+            return []
+        mean, scale = float(constant.bias[0]), constant.scale
+        if np.mean(np.abs(targets - mean) > 3.0 * scale) <= 0.5:
+            return []
+        return [
+            f"The target {name!r} is about {show(float(np.median(targets)))} in these "
+            f"rows, and {show(mean)} ± {show(scale)} in training: it may be written "
+            "in another way or unit, of which no figure says anything about the model."
+        ]
 
     def to_json(self) -> bytes:
         """Returns the baselines as JSON, which `read` reads."""

@@ -691,6 +691,46 @@ def test_several_outputs_need_one_likelihood_each():
     assert twin.conversion.removed == ("softmax",)
 
 
+@pytest.mark.parametrize("as_dictionary", [False, True])
+def test_heads_have_likelihoods_by_name_in_any_order(as_dictionary):
+    inputs = keras.Input((3,))
+    outputs = {
+        "price": keras.layers.Dense(1, name="price")(inputs),
+        "kind": keras.layers.Activation("softmax", name="kind")(
+            keras.layers.Dense(4)(inputs)
+        ),
+    }
+    network = keras.Model(inputs, outputs if as_dictionary else [*outputs.values()])
+    normal = tfbbb.likelihoods.Normal(scale=1.0, standardize=False)
+    by_name = {"kind": "categorical", "price": normal}
+    twin = tfbbb.convert(network, likelihood=by_name, kl_weight=0.1)
+    assert twin.conversion.removed == ("softmax",)
+    assert twin.output_names == network.output_names
+    x, y = X[:, :3], {"kind": np.arange(len(X)) % 4, "price": X[:, :1]}
+    likelihoods = [by_name] if as_dictionary else [by_name, [normal, "categorical"]]
+    for each in likelihoods:
+        twin.compile("sgd", each, run_eagerly=True)
+        twin.fit(x, y if as_dictionary else [y["price"], y["kind"]], verbose=0)
+        found = tfbbb.predictive(twin, x, likelihood=each)
+        if not as_dictionary:
+            found = dict(zip(outputs, found, strict=True))
+        assert found["price"].mean.shape == (len(X), 1)
+        assert found["kind"].probabilities.shape == (len(X), 4)
+    if as_dictionary:
+        # Keras sorts the outputs, so the order of a list is not what it seems.
+        with pytest.raises(
+            ValueError, match=r"dictionary by name.*\['kind', 'price'\]"
+        ):
+            tfbbb.convert(network, likelihood=[normal, "categorical"], kl_weight=0.1)
+
+
+def test_a_likelihood_as_a_loss_of_a_plain_network_is_refused():
+    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    network.compile("sgd", tfbbb.likelihoods.Normal(scale=1.0), run_eagerly=True)
+    with pytest.raises(TypeError, match=r"NegativeLogLikelihood\(likelihood\)"):
+        network.fit(X[:, :3], X[:, :1], verbose=0)
+
+
 def test_subclassed_models_are_converted_as_functional_ones():
     class Subclassed(keras.Model):
         def __init__(self):

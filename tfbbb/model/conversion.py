@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
@@ -12,6 +12,7 @@ from keras import tree
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.private_apis import (
     graph_of,
+    output_structure,
     producer,
     run_through_graph,
     sources,
@@ -42,6 +43,7 @@ from tfbbb.model.converted_layers import (
     Where,
     reasons_to_stay,
 )
+from tfbbb.model.losses import ModelWithHeads
 from tfbbb.model.network_copy import (
     check_model,
     cloned,
@@ -53,6 +55,7 @@ from tfbbb.model.network_copy import (
     variational_layers,
     variational_weights,
 )
+from tfbbb.prediction.posterior_predictive import likelihoods_in_order
 
 # The likelihood whose negative logarithm is a loss of Keras, up to a constant.
 _LIKELIHOOD_OF_LOSS = {
@@ -64,6 +67,9 @@ _LIKELIHOOD_OF_LOSS = {
     "categorical_crossentropy": "categorical",
     "sparse_categorical_crossentropy": "categorical",
 }
+Likelihoods: TypeAlias = (
+    "Identifier | Likelihood | Sequence[Identifier] | Mapping[str, Identifier] | None"
+)
 # The options of the variational layers.
 _OPTIONS = (
     *("posterior", "prior", "bias_posterior", "bias_prior"),
@@ -75,7 +81,7 @@ def convert(
     model: keras.Model,
     *,
     where: Where = "all",
-    likelihood: Identifier | Likelihood | Sequence[Identifier] | None = None,
+    likelihood: Likelihoods = None,
     moped: bool = False,
     delta: float | None = None,
     prior_scale: float | None = None,
@@ -137,7 +143,9 @@ def convert(
             warns if the twin starts far from its targets.
             Without a likelihood, the result is a plain Keras model of the same class,
             which needs `kl_weight=T/N` to train. So does a network with several
-            outputs; a list of one likelihood for each removes their last activations.
+            outputs, which takes one likelihood for each, in the structure of the
+            outputs or in a dictionary by name: their last activations are removed, and
+            `compile` of the twin takes likelihoods as losses.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
@@ -192,7 +200,7 @@ def convert(
 def _convert(
     model: keras.Model,
     where: Where,
-    likelihood: Identifier | Likelihood | Sequence[Identifier] | None,
+    likelihood: Likelihoods,
     options: Options,
     kl_schedule: KLSchedule | None = None,
 ) -> keras.Model:
@@ -200,8 +208,7 @@ def _convert(
 
     `kl_schedule` is that of the twin, None to choose it.
     """
-    each: Any = likelihood if isinstance(likelihood, list | tuple) else [likelihood]
-    trained = [None if one is None else _of_a_trained_network(one) for one in each]
+    trained = _likelihoods(model, likelihood)
     reasons = reasons_to_stay(model, where)
     options = dict(options)
     members = options.pop("members", None)
@@ -236,7 +243,10 @@ def _convert(
             _without_activation(output, one)
             for output, one in zip(graph.outputs, trained, strict=True)
         ]
-        outputs = tree.pack_sequence_as(graph.output, [output for output, _ in linear])
+        flat = [output for output, _ in linear]
+        if len(flat) > 1:
+            flat = list(map(_with_name_of, flat, graph.outputs))
+        outputs = tree.pack_sequence_as(graph.output, flat)
         removed = tuple(activation for _, activation in linear if activation)
         if len(linear) == 1:
             are_points = all(isinstance(w.posterior, Point) for w in weights)
@@ -256,7 +266,7 @@ def _convert(
                 rows, kl_schedule, removed, len(bayesian.members)
             )
             return bayesian
-        twin = keras.Model(graph.input, outputs, name=model.name)
+        twin = ModelWithHeads(graph.input, outputs, name=model.name)
     for layer in variational_layers(twin):
         if members is not None:
             layer.set_members(members)
@@ -276,15 +286,35 @@ def _warn_of_new_members(model: keras.Model, members: int | None) -> None:
         )
 
 
-def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> None:
-    if len(graph.outputs) != len(given):
+def _likelihoods(model: keras.Model, given: Likelihoods) -> list[Likelihood | None]:
+    """Returns one likelihood for each output of the network, in order."""
+    graph = graph_of(model)
+    assert graph is not None
+    if given is None:
+        return [None] * len(graph.outputs)
+    each = likelihoods_in_order(given, output_structure(graph))
+    if each is None:
+        number = len(given) if isinstance(given, list | tuple | dict) else 1
+        names = [producer(output).name for output in graph.outputs]
         raise ValueError(
-            "Each output of the network has a likelihood. With several outputs, pass a "
-            "list of likelihoods and `kl_weight=T/N` for N training rows and a "
-            "temperature T such as 0.1, and compile the twin with "
-            "`tfbbb.losses.NegativeLogLikelihood` of each. "
-            f"Received: {len(given)} for {len(graph.outputs)} outputs"
+            "Each output of the network has a likelihood. With several outputs, pass "
+            "the likelihoods in the structure of the outputs or in a dictionary by "
+            "name, and `kl_weight=T/N` for N training rows and a temperature T such as "
+            "0.1, and compile the twin with the same likelihoods as losses. "
+            f"Received: {number} for {len(names)} outputs {names}"
         )
+    return [None if one is None else _of_a_trained_network(one) for one in each]
+
+
+def _with_name_of(output: Tensor, replaced: Tensor) -> Tensor:
+    """Returns an output by the name of another, by which Keras finds its loss."""
+    name = producer(replaced).name
+    if producer(output).name == name:
+        return output
+    return keras.layers.Identity(name=name)(output)
+
+
+def _check_outputs(graph: keras.Model, given: Sequence[Likelihood | None]) -> None:
     for output, likelihood in zip(graph.outputs, given, strict=True):
         if not isinstance(likelihood, LogLink):
             continue
@@ -489,7 +519,7 @@ def _copy_trained_state(
 def _moped(
     model: keras.Model,
     where: Where,
-    likelihood: Identifier | Likelihood | Sequence[Identifier] | None,
+    likelihood: Likelihoods,
     delta: float,
     prior_scale: float,
     options: Options,

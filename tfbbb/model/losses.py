@@ -4,9 +4,10 @@ from typing import Any
 
 import keras
 import tensorflow as tf
+from keras import tree
 
 from tfbbb.base.private_apis import mask_of
-from tfbbb.base.types import ArrayLike, Config, Identifier, Tensor
+from tfbbb.base.types import ArrayLike, Config, Identifier, Structure, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.model.place_weights import split_weights
@@ -88,6 +89,31 @@ class NegativeLogLikelihood(keras.losses.Loss):
             **super().get_config(),
             "likelihood": likelihoods.serialize(self.likelihood),
         }
+
+
+@keras.saving.register_keras_serializable(package="tfbbb")
+class ModelWithHeads(keras.Model):
+    """A model of several outputs, whose losses may be likelihoods: see `convert`."""
+
+    def compile(
+        self, optimizer: Any = "rmsprop", loss: Structure = None, **kwargs: Any
+    ) -> None:
+        """Configures training, as `keras.Model.compile`.
+
+        Args:
+            optimizer: A Keras optimizer, or the name of one.
+            loss: A loss for each output, in the structure of the outputs or in a
+                dictionary by name. A likelihood, by name or as an object, stands for
+                its `NegativeLogLikelihood`.
+            **kwargs: As for `keras.Model.compile`.
+        """
+        super().compile(optimizer, tree.map_structure(_as_loss, loss), **kwargs)
+
+
+def _as_loss(given: Any) -> Any:
+    is_name = isinstance(given, str) and given in likelihoods.names()
+    is_likelihood = is_name or isinstance(given, Likelihood)
+    return NegativeLogLikelihood(given) if is_likelihood else given
 
 
 class _Reduction(keras.losses.Loss):

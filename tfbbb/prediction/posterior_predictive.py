@@ -1,7 +1,7 @@
 """The posterior predictive of any Keras model with variational layers."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import keras
@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.numbers import int32
-from tfbbb.base.private_apis import graph_of
+from tfbbb.base.private_apis import graph_of, is_recorded, producer
 from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
@@ -75,9 +75,9 @@ def predictive(
             targets and weights, as `fit` takes them: a `tf.data.Dataset`, a
             `keras.utils.PyDataset` or a generator, which are read once, to their end.
         likelihood: p(y | f), as the model was trained: `"categorical"` or a
-            `tfbbb.likelihoods.Likelihood`; of a model with several outputs a list of
-            them, or a dictionary where the outputs are one. Not needed for a
-            `tfbbb.BayesianModel`.
+            `tfbbb.likelihoods.Likelihood`; of a model with several outputs one for
+            each, in the structure of the outputs or in a dictionary by name. Not needed
+            for a `tfbbb.BayesianModel`.
         num_samples: Number S of draws from the posterior, at least 2. They come
             in pairs of opposite noise, equally many from each member: S is rounded up
             to two whole pairs or more.
@@ -236,41 +236,67 @@ def _match_likelihoods(
             "Received: likelihood=None"
         )
     form = structure_of_outputs(model, inputs)
-    number = len(tree.flatten(form))
-    if number == 1:
-        return form, [_checked(given)]
-    likelihoods = _in_form(given, form)
+    likelihoods = likelihoods_in_order(given, form)
     if likelihoods is None:
         raise ValueError(
-            f"The model has {number} outputs, each of which has a likelihood: pass "
-            "them in the structure of its outputs. Received: "
+            "Each output of the model has a likelihood: pass them in the structure of "
+            "its outputs, or in a dictionary by their names. Received: "
             f"likelihood={given!r}, outputs of structure "
             f"{tree.map_structure(lambda x: x.name, form)}"
         )
     return form, [_checked(likelihood) for likelihood in likelihoods]
 
 
-def _in_form(given: Any, form: Any) -> list[Any] | None:
-    """Returns one likelihood for each output in order, None if they do not fit."""
+def likelihoods_in_order(given: Any, form: Any) -> list[Any] | None:
+    """Returns one likelihood for each output in order, None if they do not fit.
+
+    Args:
+        given: Likelihoods in the structure of the outputs, or by name: the key of an
+            output, or the name of the layer that gives it.
+        form: The symbolic outputs of the model in their structure.
+    """
     if isinstance(form, dict):
+        if isinstance(given, list | tuple) and len(given) == len(form):
+            # Keras sorts outputs by name, so a list has another order than it seems.
+            given = dict(zip(form, given, strict=True))
+            given = given if list(form) == sorted(form) else None
         if not isinstance(given, dict) or set(form) != set(given):
             return None
         # In the order in which Keras flattens the outputs.
         names = tree.flatten({name: name for name in form})
         parts = [(given[name], form[name]) for name in names]
     elif isinstance(form, list | tuple):
+        if isinstance(given, dict):
+            given = _by_names_of_layers(given, form)
         if not isinstance(given, list | tuple) or len(form) != len(given):
             return None
         parts = list(zip(given, form, strict=True))
     else:
-        return [given]
+        # A config of a likelihood is a dictionary too.
+        if isinstance(given, dict) and "class_name" not in given:
+            given = _by_names_of_layers(given, [form])
+        if not isinstance(given, list | tuple):
+            return [given]
+        return list(given) if len(given) == 1 else None
     found: list[Any] = []
     for part in parts:
-        likelihoods = _in_form(*part)
+        likelihoods = likelihoods_in_order(*part)
         if likelihoods is None:
             return None
         found += likelihoods
     return found
+
+
+def _by_names_of_layers(
+    given: Mapping[str, Any], outputs: Sequence[Any]
+) -> list[Any] | None:
+    """Returns likelihoods in the order of outputs, None if these have other names."""
+    if any(tree.is_nested(x) or not is_recorded(x) for x in outputs):
+        return None
+    names = [producer(output).name for output in outputs]
+    if sorted(names) != sorted(given):
+        return None
+    return [given[name] for name in names]
 
 
 def _checked(given: str | Config | Likelihood) -> Likelihood:

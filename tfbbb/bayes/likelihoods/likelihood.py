@@ -78,6 +78,14 @@ class Likelihood(_Layer):
         # `tfbbb.average` sets it.
         self.member_weights: tuple[float, ...] | None = None
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises TypeError: Keras would call it as a loss."""
+        raise TypeError(
+            "A likelihood is not a function. To compile a plain Keras model with it, "
+            "pass the loss `tfbbb.losses.NegativeLogLikelihood(likelihood)`. "
+            f"Received: a call of {type(self).__name__}"
+        )
+
     def get_config(self) -> Config:
         """Returns the keyword arguments that make an equal likelihood.
 

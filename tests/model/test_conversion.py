@@ -724,6 +724,44 @@ def test_heads_have_likelihoods_by_name_in_any_order(as_dictionary):
             tfbbb.convert(network, likelihood=[normal, "categorical"], kl_weight=0.1)
 
 
+@pytest.mark.parametrize(
+    ("likelihood", "units"),
+    [
+        (tfbbb.likelihoods.Normal(), 2),
+        (tfbbb.likelihoods.Laplace(heteroscedastic=True), 4),
+        (tfbbb.likelihoods.MultivariateNormal(), 2),
+        (tfbbb.likelihoods.NegativeBinomial(), 2),
+        (tfbbb.likelihoods.NormalMixture(3), 18),
+        (tfbbb.likelihoods.Categorical(), 3),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_the_deterministic_network_predicts_in_the_targets_units(likelihood, units):
+    inputs = keras.Input((3,))
+    layer = tfbbb.layers.DenseVariational(units, **ALMOST_A_POINT)
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+    targets = np.random.default_rng(0).poisson([20.0, 900.0], size=(60, 2))
+    is_of_classes = likelihood.task == "classification"
+    model.likelihood.adapt(targets[:, 0] % 3 if is_of_classes else targets)
+    x = X[:20, :3]
+    network = tfbbb.to_deterministic(model)
+    if is_of_classes:
+        expected, plain = model(x), model.likelihood
+    else:
+        expected = model.predict(x, verbose=0)
+        config = {**model.likelihood.get_config(), "standardize": False}
+        plain = type(likelihood).from_config(config)
+        plain.build(network.output_shape)
+        for ours, theirs in zip(
+            plain.variables, model.likelihood.variables, strict=True
+        ):
+            ours.assign(theirs)
+    found = network(x)
+    if not is_of_classes:
+        found = plain.point_prediction(found)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
 def test_a_likelihood_as_a_loss_of_a_plain_network_is_refused():
     network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     network.compile("sgd", tfbbb.likelihoods.Normal(scale=1.0), run_eagerly=True)

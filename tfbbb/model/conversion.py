@@ -27,6 +27,7 @@ from tfbbb.bayes import likelihoods
 from tfbbb.bayes.kl_schedules import Constant, KLSchedule, RowsPerWeight
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.bayes.likelihoods.regression import Regression
 from tfbbb.bayes.posteriors import MeanFieldNormal, Point, Posterior
 from tfbbb.bayes.priors import FromPosterior
 from tfbbb.bayes.probability_outputs import (
@@ -368,6 +369,10 @@ def _name_of_activation(last: Any) -> str:
 def to_deterministic(model: keras.Model) -> keras.Model:
     """Returns the deterministic Keras model whose weights are the posterior means.
 
+    Its outputs are those that `convert` takes: locations in the units of the targets,
+    or in those of the likelihood's link, by a last `Rescaling` where the model was
+    trained on standardised targets; logits of classes.
+
     Example:
 
     >>> import keras, tfbbb
@@ -396,7 +401,8 @@ def to_deterministic(model: keras.Model) -> keras.Model:
             f"posterior to take the mean of. Received: model={model.name!r}"
         )
     if isinstance(model, BayesianModel):
-        model = keras.Model(model.input, model.output, name=model.name)
+        outputs = _in_units_of_targets(model.output, model.likelihood)
+        model = keras.Model(model.input, outputs, name=model.name)
 
     def counterpart(layer: keras.Layer) -> keras.Layer | None:
         new = TO_DETERMINISTIC.get(type(layer))
@@ -405,6 +411,15 @@ def to_deterministic(model: keras.Model) -> keras.Model:
     twin = cloned(model, counterpart)
     copy_weights(model, twin)
     return twin
+
+
+def _in_units_of_targets(output: Tensor, likelihood: Likelihood) -> Tensor:
+    if not isinstance(likelihood, Regression):
+        return output
+    scale, offset = likelihood.units_of_outputs()
+    if np.all(scale == 1.0) and np.all(offset == 0.0):
+        return output
+    return keras.layers.Rescaling(scale.tolist(), offset.tolist())(output)
 
 
 def with_posterior(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from tfbbb.base.batch_layout import with_gradient_times
-from tfbbb.base.lazy import keras, tf
+from tfbbb.base.lazy import keras, np, tf
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.bayes.families.arguments import Flag
 from tfbbb.bayes.likelihoods.likelihood import given_noise
@@ -161,6 +161,23 @@ class Regression(StandardizedTargets):
         if not self.standardize:
             return variance
         return tf.square(self._value(self.target_scale, variance)) * variance
+
+    def units_of_outputs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns scale and offset of the outputs in the units of the targets.
+
+        `scale * outputs + offset`, [P], is what a network gives for
+        `standardize=False`: its locations change, its other parameters do not.
+        """
+        zero, one = self._unlocated(np.outer([0.0, 1.0], np.ones(self.num_targets)))
+        scales, offsets = [], []
+        for name, size in self._output_sizes(self.num_targets).items():
+            is_location = name in ("location", "locations")
+            scale = 1.0 / (one - zero) if is_location else np.ones(self.num_targets)
+            offset = -zero * scale if is_location else np.zeros(self.num_targets)
+            # A mixture has the locations of one component after the other.
+            scales.append(np.resize(scale, size))
+            offsets.append(np.resize(offset, size))
+        return np.concatenate(scales), np.concatenate(offsets)
 
     def _raw(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         """Returns every parameter by name, from the outputs or as learned.

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -254,9 +255,11 @@ class Predictions:
             - way,
             waits_anew=milliseconds is None,
             speed=version.speed(request.signatures),
-            finish=lambda outcome: self._finish(prediction, task, outcome),
+            finish=lambda outcome: self._finish(prediction, queued(), outcome),
             has_substitute=request.may_truncate and not request.is_truncated,
         )
+        # A reference cycle would keep the model in memory.
+        queued = weakref.ref(task)
         try:
             self.scheduler.submit(task)
         except DeadlineExceeded as error:
@@ -265,23 +268,26 @@ class Predictions:
             if shorter is request:
                 raise
             return self._submit(prediction, version, model, shorter, arrived)
-        prediction.cancel_task = lambda: self._cancel(prediction, task)
+        prediction.cancel_task = lambda: self._cancel(prediction, queued())
         if prediction.is_cancelled:
             self._cancel(prediction, task)
         return request
 
     def _cancel(
-        self, prediction: Prediction, task: Task[LoadedRequest, Arrays]
+        self, prediction: Prediction, task: Task[LoadedRequest, Arrays] | None
     ) -> None:
-        """Drops a task, and gives back the work that this saves."""
+        """Drops a task that is not finished, and gives back the work this saves."""
+        if task is None:
+            return
         self._rates.correct(prediction.payer, -self.scheduler.cancel(task))
 
     def _finish(
         self,
         prediction: Prediction,
-        task: Task[LoadedRequest, Arrays],
+        task: Task[LoadedRequest, Arrays] | None,
         outcome: Sequence[Arrays] | Exception,
     ) -> None:
+        assert task is not None  # The scheduler holds it.
         request = task.subject.request
         if isinstance(outcome, Exception):
             # A key pays for the rows that were computed, whatever became of them.

@@ -1,8 +1,10 @@
 """Predictions of one model, whose computing a test runs step by step."""
 
+import gc
 import itertools
 import math
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -190,6 +192,23 @@ def test_every_pair_of_options_is_answered_as_alone(
         found = answers(predictions, *pair)
         assert_alike(found[0], alone[a][0], f"{a}, then {b}: the first")
         assert_alike(found[1], alone[b][1], f"{a}, then {b}: the second")
+
+
+def test_a_version_that_has_predicted_is_freed_with_its_last_request(
+    predictions: Predictions,
+) -> None:
+    model = tfbbb.load(predictions._registry.version("curve").path)
+    version = predictions._registry.version("curve")
+    held = weakref.ref(model)
+    version._model, kept = model, version.load()
+    gc.disable()
+    try:
+        del model
+        answers(predictions, Asked(ROWS[:2], {}), Asked(ROWS[2:], OPTIONS["interval"]))
+        version._model = kept
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_requests_that_differ_in_nothing_computed_share_a_batch(

@@ -65,7 +65,7 @@ def test_baselines_of_held_out_rows_are_fitted_to_the_training_rows(tmp_path):
 
 def test_a_sample_of_stored_rows_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr("tfbbb.training.judging.MOST_ROWS", 20)
-    inputs, targets = _sample(trainings.stored_rows(tmp_path / "rows"), 2)
+    inputs, targets, _ = _sample(trainings.stored_rows(tmp_path / "rows"), 2)
     assert len(targets) == len(inputs["x"]) == 20
     rows = RowLayout(trainings.SCHEMA).encode(trainings.table())
     assert set(targets[:, 0]) <= set(rows[:, -1])

@@ -131,12 +131,19 @@ def binned_confidences(
 
 
 def calibration_error_of_targets(
-    prediction: Predictive, targets: np.ndarray, bins: int = 15
+    prediction: Predictive, targets: np.ndarray, weights: np.ndarray, bins: int = 15
 ) -> float:
-    """Returns the expected calibration error, of arrays; see `binned_confidences`."""
+    """Returns the expected calibration error, of arrays; see `binned_confidences`.
+
+    Args:
+        prediction: As for `binned_confidences`.
+        targets: Indices of the classes, [rows].
+        weights: The weight of each row, [rows].
+        bins: Number of bins.
+    """
     index, confidence, right = binned_confidences(prediction, targets, bins)
-    gaps = np.bincount(index.ravel(), (right - confidence).ravel())
-    return float(np.abs(gaps).sum() / index.size)
+    gaps = np.bincount(index, weights * (right - confidence))
+    return float(np.abs(gaps).sum() / weights.sum())
 
 
 def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:

@@ -69,9 +69,9 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
 
 
 def merge_copies(
-    features: np.ndarray, targets: np.ndarray
+    features: np.ndarray, targets: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the place of each different row, and how many copies there are of it.
+    """Returns the place of each different row, and the weight of all its copies.
 
     Rows with equal features are copies only if all such rows have equal targets.
     Otherwise each row counts alone.
@@ -79,23 +79,25 @@ def merge_copies(
     Args:
         features: Numbers, `[n, p]`.
         targets: Numbers, `[n]`.
+        weights: The weight of each row, `[n]`; None for 1.
 
     Example:
 
     >>> places, counts = merge_copies(np.array([[5.0], [2.0], [5.0]]), np.zeros(3))
     >>> places.tolist(), counts.tolist()
-    ([0, 1], [2, 1])
+    ([0, 1], [2.0, 1.0])
     """
     rows = np.ascontiguousarray(np.column_stack([features, targets]) + 0.0)
     in_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
-    _, places, counts = np.unique(in_bytes, return_index=True, return_counts=True)
+    _, places, copies = np.unique(in_bytes, return_index=True, return_inverse=True)
+    weights = np.ones(len(rows)) if weights is None else weights
     if len(places) < len(rows):
         without_targets = np.ascontiguousarray(rows[:, : features.shape[1]])
         in_bytes = without_targets.view(np.dtype((np.void, without_targets.strides[0])))
         if len(np.unique(in_bytes)) == len(places):
             order = np.argsort(places)
-            return places[order], counts[order]
-    return np.arange(len(rows)), np.ones(len(rows), np.int64)
+            return places[order], np.bincount(copies, weights)[order]
+    return np.arange(len(rows)), weights
 
 
 def _codes(column: pa.ChunkedArray) -> np.ndarray:

@@ -44,7 +44,8 @@ _MOST_NUMBERS = 4_000_000
 # Of held-out rows, each of which is scored by the spread of the others.
 _FOLDS = 4
 
-Rows = tuple[Inputs, np.ndarray]
+# Inputs, targets and weights, None for 1.
+Rows = tuple[Inputs, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class TrainingBaselines:
         folds: The fold of each row, [repeats, rows]; None for held-out rows.
         inputs: Inputs of the measured rows: the training rows or the held-out ones.
         targets: Their targets.
+        weights: The weight of each of them, [n]; None for 1.
         of_all: The baselines of all training rows.
         predicted: What baselines that did not see them make of the measured rows.
         was_too_slow: Whether gradient boosting would have taken too long.
@@ -69,6 +71,7 @@ class TrainingBaselines:
     targets: np.ndarray
     of_all: Baselines
     predicted: dict[str, PredictedRows]
+    weights: np.ndarray | None = None
     was_too_slow: bool = False
 
     @classmethod
@@ -81,6 +84,7 @@ class TrainingBaselines:
         targets: np.ndarray,
         *,
         discrete: bool,
+        weights: np.ndarray | None = None,
         seconds: float = inf,
     ) -> "TrainingBaselines":
         """Fits baselines to the rows that a model was trained on.
@@ -91,7 +95,8 @@ class TrainingBaselines:
         they are few or the time is short; it predicts the measured rows alone.
 
         The arguments are described as attributes; `discrete` says whether the targets
-        are whole numbers, and `seconds` is the time for gradient boosting.
+        are whole numbers, and `seconds` is the time for gradient boosting. Batches of
+        weighted training rows have weights, [b, 1].
         """
         options: dict[str, Any] = {
             "names": [column.name for column in schema.features],
@@ -100,14 +105,15 @@ class TrainingBaselines:
         }
         if folds is None:
             fitted = _sample(rows, len(schema.features))
-            of_all = Baselines.fit(*fitted, num_rows=rows.num_rows, **options)
+            of_all = _fit(fitted, num_rows=rows.num_rows, **options)
             places = np.arange(len(targets))
-            parts = [_Part(of_all, fitted, (inputs, targets), places)]
+            parts = [_Part(of_all, fitted, (inputs, targets, weights), places)]
             folds_of_rows = places % _FOLDS
         else:
-            of_all = Baselines.fit(inputs, targets, **options)
+            every = (inputs, targets, weights)
+            of_all = _fit(every, **options)
             folds_of_rows = folds[0]
-            parts = _cross_fitted(inputs, targets, folds_of_rows, options)
+            parts = _cross_fitted(every, folds_of_rows, options)
         predicted = {
             model.name: joined(
                 [part.predicted[model.name] for part in parts],
@@ -125,11 +131,20 @@ class TrainingBaselines:
                 outputs,
                 targets,
                 folds_of_rows,
+                weights=weights,
                 num_classes=len(schema.classes),
                 discrete=discrete,
             )
         return cls(
-            schema, rows, folds, inputs, targets, of_all, predicted, was_too_slow
+            schema,
+            rows,
+            folds,
+            inputs,
+            targets,
+            of_all,
+            predicted,
+            weights,
+            was_too_slow,
         )
 
     @property
@@ -157,7 +172,8 @@ class TrainingBaselines:
         others = dict(self.predicted)
         if parent is not None:
             others[PARENT] = parent
-        judgement = judge({MODEL: model, **others}, self.targets, places)
+        predicted = {MODEL: model, **others}
+        judgement = judge(predicted, self.targets, places, self.weights)
         said = []
         beside_trees = judgement["comparisons"].get(GRADIENT_BOOSTING)
         if beside_trees is not None and is_worse(beside_trees):
@@ -177,7 +193,7 @@ class TrainingBaselines:
         if linear is None or not is_nearly_exact(linear, targets):
             return []
         if self.folds is None:
-            fitted = _sample(self.rows, len(encoding.columns))
+            fitted = _sample(self.rows, len(encoding.columns))[:2]
             measured = inputs, targets
         else:
             columns = named_columns(inputs, encoding.names)
@@ -199,8 +215,8 @@ class _Part:
 
     Attributes:
         baselines: The baselines.
-        fitted: Inputs and targets of the rows they were fitted to, or of a sample.
-        measured: Inputs and targets of the measured rows.
+        fitted: The rows they were fitted to, or a sample of these.
+        measured: The measured rows.
         places: The places of these among all measured rows.
     """
 
@@ -211,23 +227,31 @@ class _Part:
 
     @cached_property
     def predicted(self) -> dict[str, PredictedRows]:
-        return self.baselines.predict(*self.measured)
+        inputs, targets, _ = self.measured
+        return self.baselines.predict(inputs, targets)
+
+
+def _fit(rows: Rows, **options: Any) -> Baselines:
+    inputs, targets, weights = rows
+    return Baselines.fit(inputs, targets, weights=weights, **options)
 
 
 def _cross_fitted(
-    inputs: Inputs, targets: np.ndarray, folds: np.ndarray, options: dict[str, Any]
+    every: Rows, folds: np.ndarray, options: dict[str, Any]
 ) -> list[_Part]:
     """Fits the baselines of each fold to the other folds."""
+    inputs, targets, weights = every
     columns = named_columns(inputs, options["names"])
 
     def rows(places: np.ndarray) -> Rows:
         inputs = {name: values[places] for name, values in columns.items()}
-        return inputs, targets[places]
+        of_rows = None if weights is None else weights[places]
+        return inputs, targets[places], of_rows
 
     parts = []
     for fold in range(folds.max() + 1):
         places, fitted = np.flatnonzero(folds == fold), rows(folds != fold)
-        baselines = Baselines.fit(*fitted, **options)
+        baselines = _fit(fitted, **options)
         parts.append(_Part(baselines, fitted, rows(places), places))
     return parts
 
@@ -248,6 +272,7 @@ def _boosted(
             encoding.transform(part.fitted[0]),
             part.fitted[1],
             encoding.transform(part.measured[0]),
+            weights=part.fitted[2],
             num_classes=num_classes,
             fits=len(parts),
             seconds=seconds,
@@ -259,10 +284,11 @@ def _boosted(
 
 
 def _sample(rows: BatchSource, num_features: int) -> Rows:
-    """Returns inputs and targets of some training rows, drawn at random."""
+    """Returns some training rows, drawn at random."""
     size = min(MOST_ROWS, max(1, _MOST_NUMBERS // (num_features + 1)), rows.num_rows)
-    inputs, targets, *_ = next(iter(rows.batches(size, seed=0)))
-    return tree.map_structure(_as_array, inputs), targets.numpy()
+    inputs, targets, *weights = next(iter(rows.batches(size, seed=0)))
+    of_rows = weights[0].numpy()[:, 0] if weights else None
+    return tree.map_structure(_as_array, inputs), targets.numpy(), of_rows
 
 
 def _as_array(tensor: tf.Tensor) -> np.ndarray:

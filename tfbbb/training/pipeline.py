@@ -18,12 +18,14 @@ from tfbbb.judging.evaluation.judgement import (
     describe_comparison,
     figures_of,
 )
-from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
+from tfbbb.judging.evaluation.predicted_rows import LEVEL, tells_rows_apart
 from tfbbb.judging.types import Inputs
 from tfbbb.judging.verdict import FEWEST_ROWS_TO_JUDGE, STANDARD_ERRORS, verdict
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.familiarity import Extrapolation, Familiarity
+from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.tables import TableError
+from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.scan import TableScan
 from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
@@ -35,7 +37,7 @@ from tfbbb.training.familiarity import (
     fit_extrapolation,
     fit_familiarity,
 )
-from tfbbb.training.held_out import drift_reference
+from tfbbb.training.held_out import LEVELS, drift_reference
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.judging import TrainingBaselines
 from tfbbb.training.left_out_error import competes, most_likely
@@ -376,13 +378,18 @@ def compare_baselines(run: Run) -> Run:
     prepared, best = run.prepared, run.best
     run.clock.begin("baselines")
     inputs, targets, weights = measured_rows(prepared, run.members)
+    rows = prepared.rows
+    if prepared.weights is not None:
+        assert isinstance(rows, MemoryRows)
+        rows = rows.weighted(prepared.weights[:, np.newaxis])
     baselines = TrainingBaselines.fit(
         prepared.schema,
-        prepared.rows,
+        rows,
         run.members.folds,
         inputs,
         targets,
         discrete=best.model.likelihood.discrete,
+        weights=weights,
         seconds=run.limit.of_judge(),
     )
     run = replace(
@@ -474,14 +481,17 @@ def calibrate_model(run: Run) -> Run:
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(run.plan.learning_rate.initial or 0.0)
-    scored = PredictedRows.score(
-        calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
-    )
-    apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob)
+    weights, covered = run.row_weights, None
+    if run.prepared.schema.task == "regression":
+        # The levels of the figures, whose quantiles are kept.
+        held = np.asarray(in_intervals(calibrated.prediction, targets, LEVELS))
+        covered = held[:, LEVELS.index(LEVEL)].mean(axis=1)
+    scored = PredictedRows.score(calibrated.prediction, targets, covered)
+    apart = tells_rows_apart(calibrated.prediction, targets, scored.log_prob, weights)
     return replace(
         run,
         calibrated=calibrated,
-        scored=replace(scored, tells_rows_apart=apart),
+        scored=replace(scored, tells_rows_apart=apart, weights=weights),
     )
 
 

@@ -2,12 +2,13 @@
 
 import contextlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
+from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.types import Config
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import Manifest, ManifestError
@@ -87,6 +88,7 @@ class ServingVersion:
         try:
             prediction = self.model.predictive(inputs)
             theirs = PredictedRows.score(prediction, targets)
+            theirs = replace(theirs, weights=own.weights)
         except ValueError:
             # Other kinds of columns, or targets that its likelihood does not have.
             return None
@@ -114,12 +116,16 @@ class ServingVersion:
             "error": (-own.errors(targets), -error),
             "log_likelihood": (own.log_prob, figures["log_likelihood"]),
         }
-        return {part: _standard_errors(*pair) for part, pair in pairs.items()}
+        return {
+            part: _standard_errors(*pair, own.weights) for part, pair in pairs.items()
+        }
 
 
-def _standard_errors(scores: np.ndarray, other: float) -> float:
-    if len(scores) < 2:
+def _standard_errors(
+    scores: np.ndarray, other: float, weights: np.ndarray | None
+) -> float:
+    mean, error = mean_and_error(scores, weights)
+    if error == np.inf:
         return 0.0
-    error = float(scores.std(ddof=1)) * np.sqrt(2.0 / len(scores))
-    difference = float(scores.mean()) - other
+    error, difference = np.sqrt(2.0) * error, mean - other
     return difference / error if error > 0 else float(np.sign(difference) * np.inf)

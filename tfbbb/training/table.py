@@ -86,9 +86,9 @@ def train_table(
         spec: A `JobSpec`, or its fields as a mapping.
         row_weights: The weight of each row, [rows], positive; None for 1. A row of
             weight 2 counts as two rows: its log likelihood is multiplied by 2, N is the
-            sum of the weights, and the metrics are weighted, as are those by which
-            temperatures and networks are chosen. Scaling, categories, epochs and the
-            recalibration come from the rows without weights.
+            sum of the weights, and metrics, recalibration and judgement count rows by
+            their weights, as do the choices of temperature and network. Scaling,
+            categories and epochs come from the rows without weights.
         start_from: The parent version, or its directory; its posterior is the prior:
             see `tfbbb.training.parent_version.ParentVersion`.
         serving: The version that serves. The new one does not become `latest` if it is

@@ -103,6 +103,58 @@ def test_a_class_without_a_training_row_is_improbable_but_possible():
         assert np.all((probabilities[:, [1, 3]] > 0) & (probabilities[:, [1, 3]] < 0.1))
 
 
+WEIGHTS = np.random.default_rng(7).integers(1, 4, ROWS).astype(float)
+REPEATED = np.repeat(np.arange(ROWS), WEIGHTS.astype(int))
+LABELS = np.digitize(Y[:, 0], [0.0, 1.5])
+
+
+def test_baselines_of_weighted_rows_are_those_of_repeated_rows():
+    for fit in (
+        lambda x, y, labels, w: Baseline.constant(y, weights=w),
+        lambda x, y, labels, w: Baseline.constant(labels, 3, weights=w),
+        lambda x, y, labels, w: Baseline.linear(x, y, weights=w),
+        lambda x, y, labels, w: Baseline.logistic(x, labels, 3, w),
+    ):
+        weighted = fit(FEATURES, Y, LABELS, WEIGHTS)
+        repeated = fit(FEATURES[REPEATED], Y[REPEATED], LABELS[REPEATED], None)
+        values, expected = (
+            model.predict(FEATURES, LABELS if model.scale is None else Y)
+            for model in (weighted, repeated)
+        )
+        np.testing.assert_allclose(values.mean, expected.mean, atol=1e-4)
+        # The deviation from a mean counts repeated rows as independent ones.
+        np.testing.assert_allclose(values.log_prob, expected.log_prob, atol=0.02)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_figures_of_weighted_rows_are_those_of_repeated_rows(classes):
+    targets = LABELS if classes else Y
+    model = (
+        Baseline.logistic(FEATURES, LABELS, 3)
+        if classes
+        else (Baseline.linear(FEATURES, Y))
+    )
+    constant = Baseline.constant(targets, 3 if classes else 0)
+
+    def judged(rows, weights=None):
+        models = {"model": model, "mean": constant}
+        predicted = {
+            name: each.predict(FEATURES[rows], targets[rows])
+            for name, each in models.items()
+        }
+        return judge(predicted, targets[rows], weights=weights)
+
+    weighted, repeated = judged(np.arange(ROWS), WEIGHTS), judged(REPEATED)
+    for name, figures in repeated["figures"].items():
+        assert weighted["figures"][name] == pytest.approx(figures)
+    compared, same = (each["comparisons"]["mean"] for each in (weighted, repeated))
+    for part, name in (("error", "reduction"), ("log_likelihood", "gain")):
+        assert compared[part][name] == pytest.approx(same[part][name])
+        # Repeated rows are taken for rows of their own, so their errors are less.
+        assert 0.6 < compared[part]["z"] / same[part]["z"] < 0.9
+    assert weighted["figures"] != judged(np.arange(ROWS))["figures"]
+
+
 def test_groups_of_rows_are_joined_in_the_order_of_rows():
     linear = Baseline.linear(FEATURES, Y)
     order = RNG.permutation(ROWS)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, log_softmax, logsumexp, ndtri
 
+from tfbbb.base.row_weights import effective_rows
 from tfbbb.base.types import ArrayLike, Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
 from tfbbb.tables.groups import merge_copies
@@ -56,7 +57,11 @@ class Baseline:
 
     @classmethod
     def constant(
-        cls, targets: np.ndarray, num_classes: int = 0, discrete: bool = False
+        cls,
+        targets: np.ndarray,
+        num_classes: int = 0,
+        discrete: bool = False,
+        weights: np.ndarray | None = None,
     ) -> "Baseline":
         """Fits the mean and standard deviation, or the shares of the classes.
 
@@ -64,23 +69,31 @@ class Baseline:
             targets: Training targets [n, 1], or class indices [n].
             num_classes: Number of classes; 0 for numbers.
             discrete: Whether the numbers are whole.
+            weights: The weight of each row, [n]; None for 1.
         """
+        weights = np.ones(len(targets)) if weights is None else weights
         if num_classes:
             # One more row of each, so that no class is impossible.
-            counts = np.bincount(targets, minlength=num_classes) + 1.0
+            counts = np.bincount(targets, weights, minlength=num_classes) + 1.0
             return cls("commonest class", np.log(counts / counts.sum()))
         values = np.asarray(targets, np.float64).reshape(-1)
-        scale = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        mean, number = np.average(values, weights=weights), effective_rows(weights)
+        square = np.average(np.square(values - mean), weights=weights)
+        scale = float(np.sqrt(square * number / (number - 1))) if number > 1 else 0.0
         return cls(
             "mean",
-            np.array([values.mean()]),
+            np.array([mean]),
             scale=positive_scale(scale, values),
             discrete=discrete,
         )
 
     @classmethod
     def linear(
-        cls, features: np.ndarray, targets: np.ndarray, discrete: bool = False
+        cls,
+        features: np.ndarray,
+        targets: np.ndarray,
+        discrete: bool = False,
+        weights: np.ndarray | None = None,
     ) -> "Baseline":
         """Fits a ridge regression, whose penalty leave-one-out errors choose.
 
@@ -90,11 +103,12 @@ class Baseline:
             features: Standardised features [n, p].
             targets: Training targets [n, 1].
             discrete: Whether the targets are whole numbers.
+            weights: The weight of each row, [n]; None for 1.
         """
         from sklearn.linear_model import RidgeCV
 
         values = np.asarray(targets, np.float64).reshape(-1)
-        places, counts = merge_copies(features, values)
+        places, counts = merge_copies(features, values, weights)
         model = RidgeCV(_ALPHAS, store_cv_results=True)
         model.fit(features[places], values[places], sample_weight=counts)
         chosen = int(np.argmin(np.abs(_ALPHAS - model.alpha_)))
@@ -104,13 +118,17 @@ class Baseline:
             LINEAR_MODEL,
             np.array([model.intercept_]),
             model.coef_.reshape(-1, 1),
-            positive_scale(float(np.sqrt(errors.sum() / len(values))), values),
+            positive_scale(float(np.sqrt(errors.sum() / counts.sum())), values),
             discrete,
         )
 
     @classmethod
     def logistic(
-        cls, features: np.ndarray, targets: np.ndarray, num_classes: int
+        cls,
+        features: np.ndarray,
+        targets: np.ndarray,
+        num_classes: int,
+        weights: np.ndarray | None = None,
     ) -> "Baseline":
         """Fits a logistic regression, with scikit-learn's default penalty.
 
@@ -118,34 +136,33 @@ class Baseline:
             features: Standardised features [n, p].
             targets: Class indices [n].
             num_classes: Number of classes.
+            weights: The weight of each row, [n]; None for 1.
         """
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
 
         known = np.unique(targets)
-        bias, weights = (
-            np.zeros(num_classes),
-            np.zeros((features.shape[1], num_classes)),
-        )
+        bias = np.zeros(num_classes)
+        slopes = np.zeros((features.shape[1], num_classes))
         if len(known) > 1:
             model = LogisticRegression(max_iter=_MOST_ITERATIONS)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model.fit(features, targets)
+                model.fit(features, targets, weights)
             if len(known) == 2:
-                bias[known[1]], weights[:, known[1]] = (
+                bias[known[1]], slopes[:, known[1]] = (
                     model.intercept_[0],
                     model.coef_[0],
                 )
             else:
-                bias[known], weights[:, known] = model.intercept_, model.coef_.T
+                bias[known], slopes[:, known] = model.intercept_, model.coef_.T
         unknown = np.setdiff1d(np.arange(num_classes), known)
         if len(unknown):
             # A class without a training row is as probable as half a row.
-            logits = features @ weights[:, known] + bias[known]
+            logits = features @ slopes[:, known] + bias[known]
             others = logsumexp(logits, axis=1).mean()
             bias[unknown] = others - np.log(2.0 * len(targets))
-        return cls("logistic model", bias, weights)
+        return cls("logistic model", bias, slopes)
 
     def predict(
         self, features: np.ndarray | None, targets: np.ndarray
@@ -218,7 +235,7 @@ def score_numbers(
     return PredictedRows(
         np.maximum(log_prob, _LEAST_LOG_PROB),
         means,
-        coverage=float(np.mean(np.abs(z) <= noise.ppf(0.5 + LEVEL / 2))),
+        np.abs(z) <= noise.ppf(0.5 + LEVEL / 2),
     )
 
 

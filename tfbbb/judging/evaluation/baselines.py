@@ -45,6 +45,7 @@ class Baselines:
         num_classes: int = 0,
         discrete: bool = False,
         num_rows: int | None = None,
+        weights: np.ndarray | None = None,
     ) -> "Baselines":
         """Fits the baselines to training rows.
 
@@ -58,6 +59,7 @@ class Baselines:
             num_classes: Number of classes; 0 for numbers.
             discrete: Whether the numbers are whole.
             num_rows: Number of training rows, if these are a sample of them.
+            weights: The weight of each row, [n]; None for 1.
 
         Example:
 
@@ -71,7 +73,7 @@ class Baselines:
         True
         """
         encoding = InputEncoding.fit(inputs, names)
-        constant = Baseline.constant(targets, num_classes, discrete)
+        constant = Baseline.constant(targets, num_classes, discrete, weights)
         if not encoding.width:
             return cls(encoding, (constant,))
         rows = _rows_to_fit(
@@ -81,11 +83,12 @@ class Baselines:
             by_name = named_columns(inputs, encoding.names)
             inputs = {name: values[rows] for name, values in by_name.items()}
             targets = targets[rows]
+            weights = None if weights is None else weights[rows]
         features = encoding.transform(inputs)
         if num_classes:
-            linear = Baseline.logistic(features, targets, num_classes)
+            linear = Baseline.logistic(features, targets, num_classes, weights)
         else:
-            linear = Baseline.linear(features, targets, discrete)
+            linear = Baseline.linear(features, targets, discrete, weights)
         return cls(encoding, (constant, linear))
 
     def predict(self, inputs: Inputs, targets: np.ndarray) -> dict[str, PredictedRows]:

@@ -47,6 +47,7 @@ def fit_gradient_boosting(
     targets: np.ndarray,
     measured: np.ndarray,
     *,
+    weights: np.ndarray | None = None,
     num_classes: int = 0,
     fits: int = 1,
     seconds: float = inf,
@@ -61,6 +62,7 @@ def fit_gradient_boosting(
         features: Features of the rows to fit, [n, p].
         targets: Their targets [n, 1], or class indices [n].
         measured: Features of other rows, [m, p].
+        weights: The weight of each row to fit, [n]; None for 1.
         num_classes: Number of classes; 0 for numbers.
         fits: Number of fits of this training.
         seconds: The time for all of them.
@@ -92,13 +94,15 @@ def fit_gradient_boosting(
             raise TooSlowError
         chosen = np.random.default_rng(0).choice(len(targets), most, replace=False)
         features, targets = features[chosen], targets[chosen]
+        weights = None if weights is None else weights[chosen]
         known = np.unique(targets) if num_classes else known
 
     def fit(number: int) -> Any:
         kind = HistGradientBoostingRegressor
         if num_classes:
             kind = HistGradientBoostingClassifier
-        return kind(max_iter=number, **_OPTIONS).fit(features, targets.reshape(-1))
+        made = kind(max_iter=number, **_OPTIONS)
+        return made.fit(features, targets.reshape(-1), weights)
 
     # Threads that wait for a core take longer than one.
     with threadpool_limits(1):
@@ -123,6 +127,7 @@ def score_gradient_boosting(
     targets: np.ndarray,
     folds: np.ndarray,
     *,
+    weights: np.ndarray | None = None,
     num_classes: int = 0,
     discrete: bool = False,
 ) -> PredictedRows:
@@ -136,19 +141,22 @@ def score_gradient_boosting(
         outputs: As `fit_gradient_boosting` returns them, for all rows.
         targets: Targets [n, 1], or class indices [n].
         folds: The fold of each row, [n].
+        weights: The weight of each row, [n]; None for 1.
         num_classes: Number of classes; 0 for numbers.
         discrete: Whether the numbers are whole.
     """
     parts, groups = [], [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+    weights = np.ones(len(targets)) if weights is None else weights
     for group in groups:
         others = np.setdiff1d(np.arange(len(targets)), group)
         if num_classes:
-            temperature = _fit_temperature(outputs[others], targets[others])
+            of_others = (outputs[others], targets[others], weights[others])
+            temperature = _fit_temperature(*of_others)
             logits = log_softmax(outputs[group] / temperature, axis=1)
             log_prob = logits[np.arange(len(group)), targets[group]]
             parts.append(PredictedRows(log_prob, np.exp(logits), of_classes=True))
         else:
-            scale, df = _fit_noise(targets[others] - outputs[others])
+            scale, df = _fit_noise(targets[others] - outputs[others], weights[others])
             scale = positive_scale(scale, targets)
             noise = stats.t(df)
             parts.append(
@@ -157,26 +165,30 @@ def score_gradient_boosting(
     return joined(parts, groups)
 
 
-def _fit_noise(errors: np.ndarray) -> tuple[float, float]:
+def _fit_noise(errors: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Returns the most likely scale and degrees of freedom of Student t noise."""
-    unit = float(np.sqrt(np.mean(np.square(errors)))) or 1.0
+    errors = errors.reshape(len(weights))
+    unit = float(np.sqrt(np.average(np.square(errors), weights=weights))) or 1.0
 
     def loss(parameters: np.ndarray) -> float:
         log_scale, log_df = parameters
         noise = stats.t(np.exp(log_df), scale=np.exp(log_scale))
-        return -float(np.mean(noise.logpdf(errors / unit)))
+        return -float(np.average(noise.logpdf(errors / unit), weights=weights))
 
     bounds = ((-10.0, 2.0), tuple(np.log(_DEGREES_OF_FREEDOM)))
     found = optimize.minimize(loss, (-0.2, 2.0), method="L-BFGS-B", bounds=bounds).x
     return unit * float(np.exp(found[0])), float(np.exp(found[1]))
 
 
-def _fit_temperature(logits: np.ndarray, targets: np.ndarray) -> float:
+def _fit_temperature(
+    logits: np.ndarray, targets: np.ndarray, weights: np.ndarray
+) -> float:
     """Returns the most likely temperature of logits [n, classes]."""
 
     def loss(log_temperature: float) -> float:
         found = log_softmax(logits / np.exp(log_temperature), axis=1)
-        return -float(np.mean(found[np.arange(len(targets)), targets]))
+        of_targets = found[np.arange(len(targets)), targets]
+        return -float(np.average(of_targets, weights=weights))
 
     bounds = tuple(np.log(_TEMPERATURES))
     found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded")

@@ -1,10 +1,12 @@
 """What the figures of a model mean beside those of its baselines."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.texts import listed, shown_number, shown_share
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
@@ -38,6 +40,7 @@ def judge(
     predictions: Mapping[str, PredictedRows],
     targets: np.ndarray,
     places: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Config:
     """Compares a model with baselines on the same rows.
 
@@ -53,6 +56,8 @@ def judge(
             and as the `"parent version"` does if the model started from one.
         targets: Targets [n, 1], or class indices [n].
         places: The index of each row in its table, [n]; None if these are all rows.
+        weights: The weight of each row, [n]; None for 1. A row of weight 2 counts as
+            two rows.
 
     Returns:
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
@@ -72,6 +77,9 @@ def judge(
     >>> judged["sentences"][0]
     'The model is no better than the mean.'
     """
+    predictions = {
+        name: replace(rows, weights=weights) for name, rows in predictions.items()
+    }
     model = predictions[MODEL]
     comparisons = {
         name: compare(model, other, targets)
@@ -129,7 +137,7 @@ def beats_constant(comparisons: Config, least: float = -np.inf) -> bool:
 
 def _has_learned(model: PredictedRows, comparisons: Config) -> bool:
     """Returns whether a model is better than a constant; True if nobody can tell."""
-    too_few = len(model.log_prob) < _FEWEST_ROWS_TO_TELL
+    too_few = model.num_rows < _FEWEST_ROWS_TO_TELL
     if too_few or beats_constant(comparisons):
         return True
     (found,) = (comparisons[name] for name in _CONSTANTS if name in comparisons)
@@ -140,32 +148,40 @@ def _has_learned(model: PredictedRows, comparisons: Config) -> bool:
 
 def figures_of(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
     """Returns the figures of one model; None where a figure is not defined."""
-    log_likelihood = float(np.mean(rows.log_prob))
+    log_likelihood = rows.average(rows.log_prob)
     errors = rows.errors(targets)
+    error = rows.average(errors)
     if not rows.of_classes:
-        values = np.asarray(targets, np.float64)
-        total = float(np.square(values - values.mean()).sum())
+        values = np.asarray(targets, np.float64).reshape(len(targets))
+        spread = rows.average(np.square(values - rows.average(values)))
         return {
-            "r_squared": 1.0 - float(errors.sum()) / total if total > 0 else None,
-            "rmse": float(np.sqrt(errors.mean())),
+            "r_squared": 1.0 - error / spread if spread > 0 else None,
+            "rmse": float(np.sqrt(error)),
             "log_likelihood": log_likelihood,
             "coverage_90": rows.coverage,
         }
     from tfbbb.prediction.target_scores import calibration_error_of_targets
 
-    known = np.unique(targets)
-    recalls = [1.0 - errors[targets == label].mean() for label in known]
+    weights = np.ones(len(targets)) if rows.weights is None else rows.weights
+    recalls = [
+        1.0 - np.average(errors[of_label], weights=weights[of_label])
+        for of_label in (targets == label for label in np.unique(targets))
+    ]
     scored: Any = rows
     return {
-        "accuracy": float(1.0 - errors.mean()),
+        "accuracy": 1.0 - error,
         "balanced_accuracy": float(np.mean(recalls)),
         "log_likelihood": log_likelihood,
-        "auc": _auc(rows.probabilities, targets),
-        "expected_calibration_error": calibration_error_of_targets(scored, targets),
+        "auc": _auc(rows.probabilities, targets, weights),
+        "expected_calibration_error": calibration_error_of_targets(
+            scored, targets, weights
+        ),
     }
 
 
-def _auc(probabilities: np.ndarray, targets: np.ndarray) -> float | None:
+def _auc(
+    probabilities: np.ndarray, targets: np.ndarray, weights: np.ndarray
+) -> float | None:
     """Returns the area under the ROC curve, averaged over each class against the rest.
 
     It is the probability that a row of the class has a higher probability of it than
@@ -174,43 +190,52 @@ def _auc(probabilities: np.ndarray, targets: np.ndarray) -> float | None:
     known = np.unique(targets)
     if len(known) < 2:
         return None
-    ranks = np.apply_along_axis(_ranks, 0, probabilities[:, known])
     inside = targets[:, np.newaxis] == known
-    positive = inside.sum(axis=0)
-    above = (ranks * inside).sum(axis=0) - positive * (positive + 1) / 2
-    return float(np.mean(above / (positive * (len(targets) - positive))))
+    of_class = weights[:, np.newaxis] * inside
+    of_others = weights[:, np.newaxis] * ~inside
+    above = [
+        np.sum(own * _below(values, others))
+        for values, own, others in zip(
+            probabilities.T[known], of_class.T, of_others.T, strict=True
+        )
+    ]
+    return float(np.mean(above / (of_class.sum(axis=0) * of_others.sum(axis=0))))
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Returns the ranks of values from 1; equal values share their mean rank."""
-    ordered = np.sort(values)
-    least = np.searchsorted(ordered, values, "left") + 1
-    return (least + np.searchsorted(ordered, values, "right")) / 2
+def _below(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Returns the weight of the rows below each value, that of equal ones half."""
+    order = np.argsort(values)
+    up_to = np.concatenate([[0.0], np.cumsum(weights[order])])
+    first, end = (
+        np.searchsorted(values[order], values, side) for side in ("left", "right")
+    )
+    return (up_to[first] + up_to[end]) / 2
 
 
 def compare(model: PredictedRows, other: PredictedRows, targets: np.ndarray) -> Config:
     """Compares a model with another on the same rows: see `judge`."""
     own, others = model.errors(targets), other.errors(targets)
     scale = np.sqrt if not model.of_classes else (lambda mean: mean)
-    worst = float(scale(others.mean()))
+    worst = float(scale(model.average(others)))
+    least = float(scale(model.average(own)))
+    gains = model.log_prob - other.log_prob
     return {
         "error": {
-            "reduction": 1.0 - float(scale(own.mean())) / worst if worst > 0 else None,
-            "z": _z(others - own),
+            "reduction": 1.0 - least / worst if worst > 0 else None,
+            "z": _z(others - own, model.weights),
         },
         "log_likelihood": {
-            "gain": float(np.mean(model.log_prob - other.log_prob)),
-            "z": _z(model.log_prob - other.log_prob),
+            "gain": model.average(gains),
+            "z": _z(gains, model.weights),
         },
     }
 
 
-def _z(differences: np.ndarray) -> float:
+def _z(differences: np.ndarray, weights: np.ndarray | None) -> float:
     """Returns a mean difference in units of its standard error."""
-    mean = float(differences.mean())
-    if mean == 0.0 or len(differences) < 2:
+    mean, error = mean_and_error(differences, weights)
+    if mean == 0.0 or error == np.inf:
         return 0.0
-    error = float(differences.std(ddof=1)) / np.sqrt(len(differences))
     # Equal differences in all rows: as certain as a number can say.
     return float(np.clip(mean / error if error > 0 else np.inf * mean, -1e6, 1e6))
 
@@ -298,8 +323,9 @@ def _deciding_rows_sentence(
     most = min(_MOST_DECIDING, len(targets) // _FEWEST_PER_DECIDING)
     for name, rows in predictions.items():
         errors = rows.errors(targets)
-        deciding = np.argsort(-errors, kind="stable")[:most]
-        shares = errors[deciding] / (errors.sum() or 1.0)
+        weighted = errors if rows.weights is None else rows.weights * errors
+        deciding = np.argsort(-weighted, kind="stable")[:most]
+        shares = weighted[deciding] / (weighted.sum() or 1.0)
         deciding = np.sort(deciding[shares > _LEAST_SHARE])
         share = float(shares[shares > _LEAST_SHARE].sum())
         if share > 0.5:
@@ -309,7 +335,7 @@ def _deciding_rows_sentence(
         return []
     where = deciding if places is None else np.sort(places[deciding])
     said = f"{_carriers(where)} {min(100 * share, 99.9):.3g} % of the squared error of "
-    said += f"{whose}. {_typical_error(whose, errors)}"
+    said += f"{whose}. {_typical_error(whose, errors, rows.average(errors))}"
     others = np.setdiff1d(np.arange(len(targets)), deciding)
     own = model.take(others)
     compared = [
@@ -335,15 +361,16 @@ def _carriers(places: np.ndarray) -> str:
     return f"Rows {listed(rows)} carry"
 
 
-def _typical_error(whose: str, errors: np.ndarray) -> str:
+def _typical_error(whose: str, errors: np.ndarray, mean: float) -> str:
     """Says what the median of absolute errors is beside the root of their mean square.
 
     Args:
         whose: Whose errors they are.
         errors: Squared errors, [n].
+        mean: Their mean.
     """
     median = shown_number(float(np.median(np.sqrt(errors))), 3)
-    root = shown_number(float(np.sqrt(errors.mean())), 3)
+    root = shown_number(float(np.sqrt(mean)), 3)
     return (
         f"Half of the errors of {whose} are at most {median}, where the root of the "
         f"mean squared error is {root}."
@@ -355,9 +382,10 @@ def _calibration_sentence(
 ) -> tuple[str, bool]:
     if rows.of_classes:
         confidence = rows.probabilities.max(axis=1)
-        right = 1.0 - rows.errors(targets).mean()
-        gap = float(confidence.mean() - right)
-        error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
+        right = 1.0 - rows.average(rows.errors(targets))
+        gap = rows.average(confidence) - right
+        spread = rows.average(confidence * (1.0 - confidence))
+        error = np.sqrt(spread / rows.num_rows)
         off = shown_share(figures["expected_calibration_error"] or 0.0)
         said = f"The probability of the predicted class is off by {off} on average"
         if abs(gap) <= STANDARD_ERRORS * error:
@@ -368,7 +396,7 @@ def _calibration_sentence(
         f"Its intervals cover {100 * coverage:.0f} % where {100 * LEVEL:.0f} % were "
         "asked"
     )
-    error = np.sqrt(LEVEL * (1.0 - LEVEL) / len(targets))
+    error = np.sqrt(LEVEL * (1.0 - LEVEL) / rows.num_rows)
     if abs(coverage - LEVEL) <= STANDARD_ERRORS * error:
         return f"{said}.", False
     return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tfbbb.base.row_weights import effective_rows, mean_and_error
 from tfbbb.judging.types import Prediction
 
 LEVEL = 0.9
@@ -19,37 +20,44 @@ class PredictedRows:
     Attributes:
         log_prob: Log density or log probability of the target, [n], in nats.
         mean: Predicted means [n, 1], or probabilities of the classes [n, c].
-        coverage: Share of the targets in their 90 % intervals; None for classes.
+        covered: Whether the targets are in their 90 % intervals, [n]; None for classes.
         of_classes: Whether the targets are classes.
         tells_rows_apart: Whether the targets are more probable in their own rows than
             in others; True if unknown.
+        weights: The weight of each row, [n]; None for 1.
     """
 
     log_prob: np.ndarray
     mean: np.ndarray
-    coverage: float | None = None
+    covered: np.ndarray | None = None
     of_classes: bool = False
     tells_rows_apart: bool = True
+    weights: np.ndarray | None = None
 
     @classmethod
     def score(
-        cls, prediction: Prediction, targets: np.ndarray, coverage: float | None = None
+        cls,
+        prediction: Prediction,
+        targets: np.ndarray,
+        covered: np.ndarray | None = None,
     ) -> "PredictedRows":
         """Scores a prediction.
 
         Args:
             prediction: A `tfbbb.Predictive` of n rows, of one target or of classes.
             targets: Targets [n, 1], or class indices [n].
-            coverage: The coverage of its 90 % intervals, if it is known already.
+            covered: Whether its 90 % intervals have the targets, [n], if this is known
+                already.
         """
         log_prob = np.asarray(prediction.log_prob(targets), np.float64)
         if hasattr(prediction, "probabilities"):
             return cls(log_prob, np.asarray(prediction.probabilities), of_classes=True)
-        if coverage is None:
+        if covered is None:
             from tfbbb.prediction.target_scores import in_intervals
 
-            coverage = float(np.mean(in_intervals(prediction, targets, [LEVEL])))
-        return cls(log_prob, np.asarray(prediction.mean), coverage)
+            found = np.asarray(in_intervals(prediction, targets, [LEVEL]))
+            covered = found.reshape(len(targets), -1).mean(axis=1)
+        return cls(log_prob, np.asarray(prediction.mean), covered)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":
         """Returns some of the rows, without their coverage.
@@ -58,8 +66,26 @@ class PredictedRows:
             rows: Indices of the rows.
         """
         return PredictedRows(
-            self.log_prob[rows], self.mean[rows], of_classes=self.of_classes
+            self.log_prob[rows],
+            self.mean[rows],
+            of_classes=self.of_classes,
+            weights=None if self.weights is None else self.weights[rows],
         )
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows of equal weight that count as much."""
+        count = len(self.log_prob)
+        return count if self.weights is None else effective_rows(self.weights)
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the targets in their 90 % intervals; None for classes."""
+        return None if self.covered is None else self.average(self.covered)
+
+    def average(self, values: np.ndarray) -> float:
+        """Returns the mean of one value per row, [n], by the weights of the rows."""
+        return float(np.average(values, weights=self.weights))
 
     @property
     def probabilities(self) -> np.ndarray:
@@ -81,7 +107,10 @@ class PredictedRows:
 
 
 def tells_rows_apart(
-    prediction: Prediction, targets: np.ndarray, log_prob: np.ndarray
+    prediction: Prediction,
+    targets: np.ndarray,
+    log_prob: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> bool:
     """Returns whether targets are more probable in their own rows than in others.
 
@@ -92,14 +121,15 @@ def tells_rows_apart(
         prediction: A `tfbbb.Predictive` of n rows, of one target or of classes.
         targets: Their targets.
         log_prob: The log density or probability of the targets, [n].
+        weights: The weight of each row, [n]; None for 1.
     """
     chosen = np.random.default_rng(0).permutation(len(targets))[:_MOST_SHUFFLED]
     if len(chosen) < 2:
         return True
     elsewhere = prediction.take(chosen).log_prob(targets[np.roll(chosen, 1)])
     gains = log_prob[chosen] - np.asarray(elsewhere, np.float64)
-    error = gains.std(ddof=1) / np.sqrt(len(gains))
-    return bool(gains.mean() > _STANDARD_ERRORS * error)
+    mean, error = mean_and_error(gains, None if weights is None else weights[chosen])
+    return mean > _STANDARD_ERRORS * error
 
 
 def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> PredictedRows:
@@ -110,13 +140,10 @@ def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> Predic
         rows: The indices of the rows of each group, which together are all rows.
     """
     back = np.argsort(np.concatenate(rows))
-    coverage = None
-    if not parts[0].of_classes:
-        shares = [part.coverage or 0.0 for part in parts]
-        coverage = float(np.average(shares, weights=[len(part) for part in rows]))
+    covered = [part.covered for part in parts if part.covered is not None]
     return PredictedRows(
         np.concatenate([part.log_prob for part in parts])[back],
         np.concatenate([part.mean for part in parts])[back],
-        coverage,
+        np.concatenate(covered)[back] if covered else None,
         parts[0].of_classes,
     )

@@ -93,7 +93,7 @@ def permutation_importance(
     def score(rows: Rows) -> PredictedRows:
         # No interval is needed, and its search for quantiles takes time.
         prediction = predicted(model, rows, num_samples, seed)
-        return PredictedRows.score(prediction, targets, coverage=0.0)
+        return PredictedRows.score(prediction, targets, np.zeros(len(targets)))
 
     before = score(rows)
     errors = before.errors(targets)

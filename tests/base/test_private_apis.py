@@ -495,6 +495,32 @@ def test_compiled_metrics_and_their_functions():
     assert private_apis.wrapped_function(keras.metrics.AUC()) is None
 
 
+def test_graph_around_control_flow():
+    assert private_apis.graph_around_control_flow() is None
+    assert not private_apis.in_control_flow()
+    found = []
+
+    def look(*given):
+        found.append(private_apis.in_control_flow())
+        around = private_apis.graph_around_control_flow()
+        found.append(around is graph)
+        return given
+
+    @tf.function
+    def function(x):
+        nonlocal graph
+        graph = tf.compat.v1.get_default_graph()
+        look(x)
+        tf.while_loop(lambda x: x < 3, lambda x: [look(x)[0] + 1], [x])
+        return tf.cond(
+            x > 0, lambda: tf.switch_case(x, [lambda: look(x)]), lambda: (x,)
+        )
+
+    graph = None
+    function.get_concrete_function(tf.TensorSpec([], tf.int32))
+    assert found == [False, True, True, True, True, True]
+
+
 def test_compiled_metrics_are_updated_by_a_function():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     private_apis.update_compiled_metrics_by(model, pytest.fail)

@@ -400,6 +400,70 @@ def test_layer_of_the_user_around_our_layer():
     assert len(model.variational_layers) == 2
 
 
+def repeat_in_python(step, x):
+    for _ in range(3):
+        x = step(x)
+    return x
+
+
+CONTROL_FLOW = {
+    "while": lambda step, x: keras.ops.while_loop(
+        lambda i, h: i < 3, lambda i, h: (i + 1, step(h)), (0, x)
+    )[1],
+    "cond": lambda step, x: keras.ops.cond(
+        keras.ops.sum(x) > -1e6,
+        lambda: repeat_in_python(step, x),
+        lambda: x,
+    ),
+}
+
+
+def network_of_steps(repeat, estimator="auto"):
+    class Steps(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dense = tfbbb.layers.DenseVariational(
+                6, "tanh", estimator=estimator, seed=1
+            )
+
+        def build(self, shape):
+            self.dense.build(shape)
+
+        def call(self, x):
+            return repeat(self.dense, x)
+
+        def compute_output_shape(self, shape):
+            return shape
+
+    keras.utils.set_random_seed(1)
+    inputs = keras.Input((6,))
+    outputs = keras.layers.Dense(1)(Steps()(inputs))
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=squared_error())
+    model.compile(keras.optimizers.SGD(0.1))
+    return model
+
+
+@pytest.mark.usefixtures("compiled_functions")
+def test_layers_in_loops_and_conditions_train_as_unrolled():
+    expected = network_of_steps(repeat_in_python)
+    history = expected.fit(X, Y, batch_size=24, verbose=0).history
+    mean = expected.predictive(X).mean
+    for repeat in CONTROL_FLOW.values():
+        model = network_of_steps(repeat)
+        ours = model.fit(X, Y, batch_size=24, verbose=0).history
+        for name, values in history.items():
+            np.testing.assert_allclose(ours[name], values, rtol=1e-5)
+        assert_same_weights(model, expected)
+        np.testing.assert_allclose(model.predictive(X).mean, mean, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.usefixtures("compiled_functions")
+def test_draws_without_a_gradient_leave_no_loop():
+    model = network_of_steps(CONTROL_FLOW["while"], "score_function")
+    with pytest.raises(ValueError, match=r"Use another estimator, or `unroll=True`"):
+        model.fit(X, Y, verbose=0)
+
+
 def test_targets_of_several_columns():
     def network(layers):
         inputs = keras.Input((6,))

@@ -18,11 +18,13 @@ from keras import ops
 
 from tfbbb.base import noise
 from tfbbb.base.batch_layout import BatchLayout
-from tfbbb.base.call_context import current_call
+from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.private_apis import (
     exports_call,
+    graph_around_control_flow,
+    in_control_flow,
     outermost_call,
     outermost_layer,
     remove_loss,
@@ -356,6 +358,13 @@ class VariationalLayer(keras.Layer):
 
     def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
+        if in_control_flow():
+            raise ValueError(
+                "The estimator 'score_function' needs draws outside of loops and "
+                "conditions such as `keras.ops.while_loop`. Use another estimator, "
+                "or `unroll=True`. "
+                f"Received: a call of '{self.name}' within one"
+            )
         self._step.draws = draws
 
     @property
@@ -407,8 +416,10 @@ class VariationalLayer(keras.Layer):
     def begin_call(self) -> None:
         """Selects the noise of the current step at the start of an ordinary call."""
         # One step is one outermost call: its context object is the step's identity.
-        # Noise must not cross into another graph (the body of a loop, another trace).
-        identity = (outermost_call(self), _current_graph())
+        # Noise must not cross into another trace. The seed is that of the graph around
+        # loops and conditions, so that all iterations and branches share it.
+        graph = graph_around_control_flow()
+        identity = (outermost_call(self), graph)
         if self._step.identity != identity:
             if getattr(outermost_layer(self), "jit_compile", False):
                 _warn_of_xla_on_cpu(self)
@@ -417,7 +428,8 @@ class VariationalLayer(keras.Layer):
                 for weight in self.variational_weights
             ):
                 _warn_of_exported_draw(self)
-            self._steps[_replica()] = _Step(identity, self._next_seed())
+            with _within(graph):
+                self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1
 
     def _next_seed(self) -> Tensor:
@@ -489,6 +501,15 @@ class VariationalLayer(keras.Layer):
                 "to that by itself.",
                 stacklevel=2,
             )
+        if not in_control_flow():
+            self._add_kl(draws)
+            return
+        # The divergence of a step leaves a loop or a condition as its seed does.
+        graph = graph_around_control_flow()
+        with _within(graph), call_with(memos={}), self.weights_read_once():
+            self._add_kl({})
+
+    def _add_kl(self, draws: dict[str, Tensor]) -> None:
         step = self._step
         if step.calls > 1:
             # The step has counted this layer already; the latest call replaces it.
@@ -598,8 +619,8 @@ def _seed_of_all_layers(step: _Step) -> Tensor:
     return known[1]
 
 
-def _current_graph() -> Tensor:
-    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+def _within(graph: tf.Graph | None) -> contextlib.AbstractContextManager[Any]:
+    return contextlib.nullcontext() if graph is None else graph.as_default()
 
 
 def _replica() -> int:

@@ -1,14 +1,18 @@
 """Weighted conformal scores, for rows whose distribution differs from the held-out."""
 
-import types
-
 import keras
 import numpy as np
 import pytest
 from scipy import stats
 
 import tfbbb
-from tests.prediction.recalibration.known_models import DRAWS, FRESH, X, network
+from tests.prediction.recalibration.known_models import (
+    DRAWS,
+    FRESH,
+    Known,
+    X,
+    network,
+)
 from tfbbb.base.row_weights import effective_rows, weighted_scores
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.recalibration import ConformalIntervals, VarianceScaling
@@ -25,7 +29,7 @@ def spread(x):
 
 
 def fitted(x, generator, weights=None):
-    known = types.SimpleNamespace(mean=np.zeros((len(x), 1)), stddev=1.0)
+    known = Known(stats.norm(), len(x))
     y = spread(x)[:, np.newaxis] * generator.normal(size=(len(x), 1))
     return ConformalIntervals().fitted_by(LIKELIHOOD, known, y, weights=weights)
 
@@ -171,14 +175,14 @@ def test_auto_recalibrates_the_density_and_the_intervals():
 def test_groups_share_the_weights_of_their_rows():
     labels = np.repeat([0.0, 1.0], [60, 40])
     y = np.arange(100.0)[:, None]
-    known = types.SimpleNamespace(mean=np.zeros((100, 1)), stddev=1.0)
+    known = Known(stats.norm(), 100)
     # Twenty rows of the first group count, and ten of the second.
     weights = np.tile([1.0, 0.0, 0.0], 34)[:100]
     weights[60:] = np.tile([1.0, 0.0, 0.0, 0.0], 10)
     found = ConformalIntervals().fitted_by(LIKELIHOOD, known, y, 0, labels, weights)
     assert found.num_rows == 30
     assert found.group_values == (0.0,)
-    np.testing.assert_array_equal(found.group_scores[0][0], np.arange(0.0, 60.0, 3.0))
+    np.testing.assert_allclose(found.group_scores[0][0], np.arange(0.0, 60.0, 3.0))
 
 
 def test_weighted_intervals_are_saved_and_exported(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import tfbbb
+from tests.prediction.recalibration.known_models import Known
 from tfbbb.export.shift_reference import ShiftReference
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.prediction.recalibration import ConformalIntervals, ConformalSets
@@ -29,13 +30,13 @@ def test_the_level_of_a_central_interval_is_that_of_its_end():
 
 
 def test_the_level_of_a_conformal_interval_is_the_rank_of_its_score():
-    known = types.SimpleNamespace(mean=np.zeros((4, 1)), stddev=1.0)
+    known = Known(stats.norm(), 4)
     y = np.array([[3.0], [-1.0], [2.0], [0.5]])
     found = smallest_levels(ConformalIntervals([[1.0]]), known, y)
     np.testing.assert_array_equal(found, np.array([4, 2, 3, 1]) / 5)
     fitted = ConformalIntervals().fitted(tfbbb.likelihoods.Normal(), known, y)
     reach = fitted.reach(found.astype(np.float32))[:, 0]
-    np.testing.assert_array_equal(reach, np.abs(y[:, 0]))
+    np.testing.assert_allclose(reach, np.abs(y[:, 0]))
     weights = np.array([1.0, 2.0, 1.0, 2.0])
     weighted = smallest_levels(fitted, known, y, weights=weights)
     np.testing.assert_allclose(weighted, np.array([6.0, 4.0, 5.0, 2.0]) / (6 + 10 / 6))

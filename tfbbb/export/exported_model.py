@@ -578,6 +578,7 @@ def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers
         ),
         classes=manifest.classes,
         member_weights=manifest.member_weights,
+        support=targets.support,
         reach=None
         if scores is None
         else functools.partial(

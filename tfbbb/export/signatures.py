@@ -106,16 +106,15 @@ class Signatures:
         self, question: Question
     ) -> Callable[..., dict[str, tf.Tensor]]:
         """Returns the signature of a question about the summary."""
-        names = ["probabilities"] if self._is_classes else ["mean", "variance"]
 
         def answer(*arguments: Tensor) -> dict[str, tf.Tensor]:
             *features, num_samples, seed, levels = arguments
             rows, _ = self._compare(features)
             drawn = (rows, num_samples, seed)
-            # Intervals between quantiles need no summary.
+            # Intervals follow from quantiles alone.
             summary = {}
-            if question.needs_classes or not self._answers.central_intervals:
-                summary = self._summarize(*drawn, names, tf.float64)
+            if question.needs_classes:
+                summary = self._summarize(*drawn, ["probabilities"], tf.float64)
             compute = getattr(self._answers, question.name)
             quantiles = functools.partial(self._quantiles, *drawn)
             found = compute(summary, quantiles, levels, self._groups(rows))

@@ -10,6 +10,8 @@ import numpy as np
 
 from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.bayes.families.support import Support
+from tfbbb.prediction.conformal_reach import conformal_bounds
 
 Summary = dict[str, Tensor]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
@@ -41,6 +43,7 @@ class Answers:
             returns the greatest score that conformal intervals or prediction sets
             contain, [Q, k] or [rows, Q, k]: see `conformal_reach`. None if they are not
             conformal.
+        support: The numbers that a target may be; None for classes.
         member_weights: Weights of the members in the mixture; None for equal ones.
     """
 
@@ -53,11 +56,12 @@ class Answers:
     classes: Sequence[str] | None = None
     summary: Callable[[Summary, Quantiles], Summary] | None = None
     reach: Callable[[ArrayLike, Tensor | None], Tensor] | None = None
+    support: Support | None = None
     member_weights: Sequence[float] | None = None
 
     @property
     def central_intervals(self) -> bool:
-        """Whether intervals lie between two quantiles."""
+        """Whether intervals lie between the quantiles of equal tails of the level."""
         return self.reach is None or self.task == "classification"
 
     def intervals(
@@ -70,21 +74,26 @@ class Answers:
         """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
 
         Args:
-            summary: The answered summary.
-            quantiles: Returns the answered quantiles at levels [2 Q].
+            summary: Not used.
+            quantiles: Returns the answered quantiles at levels [L], [rows, L, ..., k].
             levels: Probabilities of the intervals, [Q].
             groups: Index of each row's group, [rows]; None without groups.
         """
         xp = numpy_of(levels)
         levels = xp.asarray(levels, np.float64)
-        if self.central_intervals:
-            tails = 0.5 - 0.5 * levels
-            found = quantiles(xp.concatenate([tails, 1.0 - tails]))
-            return xp.stack(xp.split(found, 2, axis=1), axis=1)
-        assert self.reach is not None
-        mean, variance = (summary[name][:, None] for name in ("mean", "variance"))
-        distance = self.reach(levels, groups) * xp.sqrt(variance)
-        return xp.stack([mean - distance, mean + distance], axis=1)
+        if not self.central_intervals:
+            assert self.reach is not None
+            return conformal_bounds(
+                self.reach,
+                quantiles,
+                levels,
+                groups,
+                discrete=self.discrete,
+                support=self.support,
+            )
+        tails = 0.5 - 0.5 * levels
+        found = quantiles(xp.concatenate([tails, 1.0 - tails]))
+        return xp.stack(xp.split(found, 2, axis=1), axis=1)
 
     def prediction_sets(
         self,

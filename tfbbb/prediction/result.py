@@ -245,7 +245,7 @@ class Predictive:
 
     @property
     def central_intervals(self) -> bool:
-        """Whether the bounds of `interval` are quantiles."""
+        """Whether `interval` lies between the quantiles of equal tails of its level."""
         return self.answers.central_intervals
 
     @property
@@ -324,7 +324,7 @@ class Predictive:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the central interval that holds y with probability `level`.
 
-        It lies between two quantiles. For a model with
+        It lies between two quantiles, which leave out equal tails. For a model with
         `tfbbb.recalibration.ConformalIntervals`, it is the conformal interval.
 
         Args:
@@ -343,6 +343,16 @@ class Predictive:
             return lower, upper
         lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
         return lower[:, 0], upper[:, 0]
+
+    def reach(self, levels: Sequence[float]) -> np.ndarray:
+        """Returns the greatest score of targets in conformal intervals, [rows, Q, k].
+
+        Args:
+            levels: Probabilities of the intervals, [Q].
+        """
+        assert self.answers.reach is not None
+        found = np.asarray(self.answers.reach(np.asarray(levels), self._groups))
+        return np.broadcast_to(found, (len(self), *found.shape[-2:]))
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to the set that holds y with this probability.
@@ -601,12 +611,11 @@ class Predictive:
 
     def _ask_summary(self, question: Question, levels: np.ndarray) -> np.ndarray:
         quantiles = functools.partial(self._ask_levels, "quantiles")
-        # Intervals between quantiles need no summary.
-        from_quantiles = question.needs_order and self.central_intervals
-        summary = {} if from_quantiles else self._summary
+        # Intervals follow from quantiles alone.
+        summary = self._summary if question.needs_classes else {}
         compute = getattr(self.answers, question.name)
         found = np.asarray(compute(summary, quantiles, levels, self._groups))
-        if not (from_quantiles or np.isfinite(found).all()):
+        if not self.central_intervals and np.isinf(found).any():
             raise ValueError(explain_infinite(levels))
         return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from tfbbb.base.array_library import numpy_of, special_of
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
+from tfbbb.prediction.conformal_reach import FARTHEST, half_of, rounded_up
 from tfbbb.prediction.result import Predictive
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ def in_intervals(
     targets: ArrayLike,
     levels: Sequence[float],
 ) -> Tensor:
-    """Returns whether central intervals hold the targets, [rows, Q, ..., k].
+    """Returns whether intervals hold the targets, [rows, Q, ..., k].
 
-    A target lies between two quantiles if F(y) lies between their levels, so there is
-    no search for quantiles. Conformal intervals have bounds of their own.
+    A target lies between two quantiles if F(y) lies between their levels, and in a
+    conformal interval if its score is small enough, so there is no search for
+    quantiles.
 
     Args:
         prediction: A prediction of ordered targets.
@@ -70,14 +72,42 @@ def in_intervals(
         levels: Probabilities of the intervals, [Q].
     """
     if not getattr(prediction, "central_intervals", True):
-        lower, upper = prediction.interval(levels)
-        values = ordered_values(prediction, targets)[:, np.newaxis]
-        return (lower <= values) & (values <= upper)
+        scores = conformal_scores(prediction, np.asarray(targets))[:, np.newaxis]
+        return scores <= rounded_up(prediction.reach(levels), prediction.discrete)
     below, up_to = cdf_step(prediction, targets)
     held = [
         (up_to >= 0.5 - level / 2.0) & (below <= 0.5 + level / 2.0) for level in levels
     ]
     return numpy_of(below).stack(held, axis=1)
+
+
+def conformal_scores(
+    prediction: Predictive | CrossFitted, targets: np.ndarray
+) -> np.ndarray:
+    """Returns the least scores of conformal intervals that hold the targets, [rows, k].
+
+    They are `max(Phi^-1(P(Y < y)), -Phi^-1(P(Y <= y)), 0)` up to `FARTHEST`, and beyond
+    it as `tfbbb.prediction.conformal_reach.conformal_bounds` has it.
+
+    Args:
+        prediction: A prediction of numbers.
+        targets: Their targets, [rows, k].
+    """
+    below, up_to = map(np.asarray, cdf_step(prediction, targets))
+    ndtr, ndtri = (getattr(special_of(), name) for name in ("ndtr", "ndtri"))
+    outermost = float(ndtr(-FARTHEST))
+    tails = np.minimum(np.minimum(up_to, 1.0 - below), 0.5)
+    scores = -ndtri(np.maximum(tails, outermost))
+    (rows,) = np.nonzero((tails <= outermost).any(axis=1))
+    if len(rows):
+        ends = prediction.take(rows).quantile([outermost, 1.0 - outermost])
+        lower, upper = np.moveaxis(ends, 1, 0)
+        half = half_of(lower, upper, prediction.discrete)
+        distance = np.abs(targets[rows] - 0.5 * (lower + upper))
+        factor = distance / np.maximum(half, np.finfo(np.float64).tiny)
+        beyond = FARTHEST * np.maximum(factor, 1.0)
+        scores[rows] = np.where(tails[rows] <= outermost, beyond, scores[rows])
+    return scores
 
 
 def ordered_values(

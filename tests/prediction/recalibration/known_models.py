@@ -1,7 +1,10 @@
 """Models whose predictions are known, and targets drawn from what they should be."""
 
+from dataclasses import dataclass
+
 import keras
 import numpy as np
+from scipy import stats
 
 import tfbbb
 from tfbbb.bayes.posteriors import MeanFieldNormal
@@ -12,6 +15,25 @@ X = GENERATOR.normal(size=(2000, 3)).astype("float32")
 FRESH = GENERATOR.normal(size=(2000, 3)).astype("float32")
 # Draws of a prediction, few of which serve as well here.
 DRAWS = 20
+
+
+@dataclass
+class Known:
+    """The prediction of n rows that have one distribution."""
+
+    distribution: stats.rv_continuous
+    rows: int
+    discrete: bool = False
+
+    def cdf(self, values):
+        return self.distribution.cdf(values)
+
+    def quantile(self, levels):
+        ends = self.distribution.ppf(levels)[np.newaxis, :, np.newaxis]
+        return np.tile(ends, (self.rows, 1, 1))
+
+    def take(self, rows):
+        return Known(self.distribution, len(rows), self.discrete)
 
 
 def network(units=1, likelihood="normal", spread=0.3, members=None):

@@ -1,5 +1,3 @@
-import types
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,13 +6,27 @@ import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
+    Known,
     X,
     network,
     spread_out,
 )
+from tfbbb.bayes.families.support import Support
+from tfbbb.prediction.conformal_reach import FARTHEST, conformal_bounds
 from tfbbb.prediction.recalibration import ConformalIntervals
 
 LIKELIHOOD = tfbbb.likelihoods.Normal()
+
+
+def bounds(recalibration, known, level):
+    """Returns the bounds of a row's interval."""
+    return conformal_bounds(
+        recalibration.reach,
+        known.quantile,
+        np.array([level]),
+        discrete=known.discrete,
+        support=Support(0.0, 1e12, integer=True) if known.discrete else None,
+    )[0, :, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -31,13 +43,14 @@ def test_coverage_is_between_the_level_and_one_row_above(rows, level):
     # For heavy tails and wrong means and spreads, over held-out rows and a new one.
     generator = np.random.default_rng(0)
     truth = stats.t(2.0, loc=0.5, scale=3.0)
-    assumed = types.SimpleNamespace(mean=np.zeros((rows, 1)), stddev=1.0)
+    assumed = Known(stats.norm(), rows)
     coverage = []
     for _ in range(1000):
         y = truth.rvs((rows, 1), random_state=generator)
-        reach = ConformalIntervals().fitted(LIKELIHOOD, assumed, y).reach(level)
+        fitted = ConformalIntervals().fitted(LIKELIHOOD, assumed, y)
+        lower, upper = bounds(fitted, assumed, level)
         # The probability of a new one, in closed form.
-        coverage.append(truth.cdf(reach[0]) - truth.cdf(-reach[0]))
+        coverage.append(truth.cdf(upper) - truth.cdf(lower))
     exact = np.ceil((rows + 1) * level - 1e-6) / (rows + 1)
     assert level - 1e-6 <= exact <= level + 1.0 / (rows + 1)
     assert np.mean(coverage) == pytest.approx(exact, abs=4.0 * stats.sem(coverage))
@@ -51,10 +64,73 @@ def test_the_scores_give_the_width_of_intervals():
     assert found.num_rows == 99
     prediction = model.predictive(X[:99], num_samples=DRAWS)
     lower, upper = prediction.interval(0.8)
-    np.testing.assert_allclose(0.5 * (lower + upper), raw.mean)
+    # The mixture of the draws is nearly symmetric.
+    np.testing.assert_allclose(0.5 * (lower + upper), raw.mean, atol=0.1)
     # Of 99 scores, 80 are the 80 % of 100 and hence within, the last at the edge.
     inside = (y >= lower - 1e-9) & (y <= upper + 1e-9)
     np.testing.assert_array_equal(inside.sum(axis=0), [80, 80])
+
+
+def test_scores_of_a_normal_prediction_are_standard_deviations():
+    y = np.array([[-7.5], [1.0], [3.0], [6.0]])
+    found = ConformalIntervals().fitted(LIKELIHOOD, Known(stats.norm(1.0, 2.0), 4), y)
+    assert found.scores[0] == pytest.approx([0.0, 1.0, 2.5, 4.25])
+
+
+def test_intervals_beyond_the_digits_of_a_distribution_become_longer():
+    # F(y) is 1 to all digits.
+    known = Known(stats.norm(1.0, 2.0), 3)
+    found = ConformalIntervals().fitted(LIKELIHOOD, known, np.array([[0.0], [41], [3]]))
+    assert found.scores[0] == pytest.approx([0.5, 1.0, 20.0])
+    assert bounds(found, known, 0.75) == pytest.approx([-39.0, 41.0])
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.7, 30.0])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_of_counts_are_counts_that_cover_the_level(rate, level):
+    known = Known(stats.poisson(rate), 199, discrete=True)
+    generator = np.random.default_rng(0)
+    # Of twice the variance that the model has.
+    truth = stats.nbinom(rate, 0.5)
+    held_out = truth.rvs((199, 1), random_state=generator)
+    found = ConformalIntervals().fitted(LIKELIHOOD, known, held_out)
+    lower, upper = bounds(found, known, level)
+    assert (lower, upper) == (max(int(lower), 0), int(upper))
+    assert np.mean((lower <= held_out) & (held_out <= upper)) >= level
+    # The interval without one of its ends does not.
+    ends = lower < held_out, held_out < upper
+    assert min(np.mean(ends[0] & (held_out <= upper)), np.mean(ends[1])) < level
+
+
+def test_a_count_that_the_model_thinks_impossible_is_covered():
+    known = Known(stats.poisson(1e-9), 4, discrete=True)
+    y = np.array([[0.0], [0.0], [0.0], [12.0]])
+    found = ConformalIntervals().fitted(LIKELIHOOD, known, y)
+    assert found.scores[0] == pytest.approx([0.0, 0.0, 0.0, 24.0 * FARTHEST])
+    assert bounds(found, known, 0.6).tolist() == [0.0, 0.0]
+    assert bounds(found, known, 0.8).tolist() == [0.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        "log_normal",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("gamma", "beta")),
+    ],
+)
+def test_no_bound_is_a_number_that_the_likelihood_excludes(likelihood):
+    model = network(1, likelihood)
+    y = np.random.default_rng(0).beta(0.2, 0.9, size=(99, 1)).clip(1e-6, 1 - 1e-6)
+    model.likelihood.adapt(y)
+    model.recalibrate(X[:99], y, "conformal_intervals", num_samples=DRAWS)
+    prediction = model.predictive(X[:99], num_samples=DRAWS)
+    lower, upper = prediction.interval([0.5, 0.9, 0.99])
+    support = model.likelihood.support
+    assert (support.low <= lower).all()
+    assert (upper <= support.high).all()
+    inside = (lower <= y[:, np.newaxis]) & (y[:, np.newaxis] <= upper)
+    # Of 99 scores, j = 100 level are within, of the same rows.
+    assert inside.sum(axis=(0, 2)) == pytest.approx([50, 90, 99], abs=1)
 
 
 def test_metrics_use_the_conformal_intervals():
@@ -93,6 +169,9 @@ def test_counts_have_intervals_too():
     assert isinstance(model.recalibrate(X[:200], counts), ConformalIntervals)
     lower, upper = model.predictive(X[:200]).interval(0.9)
     assert np.mean((lower <= counts) & (counts <= upper)) >= 0.9
+    assert (lower >= 0.0).all()
+    assert np.array_equal(lower, np.floor(lower))
+    assert np.array_equal(upper, np.floor(upper))
 
 
 def test_a_level_that_needs_more_rows_is_refused():
@@ -111,7 +190,7 @@ def test_levels_in_single_precision_are_rounded_to_decimals():
 
 
 def test_places_of_a_row_are_refused():
-    some = types.SimpleNamespace(mean=np.zeros((5, 4, 1)), stddev=1.0)
+    some = Known(stats.norm(), 5)
     with pytest.raises(ValueError, match=r"Places of one row.*\(5, 4, 1\)"):
         ConformalIntervals().fitted(LIKELIHOOD, some, np.zeros((5, 4, 1)))
 

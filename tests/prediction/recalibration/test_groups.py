@@ -8,6 +8,7 @@ import tfbbb
 from tests.prediction.recalibration.known_models import (
     DRAWS,
     FRESH,
+    Known,
     X,
     network,
 )
@@ -59,7 +60,7 @@ def test_coverage_of_a_group_is_exact_over_held_out_rows():
     for _ in range(1000):
         groups = np.repeat(["a", "b"], [25, 30])
         y = np.where(groups == "a", 1.0, 5.0) * generator.standard_t(3, size=55)
-        known = type("Known", (), {"mean": np.zeros((55, 1)), "stddev": 1.0})
+        known = Known(stats.norm(), 55)
         fitted = ConformalIntervals().fitted_by(
             tfbbb.likelihoods.Normal(), known, y[:, None], "g", groups
         )
@@ -75,7 +76,7 @@ def test_coverage_of_a_group_is_exact_over_held_out_rows():
 def test_small_and_unknown_groups_share_the_intervals_of_all_rows():
     labels = np.repeat(["many", "few"], [30, 19])
     y = np.arange(49.0)[:, None]
-    known = type("Known", (), {"mean": np.zeros((49, 1)), "stddev": 1.0})
+    known = Known(stats.norm(0.0, 100.0), 49)
     fitted = ConformalIntervals().fitted_by(
         tfbbb.likelihoods.Normal(), known, y, "g", labels
     )
@@ -83,14 +84,14 @@ def test_small_and_unknown_groups_share_the_intervals_of_all_rows():
     numbers = fitted.groups({"g": tf.constant(["few", "other", "", "many"])})
     np.testing.assert_array_equal(numbers, [0, 0, 0, 1])
     reach = fitted.reach(0.8, numbers)[:, 0]
-    np.testing.assert_array_equal(reach, [39.0, 39.0, 39.0, 24.0])
+    np.testing.assert_allclose(reach, [0.39, 0.39, 0.39, 0.24])
     # 30 rows say nothing about 98 %, all 49 do.
-    np.testing.assert_array_equal(fitted.reach(0.98, numbers)[:, 0], [48.0] * 4)
+    np.testing.assert_allclose(fitted.reach(0.98, numbers)[:, 0], [0.48] * 4)
 
 
 def test_missing_numbers_are_a_group():
     labels = np.repeat([np.nan, 1.5], 20).astype("float32")
-    known = type("Known", (), {"mean": np.zeros((40, 1)), "stddev": 1.0})
+    known = Known(stats.norm(0.0, 100.0), 40)
     fitted = ConformalIntervals().fitted_by(
         tfbbb.likelihoods.Normal(), known, np.arange(40.0)[:, None], "g", labels
     )

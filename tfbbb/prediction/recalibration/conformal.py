@@ -58,7 +58,7 @@ class Conformal(Recalibration):
     """
 
     conformal = True
-    # In standard deviations of the density.
+    # In standard deviations of a normal distribution.
     scores_are_distances = False
 
     def __init__(

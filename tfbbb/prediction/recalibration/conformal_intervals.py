@@ -6,22 +6,33 @@ import numpy as np
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.recalibration.conformal import Conformal, check_one_place
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import conformal_scores
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
 class ConformalIntervals(Conformal):
     """Computes intervals with guaranteed coverage.
 
-    The scores of n held-out rows are `s_i = |y_i - mean_i| / stddev_i` (Vovk et al.
-    2005; Lei et al. 2018). The interval of a level is
+    The score of a held-out row is the least s whose interval between two quantiles of
+    the model holds its target (Chernozhukov, Wuethrich and Zhu 2021): of a density
 
-        mean -/+ s_(j) * stddev,  j = ceil((n + 1) * level)
+        s_i = |Phi^-1(F_i(y_i))|
 
-    with the j-th smallest score; for j > n there is no finite interval. If the held-out
+    in standard deviations of a normal distribution, with the distribution function
+    F_i = P(Y_i <= y); of integers `max(Phi^-1(P(Y_i < y_i)), -Phi^-1(F_i(y_i)), 0)`.
+    The interval of a level lies between the quantiles
+
+        F^-1(Phi(-s_(j))) and F^-1(Phi(s_(j))),  j = ceil((n + 1) * level)
+
+    with the j-th smallest score, so no bound is a number that the model cannot give. Of
+    a normal prediction it is `mean -/+ s_(j) * stddev`. Beyond s = 4.75 the interval
+    there becomes longer about its centre, in proportion to s and within the support;
+    for j > n there is no finite interval. If the held-out
     rows and a new row are exchangeable, the interval contains the target with at least
     the probability `level`, and at most `level + 1 / (n + 1)` if no scores are equal,
-    for any model and any distribution of the data. This probability is an average over
-    all rows, not for each x, and holds for each target separately.
+    as those of integers may be, for any model and any distribution of the data. This
+    probability is an average over all rows, not for each x, and holds for each target
+    separately.
 
     Only `interval` changes, unless there is a `density`; quantiles, the density and
     variances remain those of the model.
@@ -70,6 +81,12 @@ class ConformalIntervals(Conformal):
                 "`'conformal_sets'`. "
                 f"Received: likelihood={type(likelihood).__name__}"
             )
+        if not likelihood.ordered:
+            raise ValueError(
+                "Conformal intervals lie between quantiles, so the likelihood must "
+                "have `cdf` and `quantile`, and the attribute `ordered=True`. "
+                f"Received: likelihood={type(likelihood).__name__}"
+            )
         num_targets = getattr(likelihood, "num_targets", 1)
         if self.num_rows and len(self.scores) != num_targets:
             raise ValueError(
@@ -80,4 +97,4 @@ class ConformalIntervals(Conformal):
 
     def score(self, prediction: Predictive, targets: np.ndarray) -> np.ndarray:
         check_one_place(targets, 2)
-        return np.abs(targets - prediction.mean) / prediction.stddev
+        return conformal_scores(prediction, targets)

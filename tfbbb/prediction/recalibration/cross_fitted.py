@@ -91,7 +91,7 @@ class CrossFitted:
 
     @property
     def central_intervals(self) -> bool:
-        """Whether the bounds of `interval` are quantiles."""
+        """Whether `interval` lies between the quantiles of equal tails of its level."""
         return self._parts[0][1].central_intervals
 
     @property
@@ -130,6 +130,10 @@ class CrossFitted:
             bounds = self._join(lambda part: np.stack(part.interval(level), axis=1))
             self._bounds = {key: (bounds[:, 0], bounds[:, 1])}
         return self._bounds[key]
+
+    def reach(self, levels: Sequence[float]) -> np.ndarray:
+        """Returns the greatest scores of targets, as `tfbbb.Predictive` does."""
+        return self._join(lambda part: part.reach(levels))
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to a set, as `tfbbb.Predictive` does."""

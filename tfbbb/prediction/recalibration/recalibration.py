@@ -24,7 +24,7 @@ class Recalibration(Strategy):
     Attributes:
         least_rows: Smallest number of rows for a fit.
         acts_on_outputs: Whether the recalibration changes the outputs of the network.
-        central_intervals: Whether intervals lie between two quantiles.
+        central_intervals: Whether intervals leave out equal tails of their level.
         conformal: Whether intervals or prediction sets have guaranteed coverage: see
             `tfbbb.recalibration.conformal.Conformal`.
     """
@@ -91,8 +91,9 @@ class Recalibration(Strategy):
     def reach(self, level: ArrayLike, groups: Tensor | None = None) -> tf.Tensor | None:
         """Returns the greatest score that conformal intervals or sets contain.
 
-        The score is the distance from the mean in standard deviations, or, of a class,
-        the probability of the classes that are more probable. For levels [...] the
+        The score is how far the target is out in its distribution, in standard
+        deviations of a normal one, or, of a class, the probability of the classes that
+        are more probable. For levels [...] the
         result is [..., k]: infinite for a level that the held-out rows say nothing
         about, and None if the recalibration is not conformal.
 

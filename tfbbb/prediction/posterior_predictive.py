@@ -140,7 +140,7 @@ def predictive(
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
     _check_stochastic(model, structure, include_dropout)
-    form, found = _match_likelihoods(model, likelihood, inputs)
+    form, found = match_likelihoods(model, likelihood, inputs)
     _check_outputs(model, structure, found)
     recalibration, extrapolation = IDENTITY, None
     if form is getattr(model, "likelihood", None):
@@ -221,7 +221,7 @@ def _check_outputs(
             structure.logits.add(index)
 
 
-def _match_likelihoods(
+def match_likelihoods(
     model: keras.Model, given: Any, inputs: Tensor
 ) -> tuple[Any, list[Likelihood]]:
     """Returns the structure of the model's outputs, and their likelihoods in order."""

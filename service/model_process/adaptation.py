@@ -123,7 +123,7 @@ class Adaptation:
         support = None if targets is None else targets.support
         if support is not None:
             adapted = np.clip(adapted, support.least, support.greatest)
-        lower, upper = np.asarray(adapted, np.float32)
+        lower, upper = np.asarray(adapted, arrays["lower"].dtype)
         return {"lower": lower, "upper": upper}
 
     def describe(self) -> JsonObject:

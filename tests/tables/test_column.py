@@ -71,8 +71,8 @@ def test_other_types_are_refused(values, type_):
         [3.0] * 5,
         [0.1] * 5,
         [0.1, None] * 5,
-        # Equal in single precision, in which models compute.
-        [1e9, 1e9 + 1, 1e9 + 2],
+        # Different by rounding alone.
+        [0.3, 0.1 + 0.2],
         [1e-40, 2e-40, 3e-40],
     ],
 )
@@ -80,6 +80,24 @@ def test_a_column_with_one_value_is_constant(values):
     column = inferred(values)
     assert column.constant
     assert column.scale == 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        # Milliseconds, a Julian date, a northing, steps of single precision.
+        ([1.7e12, 1.7e12 + 1, 1.7e12 + 2], "float64"),
+        ([2460000.5, 2460000.75, 2460001.0], "float64"),
+        ([5800000.1, 5800000.2, 5800000.4], "float64"),
+        ([1e9, 1e9 + 64, 1e9 + 128], "float64"),
+        ([2000, 2001, 2002], "float32"),
+        ([0.1, 0.2, 1e9], "float32"),
+    ],
+)
+def test_numbers_that_single_precision_merges_are_double(values, dtype):
+    column = inferred(values)
+    assert (column.dtype, column.constant) == (dtype, False)
+    assert (column.low, column.high) == (values[0], values[-1])
 
 
 def test_tiny_units_are_not_constant():

@@ -38,6 +38,7 @@ def trace_functions(
     method: DrawingMethod,
     num_samples: int,
     seed: int,
+    dtype: str = "float32",
 ) -> tuple[tf.Module, dict[str, ConcreteFunction], dict[str, Any]]:
     """Traces all functions of an export.
 
@@ -47,6 +48,7 @@ def trace_functions(
         method: How all signatures but `moments` draw.
         num_samples: Number of samples behind `serving_default`.
         seed: Seed of `serving_default`.
+        dtype: The type of numbers that signatures answer with, and of targets.
 
     Returns:
         The object to save, with the functions and the variables that they read; the
@@ -84,7 +86,7 @@ def trace_functions(
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    common = specs, groups, rows.comparing(unnamed)
+    common = specs, groups, rows.comparing(unnamed), tf.as_dtype(dtype)
     main = Signatures(samplers[method], exported[method], *common)
     signatures = main.all(num_samples, seed)
     sampling = traced(lambda *x: main.sampling(*x), *[tf.TensorSpec([], tf.int32)] * 4)

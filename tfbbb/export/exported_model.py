@@ -67,6 +67,7 @@ class ExportedModel:
             # Files of older versions have no deviations beside it.
             outputs = functions.of_rows.structured_outputs
             self._widens = isinstance(outputs, list | tuple)
+        self._dtype = np.dtype(manifest.target_dtype or "float32")
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
         self._tensors = tensors[:1] if matrix else tensors
@@ -263,7 +264,7 @@ class ExportedModel:
         found = prediction.to_numpy()
         names = {*summary_outputs(prediction.answers, found), "mean_standard_error"}
         return {
-            name: np.asarray(found[name], np.float32)
+            name: np.asarray(found[name], self._dtype)
             for name in sorted(names | ({"familiarity"} & found.keys()))
         }
 
@@ -454,7 +455,7 @@ class ExportedModel:
         seed: int | None,
         given: Mapping[str, ArrayLike],
     ) -> np.ndarray:
-        """Returns the answer by the passes, in single precision."""
+        """Returns the answer by the passes, in the precision of the signatures."""
         arguments = dict(given)
         if question.name == "sample":
             if not self._draws_samples:
@@ -465,7 +466,7 @@ class ExportedModel:
         )
         if question.draws_first:
             found = np.swapaxes(found, 0, 1)
-        return found if found.dtype.kind in "bi" else found.astype(np.float32)
+        return found if found.dtype.kind in "bi" else found.astype(self._dtype)
 
     @property
     def _draws_samples(self) -> bool:

@@ -61,7 +61,7 @@ def features_of(
                 f"Received: feature names {given}"
             )
         found = tuple(_feature(name, tensor, "inputs", columns) for name in given)
-    rare = any(feature.dtype for feature in found)
+    rare = any(feature.dtype not in (None, "float64") for feature in found)
     if schema is None or rare or not _imputes(model, found):
         return found
     return tuple(replace(feature, imputed=True) for feature in found)
@@ -105,7 +105,7 @@ def _imputes(model: keras.Model, features: Sequence[Feature]) -> bool:
     """Whether a model has finite outputs where all of its inputs are missing."""
     missing = {"numeric": np.nan, "date": MISSING_DATE, "categorical": ""}
     tensors = [
-        tf.constant([missing[f.kind]], tf.int64 if f.kind == "date" else None)
+        tf.constant([missing[f.kind]], tf.int64 if f.kind == "date" else f.dtype)
         for f in features
     ]
     if not has_columns(model):

@@ -46,7 +46,7 @@ _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 # Fields that are not written where they are None.
 _RARE = (
     *("target_notation", "member_weights", "epistemic_reference"),
-    *("familiarity", "row_shape", "numpy"),
+    *("familiarity", "row_shape", "numpy", "target_dtype"),
 )
 _OPTIONAL = (
     *("without_moments", "recalibration", "lineage", "recalibration_choice"),
@@ -132,6 +132,7 @@ class Feature:
             notation=notation,
             low=self.low,
             high=self.high,
+            precise=self.dtype == "float64",
         )
 
 
@@ -249,6 +250,8 @@ class Manifest:
             elements in row-major order; `None` for `[d]`.
         numpy: Whether NumPy computes the answers; `None` in files of older versions,
             whose answers TensorFlow computes.
+        target_dtype: `"float64"` for targets whose differences single precision would
+            lose; answers are of this type, too. `None` for float32.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -303,6 +306,7 @@ class Manifest:
     familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
     numpy: NumpyInfo | None = None
+    target_dtype: Literal["float64"] | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

@@ -137,7 +137,9 @@ def write_onnx(
     *_, onnxruntime, tf2onnx = import_extra("onnx", *libraries)
     features = features_of(model, schema, feature_names)
     specs = tensor_specs(model, features)
-    answer = _frozen_answer(model, packing(model, features), method, num_samples, seed)
+    dtype = schema.target.dtype if schema and not schema.classes else "float32"
+    pack = packing(model, features)
+    answer = _frozen_answer(model, pack, method, num_samples, seed, dtype)
     function = tf.function(answer, input_signature=specs, autograph=False)
     proto = _converted(function, specs, tf2onnx)
     description = {
@@ -164,6 +166,7 @@ def _frozen_answer(
     method: OnnxMethod,
     num_samples: int,
     seed: int,
+    dtype: str,
 ) -> Callable[..., dict[str, tf.Tensor]]:
     """Returns the summary as a function of feature tensors, with draws as constants."""
     recalibration = model.recalibration or IDENTITY
@@ -188,7 +191,7 @@ def _frozen_answer(
         (sums,), (outputs,) = program.sums(pack(features), *constants)
         found = _recalibrated(answers, program.summary(sums), outputs)
         names = summary_outputs(answers, found)
-        return {name: tf.cast(found[name], tf.float32) for name in names}
+        return {name: tf.cast(found[name], dtype) for name in names}
 
     return answer
 

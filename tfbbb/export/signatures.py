@@ -41,6 +41,7 @@ class Signatures:
             or None without groups.
         compare: Takes feature tensors and returns what the sampler takes, and the
             familiarity of each row, [rows], or None without one.
+        dtype: The type of numbers in answers, and of targets.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Signatures:
         features: Sequence[tf.TensorSpec],
         groups: OfRows,
         compare: Compare,
+        dtype: tf.DType = tf.float32,
     ):
         self._sampler = sampler
         self._answers = answers
         self._features = list(features)
         self._groups = groups
         self._compare = compare
+        self._dtype = dtype
         self._is_classes = answers.task == "classification"
         *self._places, self._width = sampler.summary_specs["mean"].shape[1:]
 
@@ -119,7 +122,7 @@ class Signatures:
             quantiles = functools.partial(self._quantiles, *drawn)
             found = compute(summary, quantiles, levels, self._groups(rows))
             if found.dtype != tf.bool:
-                found = tf.cast(found, tf.float32)
+                found = tf.cast(found, self._dtype)
             if not question.parts:
                 return {question.output: found}
             parts = tf.unstack(found, len(question.parts), axis=1)
@@ -140,7 +143,7 @@ class Signatures:
             found = self._answer(question, rows, num_samples, seed, given)
             if question.draws_first:
                 found = tf.transpose(found, [1, 0, *range(2, len(found.shape))])
-            dtype = found.dtype if found.dtype.is_integer else tf.float32
+            dtype = found.dtype if found.dtype.is_integer else self._dtype
             return {question.output: tf.cast(found, dtype)}
 
         return answer
@@ -152,12 +155,12 @@ class Signatures:
             "levels": _LEVELS,
             "values": tf.TensorSpec(
                 [None, *places, 1 if self._is_classes else width],
-                tf.float32,
+                self._dtype,
                 name="values",
             ),
             "targets": tf.TensorSpec(
                 [None, *places] if self._is_classes else [None, *places, width],
-                tf.int32 if self._is_classes else tf.float32,
+                tf.int32 if self._is_classes else self._dtype,
                 name="targets",
             ),
         }
@@ -174,7 +177,7 @@ class Signatures:
         end = [size for axis in question.shape for size in ends.get(axis, [])]
         dtype = tf.float64
         if "y" in question.shape:
-            dtype = tf.int32 if self._is_classes else tf.float32
+            dtype = tf.int32 if self._is_classes else self._dtype
         return tf.TensorSpec([None, *axes, *self._places, *end], dtype)
 
     def _answer(
@@ -260,7 +263,7 @@ class Signatures:
         num_samples: int | Tensor,
         seed: Tensor,
         names: Sequence[str],
-        dtype: tf.DType = tf.float32,
+        dtype: tf.DType | None = None,
     ) -> dict[str, tf.Tensor]:
         summary = self._sampler.summary(
             list(rows), _at_least_two(num_samples), _seed_pair(seed)
@@ -268,6 +271,7 @@ class Signatures:
         if self._answers.summary is not None:
             quantiles = functools.partial(self._quantiles, rows, num_samples, seed)
             summary = self._answers.summary(summary, quantiles)
+        dtype = dtype or self._dtype
         return {name: tf.cast(summary[name], dtype) for name in names}
 
 

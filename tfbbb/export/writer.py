@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import tensorflow as tf
 
@@ -93,9 +93,10 @@ def write_saved_model(
     The features are one tensor `inputs`, [n, d] or of another shape, as for images
     [n, height, width, channels], or, for a model whose inputs are a dictionary of
     columns, one tensor [n] per column. They have the data types of the model's inputs,
-    such as int32 for tokens. A row of several places has them
-    between n and k. Every signature answers as the model is recalibrated, if it is, and
-    is bounded in memory, whatever n and s.
+    such as int32 for tokens, or float64 for numbers of a table that single precision
+    cannot tell apart. Of such targets, answers are float64, too. A row of several
+    places has them between n and k. Every signature answers as the model is
+    recalibrated, if it is, and is bounded in memory, whatever n and s.
 
     `tfbbb.load` calls functions beneath the signatures. For every method the SavedModel
     has functions that draw, that run a pass, and that answer questions about outputs.
@@ -161,8 +162,10 @@ def write_saved_model(
             )
     check_free(path)
     features = features_of(model, schema, feature_names)
+    double: Literal["float64"] = "float64"
+    target_dtype = double if schema and schema.target.precise else None
     root, signatures, described = trace_functions(
-        model, features, method, num_samples, seed
+        model, features, method, num_samples, seed, target_dtype or "float32"
     )
     likelihood = model.likelihood
     names = class_names(likelihood, schema.classes if schema else classes)
@@ -211,6 +214,7 @@ def write_saved_model(
             epistemic_reference=epistemic_reference,
             familiarity=describe_familiarity(model.familiarity, abstain_above),
             row_shape=row_shape(model),
+            target_dtype=target_dtype,
         )
         numpy_info = write_numpy_functions(staging, manifest, root)
         manifest = replace(manifest, numpy=numpy_info, files=file_digests(staging))

@@ -76,4 +76,7 @@ class Mixture:
             noise: Standard normal noise, [rows, n, ..., `noise_size`].
         """
         chosen = tf.gather(self.outputs, draws, axis=1, batch_dims=1)
+        if self.likelihood.unbounded:
+            # Targets may be far from zero, and their scale small beside it.
+            chosen = tf.cast(chosen, tf.float64)
         return self.likelihood.sample(chosen, noise)

@@ -36,6 +36,11 @@ _BUCKETS = 256
 _FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
 _ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
+# Of the standard deviation: what rounding to single precision may change of a value.
+# Of the size of the values: a standard deviation that is lost beside their mean.
+_LARGEST_ROUNDING, _SMALLEST_SPREAD = 1e-4, 1e-6
+# Of the size of the values: what rounding in double precision leaves of a constant.
+_SMALLEST_RANGE = 1e-14
 _DAY = 86400
 _NUMBERED = re.compile(r"([^0-9]*)([0-9]{1,15})(?![0-9])")
 _LISTS = ("categories", "edges", "cycles", "remarks", "warnings")
@@ -61,8 +66,8 @@ class Column:
         edges: Quantiles of the values of a numeric column at equal steps from the least
             to the greatest, without repetitions; of at least three numbers, else empty.
         notation: How the cells are written; None for plain numbers or texts.
-        low: The least value of the training rows, in single precision; of dates in
-            seconds since 1970. None for a categorical column, and if unknown.
+        low: The least value of the training rows; of dates in seconds since 1970.
+            None for a categorical column, and if unknown.
         high: The greatest value of the training rows.
         buckets: Number of buckets for the texts of a column with more categories than
             can be listed; 0 for none.
@@ -73,6 +78,8 @@ class Column:
             be too good: it may give the target away, or tell of an order or of groups
             of the rows.
         num_missing: Number of missing values in the table.
+        precise: Whether single precision loses what differs between numbers, such as
+            1e9 and 1e9 + 1, so that a model takes them in double precision.
     """
 
     name: str
@@ -91,6 +98,7 @@ class Column:
     remarks: tuple[str, ...] = ()
     num_missing: int = 0
     warnings: tuple[str, ...] = ()
+    precise: bool = False
 
     @classmethod
     def infer(
@@ -212,7 +220,8 @@ class Column:
     @property
     def dtype(self) -> str:
         """The type of the column's values as an input of a model."""
-        return {"numeric": "float32", "date": "int64"}.get(self.kind, "string")
+        numeric = "float64" if self.precise else "float32"
+        return {"numeric": numeric, "date": "int64"}.get(self.kind, "string")
 
     def parse(self, table: ColumnSource) -> ParsedColumn:
         """Reads this column of any table.
@@ -252,14 +261,14 @@ class Column:
         A cell that is not in the notation, or infinite, counts as missing.
 
         Returns:
-            Array `[n]`: float32 with NaN for missing, text (object) with `""` for
-            missing, or of dates int64 seconds since 1970 with the least int64 for
-            missing.
+            Array `[n]`: numbers in the column's `dtype` with NaN for missing, text
+            (object) with `""` for missing, or of dates int64 seconds since 1970 with
+            the least int64 for missing.
 
         Raises:
             TableError: As for `parse`.
         """
-        return self.parse(table).inputs
+        return self.parse(table).inputs(self.dtype)
 
     def to_dict(self) -> Config:
         """Returns the column as plain JSON values."""
@@ -311,18 +320,23 @@ def infer_column(
 
 def _describe_numbers(parsed: ParsedColumn, rows: np.ndarray | None) -> Config:
     known = _known_values(parsed, rows)
-    # Models compute in single precision: values equal in it are constant.
-    single = np.sort(known.astype(np.float32))
     scale = float(known.std())
-    low, high = float(single[0]), float(single[-1])
-    constant = low == high or scale < _MIN_SCALE
+    ordered = np.sort(known)
+    single = ordered.astype(np.float32)
+    low, high = float(ordered[0]), float(ordered[-1])
+    size = max(abs(low), abs(high))
+    constant = high - low <= _SMALLEST_RANGE * size or scale < _MIN_SCALE
+    rounding = float(np.abs(ordered - single).max())
+    is_lost = rounding > _LARGEST_ROUNDING * scale or scale <= _SMALLEST_SPREAD * size
+    precise = is_lost and not constant
     return {
         "mean": float(known.mean()),
         "scale": 1.0 if constant else scale,
         "constant": constant,
-        "edges": _quantile_edges(single),
+        "edges": _quantile_edges(ordered if precise else single),
         "low": low,
         "high": high,
+        "precise": precise,
     }
 
 
@@ -383,7 +397,7 @@ def _sorted_categories(texts: list[str]) -> tuple[str, ...]:
 
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
-    """Returns distinct quantiles of float32 values in order; two need no curve."""
+    """Returns distinct quantiles of sorted values in order; two need no curve."""
     by_rows = len(values) // _ROWS_PER_INTERVAL
     number = min(max(by_rows, _FEWEST_INTERVALS), _MOST_INTERVALS)
     places = np.linspace(0, len(values) - 1, number + 1)
@@ -391,5 +405,5 @@ def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
     above = np.ceil(places).astype(np.int64)
     low, high = values[below].astype(np.float64), values[above]
     quantiles = low + (places - below) * (high - low)
-    edges = np.unique(quantiles.astype(np.float32))
+    edges = np.unique(quantiles.astype(values.dtype))
     return tuple(edges.tolist()) if len(edges) > 2 else ()

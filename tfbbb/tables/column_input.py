@@ -16,8 +16,9 @@ class ColumnInput(keras.layers.InputLayer):
 
     Args:
         column: Name of the column.
-        dtype: `"float32"` (NaN is missing), `"string"` (`""` is missing) or `"int64"`
-            (dates in seconds since 1970; the least int64 is missing).
+        dtype: `"float32"` or `"float64"` (NaN is missing), `"string"` (`""` is
+            missing) or `"int64"` (dates in seconds since 1970; the least int64 is
+            missing).
         name: Name of the layer.
     """
 

@@ -44,7 +44,7 @@ def preprocessing(
     Returns:
         The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`
         named `inputs` if `schema.input_format` is `"matrix"`, else a dictionary of
-        tensors `[n]` by column name, float32, int64 (dates) or string. Both take what
+        tensors `[n]` by column name, of the types of the columns. Both take what
         `schema.inputs(table)` returns.
 
     Example:
@@ -56,7 +56,7 @@ def preprocessing(
     """
     numeric = [column for column in schema.features if column.kind == "numeric"]
     if schema.input_format == "matrix":
-        inputs = keras.Input((len(numeric),), name="inputs")
+        inputs = keras.Input((len(numeric),), dtype=_dtype(numeric), name="inputs")
         return inputs, _encode(numeric, inputs, piecewise_linear)
     dates = [column for column in schema.features if column.kind == "date"]
     texts = [column for column in schema.features if column.kind == "categorical"]
@@ -68,7 +68,9 @@ def preprocessing(
     }
     parts = []
     if numeric:
-        stacked = keras.ops.stack([inputs[c.name] for c in numeric], axis=-1)
+        dtype = _dtype(numeric)
+        numbers = [keras.ops.cast(inputs[c.name], dtype) for c in numeric]
+        stacked = keras.ops.stack(numbers, axis=-1)
         parts.append(_encode(numeric, stacked, piecewise_linear))
     if dates:
         stacked = keras.ops.stack([inputs[c.name] for c in dates], axis=-1)
@@ -82,6 +84,11 @@ def preprocessing(
         parts.append(in_buckets([inputs[column.name] for column in hashed]))
     features = keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
     return inputs, features
+
+
+def _dtype(columns: list[Column]) -> str:
+    """Returns the type of the numbers of columns together."""
+    return "float64" if any(column.precise for column in columns) else "float32"
 
 
 def _encode(

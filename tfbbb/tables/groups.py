@@ -10,7 +10,7 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.values import are_numbers, are_texts, first_row
 
-_MISSING = np.float32(np.nan).view(np.uint32)
+_MISSING = np.float64(np.nan).view(np.uint64)
 # The constants of SplitMix64 (Steele, Lea and Flood 2014).
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -37,8 +37,7 @@ def read_groups(table: ColumnSource, name: str) -> np.ndarray:
 def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray | None:
     """Groups the rows that have equal values in some columns.
 
-    Numbers are equal if they are equal in single precision, in which networks compute;
-    a missing value equals a missing value. Rows are compared by a hash of 64 bits, so
+    A missing value equals a missing value. Rows are compared by a hash of 64 bits, so
     two of a million rows are taken for equal with a probability of 3e-8.
 
     Args:
@@ -103,10 +102,9 @@ def merge_copies(
 def _codes(column: pa.ChunkedArray) -> np.ndarray:
     """Returns an integer per value, equal for equal values, `[n]`."""
     if are_numbers(column.type):
-        with np.errstate(over="ignore"):
-            values = column.cast(pa.float64(), safe=False).to_numpy().astype("f4")
+        values = column.cast(pa.float64(), safe=False).to_numpy()
         # Adding 0.0 turns -0.0 into 0.0.
-        codes = (values + np.float32(0.0)).view(np.uint32)
+        codes = (values + 0.0).view(np.uint64)
         return np.where(np.isnan(values), _MISSING, codes)
     return _places(column).view(np.uint64)
 

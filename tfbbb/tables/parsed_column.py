@@ -96,12 +96,15 @@ class ParsedColumn:
             unreadable=unreadable,
         )
 
-    @property
-    def inputs(self) -> np.ndarray:
-        """The values `[n]` as inputs of a model: float32, int64, or texts (object)."""
+    def inputs(self, dtype: str) -> np.ndarray:
+        """Returns the values `[n]` as inputs of a model.
+
+        Args:
+            dtype: The type of the input, as `Column.dtype`; texts are objects.
+        """
         if self.kind == "categorical":
             return self.texts.to_numpy(zero_copy_only=False)[self.values]
-        return self.values.astype(np.float32) if self.kind == "numeric" else self.values
+        return self.values.astype(dtype)
 
     @functools.cached_property
     def numbers(self) -> np.ndarray:

@@ -29,7 +29,7 @@ class PiecewiseLinearEncoding(RowEncoder):
             has no code.
 
     Input shape:
-        `[n, d]`, raw units.
+        `[n, d]`, raw units, in single or double precision.
 
     Output shape:
         `[n, T_1 + ... + T_d]`.
@@ -47,26 +47,27 @@ class PiecewiseLinearEncoding(RowEncoder):
     """
 
     def __init__(self, edges: Sequence[Sequence[float]], **kwargs: Any):
-        # Raw units need single precision, also under a mixed-precision policy.
+        # Raw units keep their precision, also under a mixed-precision policy.
         super().__init__(autocast=False, **kwargs)
         self.edges = [[float(edge) for edge in column] for column in edges]
-        single = [np.asarray(column, dtype=np.float32) for column in self.edges]
-        for column, given in zip(single, self.edges, strict=True):
-            if np.any(np.diff(column) <= 0):
-                raise ValueError(
-                    "The edges of a column must increase, in single precision too. "
-                    f"Received: {given}"
-                )
-        counts = [max(0, len(column) - 1) for column in single]
-        self._columns = np.repeat(np.arange(len(single)), counts)
-        parts = [column for column in single if len(column) > 1]
-        none = np.zeros(0, dtype=np.float32)
+        counts = [max(0, len(column) - 1) for column in self.edges]
+        self._columns = np.repeat(np.arange(len(self.edges)), counts)
+        parts = [np.array(column) for column in self.edges if len(column) > 1]
+        none = np.zeros(0)
         self._lower = np.concatenate([none, *(part[:-1] for part in parts)])
         self._width = np.concatenate([none, *(np.diff(part) for part in parts)])
+        if np.any(self._width <= 0):
+            raise ValueError(
+                f"The edges of a column must increase. Received: edges={self.edges}"
+            )
 
     def _encode(self, inputs: Tensor) -> Tensor:
+        double = keras.backend.standardize_dtype(inputs.dtype) == "float64"
+        lower = self._lower if double else self._lower.astype(np.float32)
         values = ops.take(inputs, self._columns, axis=-1)
-        position = ops.clip((values - self._lower) / self._width, 0.0, 1.0) - 0.5
+        distance = ops.cast(values - lower, "float32")
+        width = self._width.astype(np.float32)
+        position = ops.clip(distance / width, 0.0, 1.0) - 0.5
         position = ops.where(ops.isnan(values), 0.0, position)
         return ops.cast(position, self.compute_dtype)
 

@@ -56,7 +56,7 @@ class ReadColumns(dict[str, np.ndarray]):
             except TableError as error:
                 errors.append(str(error))
                 continue
-            values[column.name] = parsed.inputs
+            values[column.name] = parsed.inputs(column.dtype)
             if parsed.unreadable is not None:
                 cells = Cells.read(table, column.name)
                 unreadable[column.name] = [

@@ -25,7 +25,8 @@ class RowLayout:
     the last category. There are at most 1000 categories or classes, so that each index
     is exact in single precision. A text of a column with buckets is encoded as its
     bucket. A date takes two numbers, its day and the second of the day: seconds since
-    1970 are not exact in single precision.
+    1970 are not exact in single precision. A float64 number takes two as well: itself
+    in single precision, and the rest.
 
     Example:
 
@@ -48,7 +49,7 @@ class RowLayout:
     @property
     def width(self) -> int:
         """Number of float32 numbers of a row."""
-        return sum(map(_width, self.schema.features)) + 1
+        return sum(map(_width, [*self.schema.features, self.schema.target]))
 
     def encode(self, table: ColumnSource) -> np.ndarray:
         """Returns the rows of a table, float32 `[n, width]`.
@@ -60,37 +61,53 @@ class RowLayout:
         for column in self.schema.features:
             columns += _encode_column(column, column.parse(table))
         targets = self.schema.targets(table).reshape(-1)
-        return np.stack(
-            [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
-        )
+        columns += _split(targets) if self.schema.target.precise else [targets]
+        return np.stack(columns, axis=-1, dtype=np.float32, casting="unsafe")
 
     def decode(self, rows: ArrayLike) -> tuple[Structure, Tensor]:
         """Returns the model inputs and the targets of rows `[n, width]`."""
         rows = tf.convert_to_tensor(rows)
         targets = self.targets(rows)
-        if self.schema.input_format == "matrix":
-            return rows[:, :-1], targets
+        plain = not any(column.precise for column in self.schema.features)
+        if self.schema.input_format == "matrix" and plain:
+            return rows[:, : len(self.schema.features)], targets
         inputs, place = {}, 0
         for column in self.schema.features:
             width = _width(column)
             inputs[column.name] = _decode_column(column, rows[:, place : place + width])
             place += width
+        if self.schema.input_format == "matrix":
+            numbers = [tf.cast(column, tf.float64) for column in inputs.values()]
+            return tf.stack(numbers, axis=-1), targets
         return inputs, targets
 
     def targets(self, rows: Tensor) -> Tensor:
         """Returns the targets of rows `[n, width]`."""
         if self.schema.task == "classification":
             return tf.cast(rows[:, -1], tf.int32)
+        if self.schema.target.precise:
+            return _joined(rows[:, -2:])[:, tf.newaxis]
         return rows[:, -1:]
 
 
 def _width(column: Column) -> int:
-    return 2 if column.kind == "date" else 1
+    return 2 if column.kind == "date" or column.precise else 1
+
+
+def _split(numbers: np.ndarray) -> list[np.ndarray]:
+    """Returns float64 numbers in single precision, and what is left of them."""
+    single = numbers.astype(np.float32)
+    return [single, numbers - single]
+
+
+def _joined(parts: Tensor) -> Tensor:
+    """Returns the float64 numbers `[n]` of parts `[n, 2]`."""
+    return tf.reduce_sum(tf.cast(parts, tf.float64), axis=-1)
 
 
 def _encode_column(column: Column, parsed: ParsedColumn) -> list[np.ndarray]:
     if column.kind == "numeric":
-        return [parsed.values]
+        return _split(parsed.values) if column.precise else [parsed.values]
     if column.kind == "date":
         parts = np.divmod(np.where(parsed.missing, 0, parsed.values), _DAY)
         return [np.where(parsed.missing, np.nan, part) for part in parts]
@@ -113,7 +130,7 @@ def _decode_column(column: Column, numbers: Tensor) -> Tensor:
         least = tf.constant(MISSING_DATE, tf.int64)
         return tf.where(missing, least, _DAY * day + second)
     if column.kind == "numeric":
-        return numbers[:, 0]
+        return _joined(numbers) if column.precise else numbers[:, 0]
     if column.buckets:
         texts = tf.constant(_texts_of_buckets(column.buckets))
     else:

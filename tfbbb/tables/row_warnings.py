@@ -115,7 +115,12 @@ class RowWarnings:
         }
         self._numeric = [c for c in self._columns if c.kind == "numeric"]
         self._low, self._high = (
-            np.array([other if x is None else x for x in found], dtype=np.float32)
+            np.array(
+                [
+                    np.dtype(column.dtype).type(other if x is None else x)
+                    for column, x in zip(self._numeric, found, strict=True)
+                ]
+            )
             for found, other in (
                 ([c.low for c in self._numeric], -np.inf),
                 ([c.high for c in self._numeric], np.inf),

@@ -234,10 +234,12 @@ class Schema:
                 that an ordered column lacks.
 
         Returns:
-            A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
-            dictionary of arrays `[n]` by column name: float32 with NaN for missing
-            numbers, text with `""` for missing, and of dates int64 seconds since 1970
-            with the least int64 for missing. A missing value in a column without one
+            A matrix `[n, d]` if `input_format` is `"matrix"`, else a dictionary of
+            arrays `[n]` by column name: numbers with NaN for missing, text with `""`
+            for missing, and of dates int64 seconds since 1970 with the least int64 for
+            missing. Numbers are float32; a column whose numbers differ too little for
+            it, and a matrix with one, is float64. A missing value in a column without
+            one
             in training is allowed: the model takes it for the mean. A cell that cannot
             be read counts as missing, with a warning; `warnings` says which.
 
@@ -284,8 +286,8 @@ class Schema:
             table: A table, as for `infer`, with the target column.
 
         Returns:
-            float32 `[n, 1]` for a regression, int32 class indices `[n]` for a
-            classification.
+            `[n, 1]` for a regression, float32, or float64 if the numbers differ too
+            little for it; int32 class indices `[n]` for a classification.
 
         Raises:
             TableError: The table lacks the column, or a value is missing, of the wrong
@@ -297,7 +299,7 @@ class Schema:
         if self.task == "classification":
             return class_targets(table, name, self.classes, self.target.notation)
         numbers = regression_targets(table, name, self.target.notation)
-        return numbers.astype(np.float32)[:, None]
+        return numbers.astype(self.target.dtype)[:, None]
 
     def to_dict(self) -> Config:
         """Returns the schema as plain JSON values."""

@@ -26,7 +26,8 @@ class Standardize(RowEncoder):
             flags `missing` and `constant`, as in `tfbbb.tables.Column`.
 
     Input shape:
-        `[n, d]`, raw units.
+        `[n, d]`, raw units. Of float64 numbers the mean is subtracted in double
+        precision, so that 1e9 and 1e9 + 1 differ.
 
     Output shape:
         `[n, d + m]` for `m` columns that may have missing values.
@@ -41,12 +42,12 @@ class Standardize(RowEncoder):
     """
 
     def __init__(self, columns: Sequence[Config], **kwargs: Any):
-        # Raw units need single precision, also under a mixed-precision policy.
+        # Raw units keep their precision, also under a mixed-precision policy.
         super().__init__(autocast=False, **kwargs)
         self.columns = [dict(column) for column in columns]
         constant = np.array([column["constant"] for column in self.columns])
         scale = np.array([column["scale"] for column in self.columns])
-        self._mean = np.array([c["mean"] for c in self.columns], dtype=np.float32)
+        self._mean = np.array([c["mean"] for c in self.columns], dtype=np.float64)
         self._scale = np.where(constant, np.inf, scale).astype(np.float32)
         self._missing = [i for i, c in enumerate(self.columns) if c["missing"]]
         if not np.all(self._scale > 0):
@@ -57,7 +58,10 @@ class Standardize(RowEncoder):
 
     def _encode(self, inputs: Tensor) -> Tensor:
         missing = ops.isnan(inputs)
-        outputs = ops.where(missing, 0.0, (inputs - self._mean) / self._scale)
+        double = keras.backend.standardize_dtype(inputs.dtype) == "float64"
+        mean = self._mean if double else self._mean.astype(np.float32)
+        centered = ops.cast(inputs - mean, "float32")
+        outputs = ops.where(missing, 0.0, centered / self._scale)
         if self._missing:
             indicators = ops.take(missing, self._missing, axis=-1)
             indicators = ops.cast(indicators, outputs.dtype)

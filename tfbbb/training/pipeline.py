@@ -657,7 +657,9 @@ def _make_networks(run: Run, plan: TrainingPlan) -> list[BayesianModel]:
             ]
     try:
         for network in networks:
-            network.likelihood.adapt(prepared.rows.targets())
+            network.likelihood.adapt(
+                prepared.rows.targets(), double=prepared.schema.target.precise
+            )
     except ValueError as error:
         name = prepared.schema.target.name
         raise TableError(f"The target {name!r} cannot be learned: {error}") from None

@@ -188,7 +188,9 @@ class Likelihood(_Layer):
         """Whether shift and scale are set, or the likelihood has none."""
         return True
 
-    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
+    def adapt(
+        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+    ) -> None:
         """Sets shift, scale and range from the training targets, [n, k].
 
         After the first call, shift and scale stay as they are, and the range can only
@@ -197,6 +199,8 @@ class Likelihood(_Layer):
         Args:
             targets: Targets in any shape that `check_targets` takes.
             counted: Which targets count: see `check_targets`.
+            double: Whether the targets train in double precision, so that they may
+                differ by less than single precision holds.
         """
 
     @property
@@ -228,6 +232,9 @@ class Likelihood(_Layer):
     ) -> tf.Tensor:
         """Returns -log p(targets | outputs) of each row, [rows].
 
+        It computes in float64 for float64 targets, whose differences single precision
+        may lose.
+
         Args:
             targets: Targets of a minibatch in any shape that `check_targets` takes.
             outputs: [rows, ..., P].
@@ -239,6 +246,9 @@ class Likelihood(_Layer):
         """
         outputs = tf.convert_to_tensor(outputs)
         aligned = self.aligned(targets, outputs)
+        dtype = None
+        if aligned.dtype == tf.float64 != outputs.dtype:
+            dtype, outputs = tf.float32, tf.cast(outputs, tf.float64)
         if weights is not None:
             aligned = self.with_placeholders(aligned, weights != 0)
         with tf.control_dependencies(self.checks_of_step(targets, aligned)):
@@ -249,7 +259,8 @@ class Likelihood(_Layer):
         if weights is not None:
             log_prob *= tf.cast(weights, log_prob.dtype)
         axes = range(1, len(outputs.shape) - 1)
-        return -tf.reduce_sum(log_prob, axis=list(axes))
+        summed = -tf.reduce_sum(log_prob, axis=list(axes))
+        return summed if dtype is None else tf.cast(summed, dtype)
 
     def checks_of_step(self, given: ArrayLike, aligned: tf.Tensor) -> list[Tensor]:
         """Returns operations that fail where targets of a step are not possible.

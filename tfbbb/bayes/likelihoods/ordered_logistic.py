@@ -154,7 +154,9 @@ class OrderedLogistic(Classification):
     def adapted(self) -> bool:
         return bool(self._adapted.numpy())
 
-    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
+    def adapt(
+        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+    ) -> None:
         if self.adapted:
             return
         labels = self.check_targets(targets, counted)

@@ -13,8 +13,8 @@ from tfbbb.bayes.families.support import LARGEST_TARGET, Support
 from tfbbb.bayes.likelihoods.likelihood import Likelihood, given_noise
 from tfbbb.bayes.target_shape import target_width
 
-# Single precision loses a spread below this share of a target's size.
-_SMALLEST_SPREAD = 1e-6
+# Single and double precision lose a spread below this share of a target's size.
+_SMALLEST_SPREADS = 1e-6, 1e-13
 
 Standardize = Annotated[
     Flag, Field(description="Whether the network predicts standardised targets.")
@@ -45,31 +45,41 @@ class StandardizedTargets(Likelihood):
     # Of a likelihood that bounds its parameters by the range of the training targets:
     # the range before `adapt`, in the units that the targets are modelled in.
     _widest_range: tuple[float, float] | None = None
+    _smallest_spread = _SMALLEST_SPREADS[0]
 
     def __init__(self, *, standardize: Standardize = True, **kwargs: Any):
         super().__init__(**kwargs)
         self.standardize = standardize
 
     def _build_standard_units(self, num_targets: int) -> None:
-        self.target_shift = self._variable("target_shift", (num_targets,), 0.0)
+        # The scale may be small beside it.
+        self.target_shift = self._double("target_shift", num_targets, 0.0)
         self.target_scale = self._variable("target_scale", (num_targets,), 1.0)
         # 1 after `adapt`, else 0.
         self._adapted = self._variable("adapted", (), 0.0)
         if self._widest_range is not None:
             # The last ones: files of earlier releases lack them.
             low, high = self._widest_range
-            self.target_low = self._variable("target_low", (num_targets,), low)
-            self.target_high = self._variable("target_high", (num_targets,), high)
+            self.target_low = self._double("target_low", num_targets, low)
+            self.target_high = self._double("target_high", num_targets, high)
+
+    def _double(self, name: str, num_targets: int, value: float) -> keras.Variable:
+        return self._variable(name, (num_targets,), value, dtype="float64")
 
     def _variable(
-        self, name: str, shape: tuple[int, ...], value: float, trainable: bool = False
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        value: float,
+        trainable: bool = False,
+        dtype: str = "float32",
     ) -> keras.Variable:
         return self.add_weight(
             name=name,
             shape=shape,
             initializer=keras.initializers.Constant(value),
             trainable=trainable,
-            dtype="float32",
+            dtype=dtype,
             autocast=False,
         )
 
@@ -103,7 +113,9 @@ class StandardizedTargets(Likelihood):
         given = given_noise(self) is not None and self._widest_range is None
         return (given and not self.standardize) or bool(self._adapted.numpy())
 
-    def adapt(self, targets: ArrayLike, counted: ArrayLike = None) -> None:
+    def adapt(
+        self, targets: ArrayLike, counted: ArrayLike = None, double: bool = False
+    ) -> None:
         bounds = self._widest_range is not None
         adapted = bool(self._adapted.numpy())
         if adapted and not bounds:
@@ -113,6 +125,7 @@ class StandardizedTargets(Likelihood):
             values = values[over_targets(counted, values).all(axis=-1)]
         values = values.reshape(-1, self.num_targets)
         if not adapted:
+            self._smallest_spread = _SMALLEST_SPREADS[double]
             shift, scale = self._shift_and_scale(values)
             self.target_shift.assign(shift)
             self.target_scale.assign(scale)
@@ -145,7 +158,7 @@ class StandardizedTargets(Likelihood):
         """Returns mean and standard deviation of each column, [k] each."""
         shift, scale = values.mean(axis=0), values.std(axis=0)
         smallest = np.maximum(
-            _SMALLEST_SPREAD * np.abs(values).max(axis=0), 1.0 / LARGEST_TARGET
+            self._smallest_spread * np.abs(values).max(axis=0), 1.0 / LARGEST_TARGET
         )
         constant = scale <= smallest
         if constant.any():

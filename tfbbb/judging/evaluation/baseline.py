@@ -241,6 +241,9 @@ def score_numbers(
 
 def positive_scale(scale: float, values: np.ndarray) -> float:
     """Returns a standard deviation that a density can have."""
-    # Targets have single precision.
-    least = 1e-7 * float(np.abs(values).max(initial=0.0)) or 1e-6
+    if not len(values):
+        return max(scale, 1e-6)
+    # Targets have single precision, unless it would lose their differences.
+    single = 1e-7 * float(np.abs(values).max())
+    least = min(single, 1e-3 * float(np.std(values))) or 1e-6
     return max(scale, least)

@@ -495,6 +495,16 @@ def test_compiled_metrics_and_their_functions():
     assert private_apis.wrapped_function(keras.metrics.AUC()) is None
 
 
+@pytest.mark.parametrize(
+    ("mode", "is_again"), [("full", True), ("activations", False), (None, False)]
+)
+def test_is_rematerialized(mode, is_again):
+    with keras.RematScope(mode):
+        layer = keras.layers.Dense(1, "relu")
+    given = layer.rematerialized_call(layer.call)
+    assert private_apis.is_rematerialized(layer, layer.call, given) == is_again
+
+
 def test_graph_around_control_flow():
     assert private_apis.graph_around_control_flow() is None
     assert not private_apis.in_control_flow()

@@ -464,6 +464,27 @@ def test_draws_without_a_gradient_leave_no_loop():
         model.fit(X, Y, verbose=0)
 
 
+@pytest.mark.parametrize("layer_in_scope", [False, True])
+def test_rematerialization_of_posteriors_is_refused(layer_in_scope):
+    def model(layer):
+        inputs = keras.Input((6,))
+        model = tfbbb.BayesianModel(inputs, layer(inputs))
+        model.compile("sgd", run_eagerly=True)
+        return model
+
+    layer = tfbbb.layers.DenseVariational(1)
+    with keras.RematScope("full"):
+        if layer_in_scope:
+            layer = tfbbb.layers.DenseVariational(1)
+        else:
+            wrapped = model(layer)
+    with pytest.raises(ValueError, match=r"outside of the `keras.RematScope`"):
+        (model(layer) if layer_in_scope else wrapped).fit(X, Y, verbose=0)
+    with keras.RematScope("activations"):
+        allowed = model(tfbbb.layers.DenseVariational(1, "relu"))
+    allowed.fit(X, Y, verbose=0)
+
+
 def test_targets_of_several_columns():
     def network(layers):
         inputs = keras.Input((6,))

@@ -132,6 +132,17 @@ def is_h5_of_whole_models() -> bool:
     return bool(global_state.get_global_attribute("use_legacy_config"))
 
 
+def is_rematerialized(layer: keras.Layer, call: Any, given: Any) -> bool:
+    """Whether Keras computes the calls of a layer again for their gradients.
+
+    Args:
+        layer: The layer.
+        call: Its method `call`.
+        given: What `layer.rematerialized_call(call)` returns.
+    """
+    return given != call and layer._remat_mode.mode != "activations"
+
+
 def mask_of(tensor: Tensor) -> Tensor | None:
     """Returns the mask that Keras keeps with a tensor, or None."""
     return getattr(tensor, "_keras_mask", None)

@@ -25,6 +25,7 @@ from tfbbb.base.private_apis import (
     exports_call,
     graph_around_control_flow,
     in_control_flow,
+    is_rematerialized,
     outermost_call,
     outermost_layer,
     remove_loss,
@@ -554,6 +555,11 @@ class VariationalLayer(keras.Layer):
         """
         return draws
 
+    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Raises ValueError if a `keras.RematScope` would compute the layer again."""
+        call = super().rematerialized_call(layer_call, *args, **kwargs)
+        return not_rematerialized(self, layer_call, call)
+
     def quantize(self, *args: Any, **kwargs: Any) -> None:
         """Raises ValueError: weights with a posterior have no single values to round.
 
@@ -584,6 +590,22 @@ class VariationalLayer(keras.Layer):
             "seed": self.seed,
             **objects,
         }
+
+
+def not_rematerialized(layer: keras.Layer, layer_call: Any, call: Any) -> Any:
+    """Returns `call`, what `rematerialized_call` of a layer made of `layer_call`.
+
+    Raises:
+        ValueError: It would compute the layer again, with other draws.
+    """
+    if is_rematerialized(layer, layer_call, call):
+        raise ValueError(
+            "A layer with posteriors cannot be rematerialized, because its second "
+            "computation has other draws than its first. Make it, and the models "
+            'around it, outside of the `keras.RematScope`, or with `mode="activations"`'
+            f". Received: '{layer.name}' of type {type(layer).__name__}"
+        )
+    return call
 
 
 def _of_kind(name: str) -> ModuleType:

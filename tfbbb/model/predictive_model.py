@@ -20,6 +20,7 @@ from tfbbb.base.types import ArrayLike, Options, Structure
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.variational import not_rematerialized
 from tfbbb.model.inference_result import InferenceResult
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction import recalibration as recalibrations
@@ -196,6 +197,11 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         See `tfbbb.recalibrate` for the methods and options.
         """
         return recalibrations.recalibrate(self, x, y, method, **options)
+
+    def rematerialized_call(self, layer_call: Any, *args: Any, **kwargs: Any) -> Any:
+        """Raises ValueError if a `keras.RematScope` would compute the model again."""
+        call = super().rematerialized_call(layer_call, *args, **kwargs)
+        return not_rematerialized(self, layer_call, call)
 
     def quantize(self, *args: Any, filters: Any = None, **kwargs: Any) -> None:
         """Quantizes the layers that `filters` chooses, as `keras.Model.quantize`.

@@ -525,6 +525,9 @@ class BayesianModel(PredictiveModel):
 
     def _prepare_for(self, rows: TrainingRows) -> None:
         """Sets N, the weight of the divergence, and shift and scale of the targets."""
+        for weight in self.variational_weights:
+            if isinstance(weight.prior, FromPosterior):
+                weight.prior.check_values(weight)
         if rows.targets is not None:
             self._warn_about_other_units()
             self.likelihood.check_targets(rows.targets, rows.counted)

@@ -558,11 +558,7 @@ def _moped(
     }
     twin = _convert(model, where, likelihood, {**families, **options}, Constant())
     weights = variational_weights(twin)
-    for weight, source in zip(weights, variational_weights(centred), strict=True):
-        for name, variable in weight.prior_variables.items():
-            # Layers that wrap another were created from configs, without values.
-            value = source.variables[name.rpartition(":")[2]]
-            variable.assign(np.broadcast_to(value, variable.shape))
+    for weight in weights:
         scale = delta * np.abs(weight.variables["mean"].numpy())
         # A weight of 0 would have no variance; it gets that of an untrained weight.
         smallest = MeanFieldNormal().initial_scale / math.sqrt(weight.fan_in)

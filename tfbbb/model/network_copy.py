@@ -218,7 +218,7 @@ def has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
     """Whether the prior of a weight is another than that of `old`, with own values."""
     if weight.prior_variables.keys() != old.prior_variables.keys():
         return True
-    # A prior that is made from a config is not equal and has no values yet, only NaN.
+    # A prior from a config may have no values yet, only NaN.
     values = [variable.numpy() for variable in weight.prior_variables.values()]
     has_values = bool(values) and not any(np.isnan(value).any() for value in values)
     return has_values and weight.prior != old.prior

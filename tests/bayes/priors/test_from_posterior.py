@@ -1,3 +1,5 @@
+import gc
+
 import keras
 import numpy as np
 import pytest
@@ -5,7 +7,7 @@ import tensorflow as tf
 
 from tfbbb import BayesianModel, posteriors, priors
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
-from tfbbb.layers import DenseVariational
+from tfbbb.layers import DenseVariational, LSTMVariational
 
 FAMILIES = ["mean_field_normal", "full_covariance_normal", "low_rank_normal"]
 
@@ -104,14 +106,41 @@ def test_priors_are_equal_where_their_values_are():
     assert hash(prior) == hash(same)
     model.layers[-1].bias.variables["mean"].assign_add([1e-3])
     assert prior != priors.FromPosterior(model)
-    # Without its values, until a saved model brings them.
-    assert prior != priors.get(priors.serialize(prior))
+    assert prior == priors.get(priors.serialize(prior))
 
 
-def test_prior_whose_values_are_not_loaded_yet_gives_no_number():
-    prior = priors.FromPosterior(network())
-    fresh = network(prior=priors.get(priors.serialize(prior)))
+def test_copies_by_config_have_the_values():
+    sources = {}
+    for name in ("yesterday", "today"):
+        prior = priors.FromPosterior(sources["yesterday"]) if sources else "normal"
+        layer = LSTMVariational(2, prior=prior, bias_prior=prior, name="memory")
+        wrapped = keras.layers.Bidirectional(layer)
+        sources[name] = keras.Sequential([keras.Input((4, 3)), wrapped])
+    trained = sources["yesterday"].layers[0]
+    for today in (sources["today"], keras.models.clone_model(sources["today"])):
+        for side in ("forward_layer", "backward_layer"):
+            old, new = (getattr(x, side) for x in (trained, today.layers[0]))
+            for weight, source in zip(
+                new.variational_weights, old.variational_weights, strict=True
+            ):
+                held = [
+                    variable.numpy() for variable in weight.prior_variables.values()
+                ]
+                for value, variable in zip(
+                    held, source.variables.values(), strict=True
+                ):
+                    np.testing.assert_array_equal(value, variable)
+
+
+def test_a_prior_whose_values_are_gone_is_refused_by_fit():
+    config = priors.serialize(priors.FromPosterior(network()))
+    gc.collect()
+    fresh = network(prior=priors.get(config))
     assert np.isnan(divergence(weights_of(fresh)[0]))
+    model = BayesianModel(fresh)
+    model.compile("sgd")
+    with pytest.raises(ValueError, match=r"Load the weights.*'hidden/kernel'"):
+        model.fit(np.ones((8, 3)), np.arange(8.0), verbose=0)
 
 
 def test_trained_layers_of_other_names_are_listed():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +24,8 @@ class FromPosterior(Prior):
     old model learned (variational continual learning, Nguyen et al. 2018). The prior of
     each weight is the posterior of the weight with the same path,
     `"layer name/weight name"`. The values are copied when the prior is created, and
-    saved with the new model.
+    saved with the weights of the new model. A config names them, so that copies of a
+    layer have them while the prior, or a copy, is in memory.
 
     The outputs of both models must have the same meaning: if the targets are
     standardised, give the new model the likelihood of the old one, which keeps shift
@@ -53,6 +56,8 @@ class FromPosterior(Prior):
             members.
     """
 
+    _from_config = False
+
     def __init__(self, model: keras.Layer):
         if not isinstance(model, keras.Layer):
             raise ValueError(
@@ -68,42 +73,39 @@ class FromPosterior(Prior):
         self._families: dict[str, Posterior] = {
             path: weight.posterior for path, weight in sources.items()
         }
-        self._values: dict[str, dict[str, np.ndarray]] = {
-            path: {
-                name: variable.numpy().reshape(
-                    (weight.members, *variable.shape[weight.members > 1 :])
-                )
-                for name, variable in weight.variables.items()
-            }
+        self._values = _Values(
+            (
+                path,
+                {
+                    name: variable.numpy().reshape(
+                        (weight.members, *variable.shape[weight.members > 1 :])
+                    )
+                    for name, variable in weight.variables.items()
+                },
+            )
             for path, weight in sources.items()
-        }
+        )
+        self._digest: str | None = self._values.digest()
+        _IN_MEMORY[self._digest] = self._values
 
     def get_config(self) -> Config:
         families = {k: posteriors.serialize(v) for k, v in self._families.items()}
-        return {"posteriors": families}
+        return {"posteriors": families, "values": self._digest}
 
     @classmethod
     def from_config(cls, config: Config) -> FromPosterior:
-        """Makes the prior without its values, which come with the model's weights."""
+        """Makes the prior, without values that no prior in memory has.
+
+        They then come with the weights of a saved model.
+        """
         prior = cls.__new__(cls)
         families = config["posteriors"].items()
         prior._families = {path: posteriors.get(family) for path, family in families}
-        prior._values = {}
+        # Configs of earlier releases have no digest.
+        prior._digest = config.get("values")
+        prior._from_config = True
+        prior._values = _IN_MEMORY.get(prior._digest or "", _Values())
         return prior
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FromPosterior)
-            and super().__eq__(other)
-            and self._values.keys() == other._values.keys()
-            and all(
-                np.array_equal(values, other._values[path][name])
-                for path, parameters in self._values.items()
-                for name, values in parameters.items()
-            )
-        )
-
-    __hash__ = Prior.__hash__
 
     def __repr__(self) -> str:
         return f"FromPosterior({', '.join(self._families)})"
@@ -148,12 +150,23 @@ class FromPosterior(Prior):
         parameters = weight.prior_parameters
         path, _ = _split(parameters)
         for values in self._values.get(path, {}).values():
-            if len(values) not in (1, weight.members):
+            # A config may be for one member of a model, whose variables are set.
+            if not self._from_config and len(values) not in (1, weight.members):
                 raise ValueError(
                     f"The weight {path!r} has {len(values)} members in the prior's "
                     f"model. Received: members={weight.members}"
                 )
         return parameters
+
+    def check_values(self, weight: WeightMoments) -> None:
+        """Raises ValueError if a config made the prior and no weights were loaded."""
+        path, own = _split(weight.prior_parameters)
+        if any(np.isnan(np.asarray(values)).any() for values in own.values()):
+            raise ValueError(
+                "The prior has no values: a config does not hold them. Load the "
+                "weights of the saved model, or pass `FromPosterior(model)` to the "
+                f"layer. Received: prior={self!r} of {path!r}"
+            )
 
     def posterior(self, parameters: Parameters) -> tuple[Posterior, Parameters]:
         """Returns the family of p and its parameters by their own names."""
@@ -165,6 +178,22 @@ class FromPosterior(Prior):
     ) -> Tensor:
         family, own = self.posterior(parameters)
         return family.log_prob(own, weights, shape)
+
+
+class _Values(dict[str, dict[str, "np.ndarray"]]):
+    """The values of variables, [members, ...], by path and name."""
+
+    def digest(self) -> str:
+        digest = hashlib.sha256()
+        for path, variables in self.items():
+            for name, values in variables.items():
+                digest.update(repr((path, name, values.shape)).encode())
+                digest.update(values.tobytes())
+        return digest.hexdigest()
+
+
+# By digest.
+_IN_MEMORY: weakref.WeakValueDictionary[str, _Values] = weakref.WeakValueDictionary()
 
 
 def _split(parameters: Parameters) -> tuple[str, Parameters]:

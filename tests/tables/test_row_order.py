@@ -11,6 +11,7 @@ N = 240
 GENERATOR = np.random.default_rng(0)
 NOISE = GENERATOR.normal(size=N)
 DAYS = np.datetime64("2020-01-01") + np.arange(N)
+WALK = np.cumsum(NOISE)
 GROUP = np.repeat(np.arange(40), 6)
 
 
@@ -18,27 +19,40 @@ def of_group(low, high):
     return np.repeat(GENERATOR.integers(low, high, 40), 6)
 
 
-def warnings_of(columns, **options):
-    schema = Schema.infer({**columns, "y": NOISE}, "y", **options)
+def warnings_of(columns, y=NOISE, **options):
+    schema = Schema.infer({**columns, "y": y}, "y", **options)
     return {c.name: c.warnings for c in schema.features if c.warnings}
 
 
 def test_a_column_of_dates_suggests_a_validation_by_time():
-    ((name, (warning,)),) = warnings_of({"z": NOISE[::-1], "sold on": DAYS}).items()
+    columns = {"z": NOISE[::-1], "sold on": DAYS}
+    ((name, (warning,)),) = warnings_of(columns, WALK).items()
     assert name == "sold on"
-    assert warning == (
+    start, end = warning.split(" times the error ")
+    assert start.startswith(
         "It holds dates, and the rows are in its order. Rows that are held out at "
         "random lie between training rows in time, so the figures may be better than "
-        "those of later rows; leave rows out in the order of time instead, with a "
+        "those of later rows: those of a linear model have "
+    )
+    assert float(start.split()[-1]) >= 1.1
+    assert end == (
+        "in the last fifth of the rows; measure the last rows instead, with a "
         "validation by time (--validation-time 'sold on')."
     )
 
 
+def test_a_target_without_drift_suggests_no_validation_by_time():
+    season = np.sin(2.0 * np.pi * np.arange(N) / 7.0)
+    for y in (NOISE, season + 0.1 * NOISE, np.where(NOISE > 0, "a", "b")):
+        assert not warnings_of({"z": NOISE[::-1], "sold on": DAYS}, y)
+
+
 def test_of_several_dates_the_one_in_order_is_named():
     shuffled = GENERATOR.permutation(DAYS)
-    found = warnings_of({"posted": shuffled, "sold": DAYS, "birth_date": DAYS[::-1]})
-    assert list(found) == ["sold"]
-    (warning,) = warnings_of({"posted": shuffled, "z": NOISE[::-1]})["posted"]
+    columns = {"posted": shuffled, "sold": DAYS, "birth_date": DAYS[::-1]}
+    assert list(warnings_of(columns, WALK)) == ["sold"]
+    walk = WALK[np.argsort(np.argsort(shuffled))]
+    (warning,) = warnings_of({"posted": shuffled, "z": NOISE[::-1]}, walk)["posted"]
     assert warning.startswith("It holds dates. Rows")
     assert not warnings_of({"birth_date": DAYS, "z": NOISE[::-1]})
 
@@ -112,8 +126,8 @@ def test_ordinary_columns_are_no_groups(name, values):
 
 def test_a_validation_that_names_a_column_silences_both():
     columns = {"subject": GROUP, "sold": DAYS}
-    assert set(warnings_of(columns)) == {"subject", "sold"}
-    assert not warnings_of(columns, held_out_at_random=False)
+    assert set(warnings_of(columns, WALK)) == {"subject", "sold"}
+    assert not warnings_of(columns, WALK, held_out_at_random=False)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +135,7 @@ def test_a_validation_that_names_a_column_silences_both():
     [({}, True), ({"fraction": 0.2}, True), ({"group": "who"}, False)],
 )
 def test_the_validation_of_a_job_decides_whether_an_order_is_said(validation, found):
-    table = {"sold": DAYS, "who": GROUP % 7, "y": NOISE}
+    table = {"sold": DAYS, "who": GROUP % 7, "y": WALK}
     job = {"target": "y", "training": {"validation": validation}}
     schema = infer_schema(as_source(table), JobSpec.model_validate(job))
     said = [text for text in schema.column_warnings if "--validation-time" in text]

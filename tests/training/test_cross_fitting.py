@@ -44,24 +44,15 @@ def test_no_group_of_rows_is_divided():
     assert np.any(members.folds[0] != members.folds[1])
 
 
-def test_folds_in_order_are_blocks_of_consecutive_rows():
-    times = np.random.default_rng(0).permutation(ROWS) // 2
-    members = draw(groups=times, in_order=True)
-    first, second = members.folds[:, np.argsort(times, kind="stable")]
-    # The fifteen moments of two rows each make three blocks.
-    np.testing.assert_array_equal(first, np.repeat([0, 1, 2], 10))
-    # Half a block earlier, the first fold has both ends.
-    assert np.count_nonzero(np.diff(second)) == 3
-    assert second[0] == second[-1] == 0
-    assert members.sizes.tolist() == members.weights.sum(axis=0).tolist()
-
-
-def test_the_last_block_is_predicted_by_members_of_earlier_rows():
-    members = draw(groups=np.arange(ROWS), in_order=True, temperatures=(1.0,))
-    for row in (ROWS - 1, ROWS - 4):
-        leaves_out = members.weights[row] == 0.0
-        assert leaves_out.sum() == 2
-        assert not members.weights[row:, leaves_out].any()
+def test_every_second_member_leaves_out_the_last_rows():
+    last = np.arange(ROWS) % 5 == 0
+    members = draw(last=last)
+    assert members.weights[~last].all()
+    np.testing.assert_array_equal(members.weights[last], [[0, 1] * 6] * last.sum())
+    np.testing.assert_array_equal(members.left_out, np.flatnonzero(last))
+    np.testing.assert_array_equal(members.measuring.weights, members.weights[last])
+    (folds,) = draw(last=last, repeats=1, group_size=3).folds
+    np.testing.assert_array_equal(folds, np.where(last, 0, -1))
 
 
 def test_without_repeats_all_members_have_all_rows():

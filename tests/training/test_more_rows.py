@@ -44,6 +44,14 @@ def test_all_rows_of_a_group_are_left_out_by_one_member():
     assert set(places) == set(range(8))
 
 
+def test_one_member_leaves_out_the_last_rows_still():
+    last = np.arange(ROWS) >= 90
+    members = MemberRows.draw(ROWS, (0.3, 0.1), 8, 2, last=last)
+    left_out = more_rows._left_out_by_one(members, last, seed=0)
+    assert left_out.left_out_weights.sum() == 30.0
+    assert set(left_out.folds[0, ~last]) == {-1}
+
+
 def test_weights_are_kept_only_if_rows_left_out_are_more_likely(monkeypatch):
     chosen, found = more_rows.choice_with_more_rows, []
 

@@ -270,12 +270,13 @@ def test_the_last_rows_measure_a_training_by_time():
     whole = table().append_column("day", [times])
     trained = trained_table(whole, spec)
     assert trained.recipe["metrics_from"] == (
-        "the last 30 rows by 'day', which no member trained on"
+        "the last 30 rows by 'day', from 90 on, which no member trained on"
     )
     assert set(times[trained.held_out_rows]) == set(range(90, ROWS))
     del spec["training"]["validation"]["fraction"]
     trained = trained_table(whole, spec)
     assert trained.recipe["metrics_from"].startswith(
-        "all 120 rows, each predicted by the 2 of 8 members that did not train on it "
-        "or on its neighbours by 'day'"
+        "the last 24 rows by 'day', from 96 on, predicted by the 4 of 8 members that "
+        "trained on earlier rows alone"
     )
+    assert len(trained.log_likelihoods) == 24

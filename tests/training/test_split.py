@@ -70,7 +70,8 @@ def test_the_last_rows_by_time_are_held_out():
     assert moments[rows.training].max() < moments[rows.held_out].min()
     half = split({"t": moments.astype("M8[D]")}, time="t", fraction=0.5)
     assert len(half.held_out) in (28, 32)
-    assert half.description == {"by": "time", "column": "t"}
+    since = str(moments[half.held_out].min().astype("M8[D]"))
+    assert half.description == {"by": "time", "column": "t", "since": since}
 
 
 @pytest.mark.parametrize(
@@ -112,9 +113,8 @@ def test_whole_groups_are_held_out():
     assert rows.description == {"by": "group", "column": "g", "groups": 5}
 
 
-@pytest.mark.parametrize("validation", [{"time": "when"}, {"group": "when"}])
-def test_the_column_that_decides_is_a_feature_only_by_name(validation):
-    fields = {"target": "y", "training": {"validation": validation}}
+def test_the_column_of_groups_is_a_feature_only_by_name():
+    fields = {"target": "y", "training": {"validation": {"group": "when"}}}
     whole = table(when=np.arange(ROWS) // 2)
     prepared = prepare(whole, JobSpec.model_validate(fields))
     assert [column.name for column in prepared.schema.features] == ["x"]
@@ -132,21 +132,30 @@ def test_folds_of_members_get_the_groups():
     assert prepared.groups.tolist() == (np.arange(ROWS) // 5).tolist()
 
 
-def test_members_leave_out_blocks_by_time():
+BY_DAY = JobSpec.model_validate(
+    {"target": "y", "training": {"validation": {"time": "day"}}}
+)
+
+
+def test_members_leave_out_the_last_fifth_by_time():
     days = np.random.default_rng(0).permutation(ROWS)
-    fields = {"target": "y", "training": {"validation": {"time": "day"}}}
-    prepared = prepare(table(day=days.astype("M8[D]")), JobSpec.model_validate(fields))
+    prepared = prepare(table(day=days.astype("M8[D]")), BY_DAY)
     assert prepared.rows.num_rows == ROWS
-    np.testing.assert_array_equal(prepared.groups, days)
-    assert prepared.split == {"by": "time", "column": "day"}
+    np.testing.assert_array_equal(prepared.last, days >= 48)
+    assert prepared.split == {"by": "time", "column": "day", "since": "1970-02-18"}
 
 
-def test_too_few_times_for_blocks_hold_the_last_rows_out():
-    fields = {"target": "y", "training": {"validation": {"time": "year"}}}
-    years = np.repeat([2020, 2021, 2022], ROWS // 3)
-    prepared = prepare(table(year=years), JobSpec.model_validate(fields))
-    assert prepared.groups is None
-    assert set(years[prepared.held_out_rows]) == {2022}
+@pytest.mark.parametrize("kind", ["M8[D]", "f8", "i8"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_column_of_times_is_a_feature_unless_its_trend_ends(kind, ends):
+    generator = np.random.default_rng(0)
+    days, x = np.arange(300.0), generator.normal(size=300)
+    level = np.where(days < 240, days, 0.0) if ends else days
+    y = x + 0.05 * level + 0.5 * generator.normal(size=300)
+    prepared = prepare(pa.table({"x": x, "day": days.astype(kind), "y": y}), BY_DAY)
+    names = [column.name for column in prepared.schema.features]
+    assert names == (["x"] if ends else ["x", "day"])
+    assert (dict(prepared.schema.left_out).get("day") is not None) == ends
 
 
 def copies(times, rows=ROWS):

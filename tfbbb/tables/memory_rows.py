@@ -83,6 +83,11 @@ class MemoryRows:
         """Returns the rows with these weights."""
         return MemoryRows(self.layout, self._rows, weights)
 
+    def take(self, places: np.ndarray) -> "MemoryRows":
+        """Returns some of the rows, with their weights."""
+        weights = None if self._weights is None else tf.gather(self._weights, places)
+        return MemoryRows(self.layout, tf.gather(self._rows, places), weights)
+
     def inputs(self) -> Structure:
         """Returns the model inputs of all rows, in order, as arrays."""
         inputs, _ = as_arrays(*self.layout.decode(self._rows))

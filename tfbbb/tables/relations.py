@@ -101,8 +101,11 @@ class Relations:
         """
         found: dict[str, list[str]] = {}
         if held_out_at_random:
-            for find in (find_time, find_groups):
-                warning = find(self._first_rows)
+            warnings = (
+                find_time(self._first_rows, self._first_targets),
+                find_groups(self._first_rows),
+            )
+            for warning in warnings:
                 if warning is not None:
                     found.setdefault(warning[0], []).append(warning[1])
         target = self._target
@@ -119,6 +122,13 @@ class Relations:
             said = _say_sum(target.name, terms, len(first) < len(target.values))
             found.setdefault(terms[0][1], []).append(said)
         return found
+
+    @property
+    def _first_targets(self) -> FirstRows | None:
+        if self._target is None:
+            return None
+        first = self._target.numbers[:_KEPT_ROWS]
+        return FirstRows(self._target.kind, first.astype(np.float64))
 
     def _compare_with_target(self, column: ParsedColumn) -> Examination:
         if self._target is None:

@@ -114,33 +114,6 @@ def draw_folds(
     return fold_of[codes]
 
 
-def block_folds(times: npt.ArrayLike, num_folds: int, shift: float = 0.0) -> np.ndarray:
-    """Divides rows in the order of time into folds of about equal size.
-
-    Each fold is a block of consecutive rows; with a shift, the first fold has the first
-    and the last rows. Rows of equal time are in the same fold.
-
-    Args:
-        times: Time of each row `[n]`.
-        num_folds: Number of folds.
-        shift: By what part of a block the blocks begin earlier, from 0 to below 1.
-
-    Returns:
-        The fold of each row `[n]`. Folds may be empty if there are few times.
-
-    Example:
-    >>> years = [2020, 2021, 2022, 2023, 2023, 2024, 2025, 2026]
-    >>> block_folds(years, 2).tolist()
-    [0, 0, 0, 1, 1, 1, 1, 1]
-    >>> block_folds(years, 2, shift=0.5).tolist()
-    [0, 0, 1, 1, 1, 1, 0, 0]
-    """
-    _, moments, counts = np.unique(times, return_inverse=True, return_counts=True)
-    middles = (np.cumsum(counts) - 0.5 * counts) / len(moments)
-    folds = np.floor(middles * num_folds + shift).astype(np.int32) % num_folds
-    return folds[moments]
-
-
 def _codes(
     labels: npt.ArrayLike, num_rows: int, argument: str, content: str
 ) -> np.ndarray:

@@ -110,7 +110,9 @@ def train_candidates(
     measured = measured_rows(prepared, members)
     if validate_left_out and members.left_out_weights is not None:
         inputs, targets, _ = measured
-        held_out = inputs, targets, members.left_out_weights
+        weights = members.measuring.left_out_weights
+        assert weights is not None
+        held_out = inputs, targets, weights
     compares = members.folds is not None or len(plan.temperatures) > 1
     found: list[Candidate] = []
     for number, (name, model) in enumerate(zip(plan.networks, models, strict=True)):
@@ -149,7 +151,7 @@ def train_candidates(
             seconds += outcome.seconds
             choice = None
             if compares or number_of_all > 1:
-                choice = choose(model, members, *measured)
+                choice = choose(model, members.measuring, *measured)
                 model = choice.model
         except (TrainingDivergedError, NotFiniteError):
             # Another network or likelihood need not diverge.
@@ -166,7 +168,9 @@ def measured_rows(prepared: Prepared, members: MemberRows) -> tuple:
     if members.folds is None:
         return *prepared.held_out, prepared.held_out_weights
     assert isinstance(prepared.rows, MemoryRows)
-    return prepared.rows.inputs(), prepared.rows.targets(), prepared.weights
+    inputs, targets = prepared.rows.at(members.left_out)
+    weights = prepared.weights
+    return inputs, targets, None if weights is None else weights[members.left_out]
 
 
 def _of_all(

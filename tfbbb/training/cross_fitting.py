@@ -1,6 +1,6 @@
 """Members that leave out folds of the rows, and predict the rows they left out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from keras import tree
 from tfbbb.base.call_context import call_with
 from tfbbb.base.types import Structure
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.tables.splitting import block_folds, draw_folds
+from tfbbb.tables.splitting import draw_folds
 
 # Rows times members times draws that flow through the network at once.
 _MOST_AT_ONCE = 20_000
@@ -23,13 +23,15 @@ class MemberRows:
 
     Members are ordered by temperature, then by repeat, then by fold. In each repeat,
     the rows are divided into folds anew, and member k leaves out fold k. So each row
-    is left out by one member per temperature and repeat. Without repeats, all members
+    is left out by one member per temperature and repeat. By time, every second member
+    leaves out the last rows, and all train on the others. Without repeats, all members
     train on all rows.
 
     Attributes:
         temperatures: The temperature of each group of members.
         group_size: Number of members with the same temperature.
-        folds: The fold of each row, [repeats, rows]; None if no row is left out.
+        folds: The fold of each row, [repeats, rows], -1 for one that no member leaves
+            out; None if no row is left out.
         row_weights: The weight of each row, [rows]: a row of weight 2 counts as two
             rows. None for 1.
     """
@@ -50,7 +52,7 @@ class MemberRows:
         seed: int = 0,
         classes: np.ndarray | None = None,
         groups: np.ndarray | None = None,
-        in_order: bool = False,
+        last: np.ndarray | None = None,
         row_weights: np.ndarray | None = None,
     ) -> "MemberRows":
         """Divides rows into folds of equal size, stratified by class.
@@ -65,21 +67,20 @@ class MemberRows:
             classes: Classes of the rows, [rows], each spread over the folds.
             groups: Groups of the rows, [rows]; no group is divided, so folds are only
                 about equal. None for a group per row.
-            in_order: Whether the groups are numbers in an order, such as times: the
-                folds are blocks of consecutive rows, not stratified, and those of the
-                repeats begin at different rows.
+            last: Which rows every second member leaves out, [rows], in place of folds
+                at random; None for these.
             row_weights: The weight of each row, [rows]; None for 1.
         """
         if not repeats:
             return cls(temperatures, group_size, None, row_weights)
+        if last is not None:
+            repeats = 1 if group_size % 2 else group_size // 2
+            folds = np.tile(np.where(last, 0, -1), (repeats, 1))
+            return cls(temperatures, group_size, folds, row_weights)
         generator = np.random.default_rng([seed, num_rows])
         num_folds = group_size // repeats
         folds = np.empty((repeats, num_rows), dtype=np.int32)
         for repeat in range(repeats):
-            if in_order:
-                assert groups is not None
-                folds[repeat] = block_folds(groups, num_folds, repeat / repeats)
-                continue
             if groups is not None:
                 folds[repeat] = draw_folds(
                     groups, num_folds, generator=generator, stratify=classes
@@ -101,6 +102,23 @@ class MemberRows:
     def num_folds(self) -> int:
         """Number of folds of a repeat; 0 if no row is left out."""
         return 0 if self.folds is None else self.group_size // len(self.folds)
+
+    @cached_property
+    def left_out(self) -> np.ndarray:
+        """The places of the rows that members leave out, in order."""
+        return np.flatnonzero([] if self.folds is None else self.folds[0] >= 0)
+
+    @cached_property
+    def measuring(self) -> "MemberRows":
+        """The members with the rows that measure them: those that some leave out."""
+        if self.folds is None or len(self.left_out) == self.folds.shape[1]:
+            return self
+        given = self.row_weights
+        return replace(
+            self,
+            folds=self.folds[:, self.left_out],
+            row_weights=None if given is None else given[self.left_out],
+        )
 
     @cached_property
     def weights(self) -> np.ndarray | None:
@@ -165,8 +183,10 @@ class MemberRows:
             *first, last = [f"{value:g}" for value in self.temperatures]
             text += f", {self.group_size} at each of the temperatures "
             text += f"{', '.join(first)} and {last}"
-        if self.folds is not None:
+        if self.folds is not None and self.measuring is self:
             text += f"; each leaves out 1/{self.num_folds} of the rows"
+        elif self.folds is not None:
+            text += "; every second one leaves out the last rows"
         return text
 
     def group(self, number: int) -> range:
@@ -180,8 +200,8 @@ class MemberRows:
 
         Args:
             model: The trained ensemble.
-            inputs: Inputs of the rows: the training rows of the folds, or, if no row
-                is left out, other rows.
+            inputs: Inputs of the rows: the training rows of the folds, each of which
+                is left out by some member, or, if no row is left out, other rows.
             num_rows: Number of rows.
             draws: Number of draws of each member.
 

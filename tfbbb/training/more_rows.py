@@ -10,7 +10,7 @@ from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.bayes import kl_schedules
 from tfbbb.model.optimizers import Adam
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.training.candidates import Candidate
+from tfbbb.training.candidates import Candidate, measured_rows
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.devices import describe_devices
 from tfbbb.training.loop import fit
@@ -67,10 +67,7 @@ def train_on_more_rows(
     assert choice is not None
     assert isinstance(rows, MemoryRows)
     plan = plan.on_more_rows
-    groups = prepared.groups
-    if prepared.split.get("by") == "time":
-        assert members.folds is not None
-        groups = np.unique(members.folds, axis=1, return_inverse=True)[1].ravel()
+    groups = prepared.groups if prepared.last is None else prepared.last
     left_out = _left_out_by_one(members, groups, training.seed)
     schedule = kl_schedule_at(choice.best.temperature)
     rate = plan.keras_learning_rate
@@ -103,12 +100,10 @@ def train_on_more_rows(
         return candidate, 0
     better = choice_with_more_rows(
         choice,
-        members,
+        members.measuring,
         model,
-        left_out,
-        rows.inputs(),
-        rows.targets(),
-        prepared.weights,
+        left_out.measuring,
+        *measured_rows(prepared, members),
     )
     if better is None:
         return candidate, 0
@@ -122,8 +117,7 @@ def _left_out_by_one(
     """Returns members of one temperature, of which one leaves out each row.
 
     It is one of those that left out the row before, drawn at random, and the same for
-    all rows of a group. If folds are blocks in time, it is the same for all rows that
-    the same members left out.
+    all rows of a group.
     """
     assert members.folds is not None
     repeats, num_rows = members.folds.shape
@@ -133,5 +127,5 @@ def _left_out_by_one(
     generator = np.random.default_rng([seed, num_rows])
     repeat = generator.integers(repeats, size=len(names))[group]
     fold = members.folds[repeat, np.arange(num_rows)]
-    places = (repeat * members.num_folds + fold).astype(np.int32)
+    places = np.where(fold < 0, -1, repeat * members.num_folds + fold).astype(np.int32)
     return replace(members, temperatures=(1.0,), folds=places[np.newaxis])

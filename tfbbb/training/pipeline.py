@@ -171,8 +171,9 @@ class Run:
     def places(self) -> np.ndarray:
         """The places in the table of the rows that measure the model."""
         prepared = self.prepared
-        held_out = self.members.folds is None
-        return prepared.held_out_rows if held_out else prepared.training_rows
+        if self.members.folds is None:
+            return prepared.held_out_rows
+        return prepared.training_rows[self.members.left_out]
 
     def trained(self) -> TrainedTable:
         """Returns the result of the last step."""
@@ -202,7 +203,7 @@ class Run:
             baselines=self.baselines.of_all,
             epistemic_reference=epistemic_reference(
                 best.model,
-                self.members,
+                self.members.measuring,
                 self.inputs,
                 None if best.choice is None else best.choice.prediction,
                 self.spec.abstain_above,
@@ -275,7 +276,7 @@ def make_plan(run: Run) -> Run:
         if prepared.schema.task == "classification"
         else None,
         groups=prepared.groups,
-        in_order=prepared.split.get("by") == "time",
+        last=prepared.last,
         row_weights=prepared.weights,
     )
     seconds = sum(
@@ -382,10 +383,14 @@ def compare_baselines(run: Run) -> Run:
     if prepared.weights is not None:
         assert isinstance(rows, MemoryRows)
         rows = rows.weighted(prepared.weights[:, np.newaxis])
+    folds = run.members.folds
+    if prepared.last is not None:
+        assert isinstance(rows, MemoryRows)
+        rows, folds = rows.take(np.flatnonzero(~prepared.last)), None
     baselines = TrainingBaselines.fit(
         prepared.schema,
         rows,
-        run.members.folds,
+        folds,
         inputs,
         targets,
         discrete=best.model.likelihood.discrete,

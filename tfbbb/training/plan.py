@@ -234,8 +234,8 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     """Returns how often each row is left out; 0 if rows are held out instead.
 
     Rows are held out if the spec says which or how many, if training stops by them, and
-    if the table has many rows. Folds can keep groups of rows together, or be blocks of
-    rows in the order of time.
+    if the table has many rows. Folds can keep groups of rows together. By time, every
+    second member leaves out the last rows.
 
     Args:
         spec: The spec.

@@ -1,7 +1,7 @@
 """Splits a table into training and held-out rows, and reads them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from tfbbb.base.files import disk_faults_named
 from tfbbb.base.types import Config
+from tfbbb.judging.evaluation import Baselines
+from tfbbb.judging.evaluation.input_encoding import named_columns
 from tfbbb.tables import Schema, TableError
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.memory_rows import BatchSource, MemoryRows
@@ -25,6 +27,10 @@ from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
+# Rows that show whether a column of times helps, and the share of the error by which
+# it must not be worse.
+_MOST_COMPARED, _WORSE_ERROR = 5000, 0.05
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -39,8 +45,8 @@ class Prepared:
         training_rows: Indices of the training rows in the table, in order.
         groups: The group of each row that measures the model, `[n]`: of the training
             rows, of which folds leave out all rows of a group or none, or else of the
-            held-out rows. They are in the order of time if folds are by time. None for
-            a group per row.
+            held-out rows. None for a group per row.
+        last: Which training rows, `[n]`, members leave out by time; None otherwise.
         split: What decided which rows are held out: see `Split.description`.
         num_rows: Number of rows of the table that have a target: the training rows,
             the held-out rows, and those held out beyond the 50 000 that measure.
@@ -56,6 +62,7 @@ class Prepared:
     held_out_rows: np.ndarray
     training_rows: np.ndarray
     groups: np.ndarray | None = None
+    last: np.ndarray | None = None
     split: Config = field(default_factory=dict)
     num_rows: int = 0
     rows_without_target: int = 0
@@ -115,12 +122,10 @@ def prepare(
     if schema is None and fits_memory:
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
-    schema = schema or whole.refitted(table, rows.training)
-    held_out: ColumnSource
-    if isinstance(table, StoredTable):
-        held_out = table.take(rows.held_out)
-    else:
-        held_out = ParsedTable(table, rows.held_out)
+    if schema is None:
+        schema = _with_useful_time(whole, spec, table, rows)
+        schema = schema.refitted(table, rows.training)
+    held_out = _take(table, rows.held_out)
     return Prepared(
         schema=schema,
         rows=_training_rows(table, RowLayout(schema), rows, directory),
@@ -128,12 +133,63 @@ def prepare(
         held_out_rows=kept[rows.held_out],
         training_rows=kept[np.sort(rows.training)],
         groups=_measured_groups(rows),
+        last=rows.last,
         split=rows.description,
         num_rows=table.num_rows,
         rows_without_target=whole_table.num_rows - table.num_rows,
         weights=None if row_weights is None else row_weights[np.sort(rows.training)],
         held_out_weights=None if row_weights is None else row_weights[rows.held_out],
     )
+
+
+def _with_useful_time(
+    schema: Schema, spec: JobSpec, table: StoredTable | ParsedTable, rows: Split
+) -> Schema:
+    """Leaves the column of times out if it predicts later rows worse.
+
+    A trend may end, and no earlier row tells. A linear model of the earlier rows
+    predicts the last ones, with the column and without.
+    """
+    name = spec.training.validation.time or ""
+    every = [column.name for column in schema.features]
+    kept = [column for column in schema.features if column.name != name]
+    if not kept or len(kept) == len(every) or spec.features is not None:
+        return schema
+    earlier, later = rows.training, rows.held_out
+    if rows.last is not None:
+        earlier, later = np.flatnonzero(~rows.last), np.flatnonzero(rows.last)
+
+    def read(places: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        size = min(len(places), _MOST_COMPARED)
+        some = places[np.linspace(0, len(places) - 1, size, dtype=int)]
+        part = _take(table, np.sort(some))
+        return named_columns(schema.inputs(part), every), schema.targets(part)
+
+    (fitted, targets), (measured, true) = read(earlier), read(later)
+    losses = []
+    for names in (every, [column.name for column in kept]):
+        baselines = Baselines.fit(
+            {name: fitted[name] for name in names},
+            targets,
+            num_classes=len(schema.classes),
+        )
+        found = baselines.predict({name: measured[name] for name in names}, true)
+        linear = found[baselines.models[-1].name]
+        squares = np.square(linear.mean[:, 0] - true.reshape(len(true), -1)[:, 0])
+        losses.append(-linear.log_prob if schema.classes else squares)
+    worse = losses[0] - losses[1]
+    error = worse.std() / np.sqrt(len(worse))
+    if worse.mean() < max(_WORSE_ERROR * losses[1].mean(), 2.0 * error):
+        return schema
+    reason = "A linear model predicts later rows better without it."
+    left_out = (*schema.left_out, (name, reason))
+    return replace(schema, features=tuple(kept), left_out=left_out)
+
+
+def _take(table: StoredTable | ParsedTable, rows: np.ndarray) -> ColumnSource:
+    if isinstance(table, StoredTable):
+        return table.take(rows)
+    return ParsedTable(table, rows)
 
 
 def _measured_groups(rows: Split) -> np.ndarray | None:

@@ -135,14 +135,20 @@ def _metrics_from(
     by, column = split.get("by"), split.get("column")
     if members.folds is not None:
         group = f" or on others of its {column!r}" if by == "group" else ""
-        if by == "time":
-            group = f" or on its neighbours by {column!r}"
         before = ", as they were before they went on with more rows" if goes_on else ""
+        rows = f"all {num_rows} rows, each"
+        seen = f"did not train on it{group}"
+        if by == "time":
+            rows = f"the last {num_rows} rows by {column!r}, from {split['since']} on,"
+            seen = "trained on earlier rows alone"
         return (
-            f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
-            f"{members.group_size} members that did not train on it{group}{before}"
+            f"{rows} predicted by the {len(members.folds)} of {members.group_size} "
+            f"members that {seen}{before}"
         )
     if by == "time":
-        return f"the last {num_rows} rows by {column!r}, which no member trained on"
+        return (
+            f"the last {num_rows} rows by {column!r}, from {split['since']} on, which "
+            "no member trained on"
+        )
     whole = f" of whole groups of {column!r}" if by == "group" else ""
     return f"{num_rows} rows{whole} that no member trained on"

@@ -10,6 +10,7 @@ from tfbbb.tables.schema import Schema
 from tfbbb.tables.table_error import TableError
 from tfbbb.tables.target import RowsWithTarget, missing_values, rows_with_target
 from tfbbb.tables.target_choice import TargetChoice
+from tfbbb.tables.values import are_numbers
 from tfbbb.training.spec import JobSpec
 
 
@@ -28,9 +29,13 @@ def infer_schema(
     """
     columns = dict(spec.columns)
     validation = spec.training.validation
-    decided_by = validation.decided_by
-    if decided_by is not None and spec.features is None:
-        columns[decided_by] = "ignore"
+    decided_by = validation.column or validation.group
+    if spec.features is None:
+        if decided_by is not None:
+            columns[decided_by] = "ignore"
+        elif validation.time is not None and _is_of_numbers(table, validation.time):
+            # Numbers of the rows would be left out.
+            columns.setdefault(validation.time, "number")
     schema = Schema.infer(
         table,
         spec.target,
@@ -38,13 +43,17 @@ def infer_schema(
         features=spec.features,
         text_columns=spec.text_columns,
         columns=columns,
-        held_out_at_random=decided_by is None,
+        held_out_at_random=validation.decided_by is None,
         target_choice=choice,
     )
     reasons = dict(schema.left_out)
     if decided_by in reasons:
         reasons[decided_by] = "It decides which rows validation leaves out."
     return replace(schema, left_out=tuple(reasons.items()))
+
+
+def _is_of_numbers(table: ColumnSource, name: str) -> bool:
+    return name in table.column_names and are_numbers(table.column(name).type)
 
 
 def find_rows_with_target(

@@ -19,7 +19,6 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.groups import group_repeated_rows, read_groups
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
-from tfbbb.tables.splitting import block_folds
 from tfbbb.tables.times import read_times
 from tfbbb.tables.values import first_row
 from tfbbb.training.spec import JobSpec
@@ -27,6 +26,8 @@ from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
 
 # A mean over this many rows has a standard error of 0.5 % of the standard deviation.
 _MOST_MEASURED = 50_000
+# The share of the last rows that measure members, half of which train on them.
+_LAST_ROWS = 0.2
 # Of rows that repeat features: fewer different ones cannot be divided into folds, and
 # targets agree beyond chance only if rows were copied.
 _FEWEST_GROUPS = 10
@@ -41,17 +42,20 @@ class Split:
         training: Indices of the training rows.
         held_out: Indices of the held-out rows, at most 50 000; empty if members leave
             out folds of the training rows instead.
-        groups: The group of each row, `[n]`, of which folds leave out all rows or none;
-            in the order of time if the split is by time. None for a group per row.
+        groups: The group of each row, `[n]`, of which folds leave out all rows or none.
+            None for a group per row.
+        last: Which rows, `[n]`, members leave out by time; None otherwise.
         description: What decided, as plain JSON values: `by`, one of "random",
-            "column", "time" and "group"; the name of the `column`; the number of
-            `groups`; and at random the number of `repeated_rows`, whose features
-            another row has as well, and whether they are `kept_together`.
+            "column", "time" and "group"; the name of the `column`; `since`, the first
+            time of the rows that measure; the number of `groups`; and at random the
+            number of `repeated_rows`, whose features another row has as well, and
+            whether they are `kept_together`.
     """
 
     training: np.ndarray
     held_out: np.ndarray
     groups: np.ndarray | None = None
+    last: np.ndarray | None = None
     description: Config = field(default_factory=dict)
 
 
@@ -60,8 +64,8 @@ def split_rows(
 ) -> Split:
     """Splits the rows of a table: by a column, in time, by groups or at random.
 
-    In time, the last rows are held out, or, with folds, members leave out blocks of
-    consecutive rows, if there are enough different times.
+    In time, the last rows are held out, or, with folds, members leave out the last
+    fifth.
 
     At random, rows with equal features stay together, so that no row is measured by a
     model that trained on a copy of it. If more than half of the rows repeat features of
@@ -90,12 +94,15 @@ def split_rows(
         override = None if said is None else Override.parse(said)
         read = functools.partial(read_times, override=override)
         times = _read_varied(read, table, validation.time, role="time")
-        if num_folds and _fill_blocks(times, num_folds):
-            moments = np.unique(times, return_inverse=True)[1]
-            by_time: Config = {"by": "time", "column": validation.time}
-            return Split(np.arange(len(times)), np.arange(0), moments, by_time)
-        last = _mark_last(times, _fraction(spec, table.num_rows))
-        return _split_by_mask(last, generator, by="time", column=validation.time)
+        fraction = _LAST_ROWS if num_folds else _fraction(spec, table.num_rows)
+        last = _mark_last(times, fraction)
+        first = int(np.argmin(np.where(last, times, np.inf)))
+        since = str(table.column(validation.time)[first].as_py())
+        by_time = {"by": "time", "column": validation.time, "since": since}
+        if num_folds:
+            every = np.arange(len(times))
+            return Split(every, every[:0], last=last, description=by_time)
+        return _split_by_mask(last, generator, **by_time)
     classes = schema.targets(table) if schema.task == "classification" else None
     groups: np.ndarray | None
     if validation.group is not None:
@@ -123,7 +130,8 @@ def split_rows(
             "kept_together": groups is not None,
         }
     if num_folds:
-        return Split(np.arange(table.num_rows), np.arange(0), groups, description)
+        every = np.arange(table.num_rows)
+        return Split(every, every[:0], groups, description=description)
     fraction, seed = _fraction(spec, table.num_rows), spec.training.seed
     options: dict[str, Any] = {"seed": seed, "stratify": classes}
     training, held_out = split(table.num_rows, fraction, groups=groups, **options)
@@ -141,7 +149,7 @@ def split_rows(
             f"The target {spec.target!r} has {len(training)} classes of one row each, "
             "so no row can be held out; group its classes."
         )
-    return Split(training, held_out[:_MOST_MEASURED], groups, description)
+    return Split(training, held_out[:_MOST_MEASURED], groups, description=description)
 
 
 def _fraction(spec: JobSpec, num_rows: int) -> float:
@@ -194,14 +202,6 @@ def _agreement(groups: np.ndarray, targets: np.ndarray) -> float:
     )
     by_chance = all_equal / (len(groups) * (len(groups) - 1.0))
     return (equal / pairs - by_chance) / (1.0 - by_chance) if by_chance < 1.0 else 1.0
-
-
-def _fill_blocks(times: np.ndarray, num_folds: int) -> bool:
-    """Returns whether no block is empty, with either beginning of the blocks."""
-    return all(
-        len(np.unique(block_folds(times, num_folds, shift))) == num_folds
-        for shift in (0.0, 0.5)
-    )
 
 
 def _mark_last(times: np.ndarray, fraction: float) -> np.ndarray:

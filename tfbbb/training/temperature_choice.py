@@ -244,6 +244,7 @@ def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:
             of_repeat[folds == fold]
             for of_repeat, folds in zip(differences, members.folds, strict=True)
             for fold in range(members.num_folds)
+            if np.any(folds == fold)
         ]
     return np.array(
         [[part.mean(), part.std() / np.sqrt(max(len(part), 1))] for part in parts]

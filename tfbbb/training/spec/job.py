@@ -257,7 +257,8 @@ class JobSpec(SpecPart):
     @property
     def not_features(self) -> frozenset[str]:
         """The columns that are features only if `features` names them."""
-        decided_by = self.training.validation.decided_by
+        validation = self.training.validation
+        decided_by = validation.column or validation.group
         return frozenset({self.target} | ({decided_by} if decided_by else set()))
 
     @property

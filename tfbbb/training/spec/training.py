@@ -63,10 +63,11 @@ class Validation(SpecPart):
     time: Annotated[
         ColumnName | None,
         Field(
-            description="A column of numbers, dates or times. Members leave out blocks "
-            "of consecutive rows in its order; with a `fraction`, and where rows are "
-            "held out, these are the last rows. Rows of equal time stay together. It "
-            "is a feature only if `features` names it.",
+            description="A column of numbers, dates or times. The last rows in its "
+            "order give the figures: half of the members leave out the last fifth; "
+            "with a `fraction`, and where rows are held out, all members do. Rows of "
+            "equal time stay together. It is a feature unless it predicts later rows "
+            "worse.",
             examples=["sold_on"],
         ),
         Option("validation_time"),

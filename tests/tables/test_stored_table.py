@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tests.small_disk import small_files
+from tests.tables.workbooks import write_xlsx
 from tfbbb.tables import Schema
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_table import StoredTable
@@ -118,6 +119,17 @@ def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     assert as_text.column("a").to_pylist() == ["1", "2"]
     path.write_text("a,b\n1,x\n2,y\n3,z\n")
     assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
+
+
+def test_each_sheet_of_a_workbook_is_stored(tmp_path):
+    path = tmp_path / "book.xlsx"
+    write_xlsx(path, {"one": [["a"], [1], [2]], "two": [["a"], [1000], [2000]]})
+    stored = [
+        StoredTable.from_scan(TableScan(path, sheet=sheet), tmp_path)
+        for sheet in ("one", "two", None)
+    ]
+    read = [table.column("a").to_pylist() for table in stored]
+    assert read == [[1, 2], [1000, 2000], [1, 2]]
 
 
 def test_a_file_with_late_wider_types_is_stored_completely(tmp_path, monkeypatch):

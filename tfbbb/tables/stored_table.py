@@ -65,11 +65,12 @@ class StoredTable:
         """Stores the rows of a file in a directory, unless they are stored already.
 
         The name of the stored table depends on the file's path, size, modification time
-        and format and on the text columns, so a changed file is stored again.
+        and format, on the sheet and on the text columns, so a changed file is stored
+        again, and another sheet is.
         """
         file = scan.path.resolve()
         status = file.stat()
-        source = [file, status.st_size, status.st_mtime_ns, scan.format]
+        source = [file, status.st_size, status.st_mtime_ns, scan.format, scan.sheet]
         text = repr([*map(str, source), sorted(scan.text_columns)])
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         path = directory / f"table-{name}.arrow"

@@ -61,10 +61,35 @@ def test_numbers_are_read_as_people_write_them(cells, numbers):
 
 
 @pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["800", "837", "900 - 950", "1,050"], [800, 837, 925, 1050]),
+        (["$10–$20", "$30"], [15, 30]),
+        (["900 - 950", "950 - 990"], [925, 970]),
+        (["880 g", "1.20 kg", "2 kg"], [0.88, 1.2, 2]),
+        (["20°C", "25°C", "68°F"], [20, 25, 20]),
+        (["5 KB", "7 KB", "3 MB"], [5, 7, 3000]),
+        (["45.5°N", "12°S", "7°N"], [45.5, -12, 7]),
+        (["12%", "0.12", "0.5", "0.25"], [0.12, 0.12, 0.5, 0.25]),
+        (["12%", "13", "14", "15"], [0.12, 0.13, 0.14, 0.15]),
+        # Fractions of three digits beside whole numbers below 1000 are thousands.
+        (["300", "1.200", "145.200"], [300, 1200, 145200]),
+        (["300", "1.200", "0.125"], [300, 1.2, 0.125]),
+    ],
+)
+def test_numbers_of_several_forms_are_read_together(cells, numbers):
+    assert_read("number", cells, numbers)
+
+
+def test_a_fraction_of_seconds_says_that_minutes_are_first():
+    assert_read("duration", ["1:02.5", "0:59.25", "58.5"], [62.5, 59.25, 58.5])
+
+
+@pytest.mark.parametrize(
     "cells",
     [
         ["red", "green"],
-        ["3 kg", "4 lb"],
+        ["3 kg", "4 km"],
         # Codes: leading zeros, several letters, dots.
         ["007", "012"],
         ["12A", "7B", "3C"],

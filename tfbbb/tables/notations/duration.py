@@ -12,7 +12,7 @@ from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_f
 _DECIMAL = r"\d+(?:\.\d+)?"
 _CLOCK = (
     r"^(?P<sign>[-+])?(?:(?P<days>\d+) ?d(?:ays?)?,?)? ?"
-    r"(?P<first>\d+):(?P<second>\d{2})(?::(?P<third>\d{2}(?:\.\d+)?))?"
+    r"(?P<first>\d+):(?P<second>\d{2}(?:\.\d+)?)(?::(?P<third>\d{2}(?:\.\d+)?))?"
     r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?$"
 )
 _WORDS = (
@@ -29,6 +29,9 @@ _ISO = (
     rf"^(?P<sign>[-+])?P(?:(?P<days>{_DECIMAL})D)?(?:T(?:(?P<hours>{_DECIMAL})H)?"
     rf"(?:(?P<minutes>{_DECIMAL})M)?(?:(?P<seconds>{_DECIMAL})S)?)?$"
 )
+_SECONDS = (
+    rf"^(?P<sign>[-+])?(?P<days>)(?P<hours>)(?P<minutes>)(?P<seconds>{_DECIMAL})$"
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class DurationNotation(Notation):
 
     Attributes:
         leading: What stands first in `1:30`: `"hours"` or `"minutes"`. Three numbers
-            are always hours, minutes and seconds.
+            are always hours, minutes and seconds. After minutes, a number alone is
+            seconds.
         lenient: Whether an unreadable cell counts as missing.
         missing_marks: Texts, in lower case, that mark a missing value.
 
@@ -55,7 +59,8 @@ class DurationNotation(Notation):
 
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = self._clock(texts)
-        for pattern in (_WORDS, _HOURS, _ISO):
+        seconds_alone = (_SECONDS,) if self.leading == "minutes" else ()
+        for pattern in (_WORDS, _HOURS, _ISO, *seconds_alone):
             if np.isnan(seconds).any():
                 seconds = np.where(np.isnan(seconds), _worded(texts, pattern), seconds)
         return Parsed(seconds, np.isnan(seconds))

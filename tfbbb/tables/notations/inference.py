@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,7 +25,9 @@ from tfbbb.tables.notations.number import (
     NumberNotation,
 )
 from tfbbb.tables.notations.ordered import OrderedNotation
+from tfbbb.tables.notations.ranges import SPACED_RANGE, split_ranges
 from tfbbb.tables.notations.text import TextNotation
+from tfbbb.tables.notations.units import are_of_one_quantity
 
 # A notation must fit so large a share of the distinct texts. If it fits most but not
 # all of them, a few cells may be wrong.
@@ -111,7 +114,7 @@ def infer_notation(texts: pa.Array, kind: str | None = None) -> Finding:
     >>> infer_notation(pa.array(["$1,200", "$7"])).notation
     NumberNotation(decimal='.', thousands=',', currency=True, unit='', percent='', \
 multiples=False, lenient=False, missing_marks=(), missing_values=(), bounds=False, \
-footnotes=False)
+footnotes=False, ranges=False, other_units=())
     """
     if not len(texts):
         return Finding(None)
@@ -179,6 +182,10 @@ def _find_boolean(texts: pa.Array) -> Finding:
 def _find_number(texts: pa.Array) -> Finding:
     """Finds the notation of numbers, with bounds and footnotes if they need these."""
     best = _find_bare_number(texts)
+    if best.share < 1.0:
+        found = _find_ranges(texts, best)
+        if found.share > best.share:
+            best = found
     for bounds, footnotes in ((True, False), (False, True), (True, True)):
         if best.share == 1.0:
             break
@@ -190,6 +197,22 @@ def _find_number(texts: pa.Array) -> Finding:
             notation = replace(found.notation, bounds=bounds, footnotes=footnotes)
             best = replace(found, notation=notation)
     return best
+
+
+def _find_ranges(texts: pa.Array, numbers: Finding) -> Finding:
+    """Finds numbers and ranges of them; without numbers, ranges have spaces."""
+    low, high = split_ranges(texts)
+    if not low.null_count < len(low):
+        return Finding(None, 0.0)
+    if numbers.share < _USUAL:
+        spaced = pc.match_substring_regex(texts, SPACED_RANGE)
+        if low.null_count or not pc.all(spaced).as_py():
+            return Finding(None, 0.0)
+        numbers = _find_bare_number(high)
+    if not isinstance(numbers.notation, NumberNotation):
+        return Finding(None, 0.0)
+    notation = replace(numbers.notation, ranges=True)
+    return replace(numbers, notation=notation, share=_share(notation, texts))
 
 
 def _find_bare_number(texts: pa.Array) -> Finding:
@@ -226,7 +249,7 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
     if 10 * sum(before.values()) <= total:
         # A few odd cells.
         before.clear()
-    if 10 * sum(after.values()) <= total:
+    if 10 * sum(after.values()) <= total and set(after) != {"%"}:
         after.clear()
     if before:
         if sum(before.values()) < _USUAL * total:
@@ -240,7 +263,10 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
             )
     if after:
         shares = sum(after.values()) / total
-        if set(after) == {"%"} and shares >= _USUAL:
+        if set(after) == {"%"} and shares < _USUAL and not _are_shares(texts):
+            notation = replace(notation, percent="all")
+            remarks.append("its cells without % are read as per cent too")
+        elif set(after) == {"%"}:
             notation = replace(notation, percent="sign")
             if shares < 1.0:
                 remarks.append(
@@ -255,6 +281,13 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
             notation = replace(notation, multiples=True)
         elif len(after) == 1 and shares >= _USUAL and not _are_months(after):
             notation = replace(notation, unit=next(iter(after)))
+        elif shares >= _USUAL and are_of_one_quantity(after):
+            unit, *others = sorted(after, key=lambda text: (-after[text], text))
+            notation = replace(notation, unit=unit, other_units=tuple(others))
+            remarks.append(
+                f"its cells in {' and '.join(others)} are converted to {unit}; text "
+                "overrules this"
+            )
         else:
             return Finding(None, 0.0)
     bare = notation == NumberNotation()
@@ -274,6 +307,10 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
         return Finding(None, 0.0)
     share = max(found for found, _ in fitting)
     best = [tried for found, tried in fitting if found == share]
+    for decimal, thousands in ((",", "."), (".", ",")):
+        grouped = replace(notation, decimal=decimal, thousands=thousands)
+        if grouped in best and _are_grouped(texts, thousands):
+            best = [grouped, *(tried for tried in best if tried != grouped)]
     has_mark = pc.any(pc.match_substring_regex(texts, r"[.,]\d")).as_py()
     if has_mark and len(best) > 1 and _is_open(best[0], best[1:]):
         remarks.append(_explain_marks(best[0]))
@@ -282,6 +319,28 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
         # Later tables may have greater numbers.
         chosen = replace(chosen, thousands="." if chosen.decimal == "," else ",")
     return Finding(chosen, _share(chosen, texts), tuple(remarks))
+
+
+def _are_shares(texts: pa.Array) -> bool:
+    """Whether all numbers without % are between -1 and 1."""
+    plain = NumberNotation().parse(texts).numbers
+    known = plain[~np.isnan(plain)]
+    return bool(len(known) and (np.abs(known) <= 1.0).all())
+
+
+def _are_grouped(texts: pa.Array, mark: str) -> bool:
+    """Whether a mark groups digits: some whole numbers have none, below 1000."""
+    marked = pc.match_substring(texts, mark)
+    in_groups = rf"^\D*[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+\D*$"
+    plain = texts.filter(pc.invert(marked))
+    small = pc.match_substring_regex(plain, r"^\D*\d{1,3}\D*$")
+    grouped = pc.match_substring_regex(texts.filter(marked), in_groups)
+    return bool(
+        len(plain)
+        and len(grouped)
+        and pc.all(small).as_py()
+        and pc.all(grouped).as_py()
+    )
 
 
 def _are_months(units: Iterable[str]) -> bool:
@@ -294,7 +353,7 @@ def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:
 
 
 def _explain_marks(chosen: NumberNotation) -> str:
-    mark = "comma" if "," in (chosen.thousands, chosen.decimal) else "point"
+    mark = "comma" if (chosen.thousands or chosen.decimal) == "," else "point"
     if (chosen.thousands == ",") or (chosen.thousands == "."):
         other = f"number:decimal-{mark}"
         return f"its {mark} is read as a thousands separator; {other} overrules this"
@@ -379,6 +438,10 @@ def _find_duration(texts: pa.Array) -> Finding:
     notation = DurationNotation()
     share = _share(notation, texts)
     remarks = []
+    # A fraction stands after seconds, so that minutes stand first.
+    if pc.any(pc.match_substring_regex(texts, r"^\d+:\d{2}\.\d+$")).as_py():
+        notation = DurationNotation("minutes")
+        return Finding(notation, _share(notation, texts))
     if share == 1.0:
         short = pc.match_substring_regex(texts, r"^\d+:\d{2}$")
         if pc.all(short).as_py():

@@ -1,7 +1,7 @@
 """Numbers as people write them: `$1,234.50`, `12.3 %`, `(7)`, `3,5 kg`."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from tfbbb.tables.notations.annotations import strip_annotations
 from tfbbb.tables.notations.notation import Notation, NotationKind, Parsed, as_float
+from tfbbb.tables.notations.ranges import split_ranges
+from tfbbb.tables.notations.units import convert_unit
 
 # The codes of ISO 4217 that tables show most, and signs made of letters.
 CURRENCIES = (
@@ -58,6 +60,7 @@ class NumberNotation(Notation):
             for none.
         currency: Whether a currency sign or code may stand before or after the number.
         unit: What stands after the number, such as `"kg"`; `""` for nothing.
+        other_units: Units after other numbers, which are converted to `unit`.
         percent: `"sign"` if a cell may end in `%`, `"all"` if each cell is a percentage
             even without the sign, `""` for neither. 12.3 % is 0.123, as in
             spreadsheets.
@@ -67,6 +70,7 @@ class NumberNotation(Notation):
         missing_values: Numbers that stand for a missing value, such as -999.
         bounds: Whether `<5`, `>1000` and `5+` are read as their bound.
         footnotes: Whether marks of a footnote, as in `2.5*`, may follow a number.
+        ranges: Whether a range, such as `900 - 950`, is read as its middle.
 
     Example:
     >>> notation = NumberNotation(thousands=",", currency=True)
@@ -87,6 +91,8 @@ class NumberNotation(Notation):
     missing_values: tuple[float, ...] = ()
     bounds: bool = False
     footnotes: bool = False
+    ranges: bool = False
+    other_units: tuple[str, ...] = ()
 
     @property
     def reads_plain_numbers(self) -> bool:
@@ -107,7 +113,7 @@ class NumberNotation(Notation):
         if self.percent:
             after.append("%")
         if self.unit:
-            after.append(re.escape(self.unit))
+            after += map(re.escape, (self.unit, *self.other_units))
         if self.multiples:
             after.append("(?P<multiple>k|K|m|M|mn|Mn|b|B|bn|Bn)" + _SPACE + affix)
         following = f"(?P<after>{'|'.join(after)})" if after else "(?P<after>)"
@@ -130,6 +136,8 @@ class NumberNotation(Notation):
         return np.where(np.isin(numbers, self.missing_values), np.nan, numbers)
 
     def parse(self, texts: pa.Array) -> Parsed:
+        if self.ranges:
+            return self._parse_ranges(texts)
         texts = strip_annotations(texts, bounds=self.bounds, footnotes=self.footnotes)
         readable = self.matches(texts)
         readable &= _matches(texts, r"^\(") == _matches(texts, r"\)-?$")
@@ -151,12 +159,27 @@ class NumberNotation(Notation):
         numbers = self.without_missing_values(numbers)
         return Parsed(np.where(readable, numbers, np.nan), ~readable)
 
+    def _parse_ranges(self, texts: pa.Array) -> Parsed:
+        """Reads ranges, of which only the second number needs a unit, and numbers."""
+        bare = replace(self, ranges=False)
+        numbers, unreadable = bare.parse(texts)
+        low, high = split_ranges(texts)
+        found = pc.is_valid(low).to_numpy(zero_copy_only=False) & unreadable
+        (low, wrong_low), (high, wrong_high) = bare.parse(low), bare.parse(high)
+        found &= ~(wrong_low | wrong_high) & (low < high)
+        numbers = np.where(found, 0.5 * (low + high), numbers)
+        return Parsed(numbers, unreadable & ~found)
+
     def _is_simple(self, texts: pa.Array) -> bool:
         """Whether the digits and the mark of a text are those of its number.
 
         Then they need not be extracted, which takes several times as long.
         """
-        if self.multiples or re.search(rf"[0-9{re.escape(self.decimal)}]", self.unit):
+        if (
+            self.multiples
+            or self.other_units
+            or re.search(rf"[0-9{re.escape(self.decimal)}]", self.unit)
+        ):
             return False
         # Exponents, abbreviations with a point, and several signs.
         others = r"[eE][-+]?\d|[A-Za-z]\.|[-+−(].*[-+−(]"
@@ -195,6 +218,13 @@ class NumberNotation(Notation):
                 found = pc.fill_null(pc.equal(parts.field("multiple"), name), False)
                 found = found.to_numpy(zero_copy_only=False)
                 numbers = np.where(found, numbers * _MULTIPLES[name], numbers)
+        for unit in self.other_units:
+            found = pc.fill_null(pc.equal(parts.field("after"), unit), False)
+            found = found.to_numpy(zero_copy_only=False)
+            signed = np.where(minus, -numbers, numbers)
+            converted = convert_unit(signed, unit, self.unit)
+            numbers = np.where(found, np.abs(converted), numbers)
+            minus = np.where(found, converted < 0, minus)
         return numbers, minus, signs + given("trailing") > 1
 
     def describe(self) -> str:
@@ -203,10 +233,14 @@ class NumberNotation(Notation):
             "currency" if self.currency else "",
             "per cent" if self.percent else "",
             f"in {self.unit}" if self.unit else "",
+            f"converted from {' and '.join(self.other_units)}"
+            if self.other_units
+            else "",
             "multiples k, M, bn" if self.multiples else "",
             "decimal comma" if self.decimal == "," else "",
             f"thousands with {named[self.thousands]}" if self.thousands else "",
             "bounds as numbers" if self.bounds else "",
+            "ranges as their middle" if self.ranges else "",
         ]
         return ", ".join(part for part in parts if part)
 

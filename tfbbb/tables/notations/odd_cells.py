@@ -13,7 +13,7 @@ from tfbbb.tables.notations.missing_marks import are_familiar
 from tfbbb.tables.notations.notation import Notation, Texts
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
-from tfbbb.tables.notations.ranges import find_levels
+from tfbbb.tables.notations.ranges import find_levels, split_ranges
 
 # Words that no one knows as marks of a missing value are such marks at any share
 # beside so many distinct numbers, if they are as few as this. Dates, and numbers with
@@ -44,10 +44,13 @@ def infer_beside_odd_cells(texts: Texts) -> Finding:
     """
     distinct = texts.distinct
     found = infer_notation(distinct)
-    if found.notation is not None and found.share == 1.0:
+    is_read = found.notation is not None and found.share == 1.0
+    if is_read and not getattr(found.notation, "ranges", False):
         return _with_remarks(found, texts)
     if (ranges := _infer_ranges(texts)).notation is not None:
         return ranges
+    if is_read:
+        return _with_remarks(found, texts)
     has_digit = pc.match_substring_regex(distinct, r"\d")
     written = distinct.filter(pc.and_not(has_digit, are_familiar(distinct)))
     if len(written) < len(distinct):
@@ -159,6 +162,15 @@ def _with_remarks(
             remarks.append(
                 f"{counted[0]} only a bound, such as {counted[1]!r}, which is read as "
                 "the number; text overrules this"
+            )
+        if notation.ranges:
+            bare = replace(notation, ranges=False)
+            low, _ = split_ranges(texts.trimmed)
+            alone = pa.array(bare.matches(texts.trimmed))
+            counted = _count(texts, pc.and_not(pc.is_valid(low), alone))
+            remarks.append(
+                f"{counted[0]} a range, such as {counted[1]!r}, which is read as its "
+                "middle; text overrules this"
             )
         if notation.footnotes:
             marked = _count(texts, have_footnote(texts.trimmed))

@@ -22,6 +22,8 @@ _INTERVAL = (
     rf"^[\[(]\s*(?P<low>{_NUMBER}|-inf|-∞)\s*(?:,\s|-|;)\s*"
     rf"(?P<high>{_NUMBER}|inf|∞)\s*[\])]$"
 )
+_ENDS = rf"^(?:between )?(?P<low>.*?\d.*?){_BETWEEN}(?P<high>[^-–—−]*\d[^-–—−]*)$"
+SPACED_RANGE = r"\s(?:-|–|—|−)\s|[–—]|\.\.|(?i: to | till | until | bis | and )"
 _LOWER = r"^(?:[<≤]=?|=<|(?i:less than|fewer than|at most|up to|under|below|until))"
 _ABOVE = (
     rf"\d\+|(?:{BOUND_AFTER})$|"
@@ -85,6 +87,22 @@ def find_levels(texts: pa.Array) -> tuple[str, ...]:
     if (high[1:] < high[:-1]).any() or (low[1:] < high[:-1]).any():
         return ()
     return tuple(texts.take(pa.array(order)).to_pylist())
+
+
+def split_ranges(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Returns the two ends of ranges; null for both of a text that is none.
+
+    Example:
+    >>> low, high = split_ranges(pa.array(["900 - 950 kg", "7"]))
+    >>> low.to_pylist(), high.to_pylist()
+    (['900', None], ['950 kg', None])
+    """
+    parts = pc.extract_regex(texts, _ENDS)
+    none = pa.scalar(None, texts.type)
+    low, high = (
+        pc.if_else(parts.is_valid(), parts.field(name), none) for name in ("low", "high")
+    )
+    return low, high
 
 
 def _numbers(texts: pa.Array) -> np.ndarray:

@@ -23,7 +23,7 @@ WORST_ERROR = 1.1
 _MOST_COST = 0.1
 # In nats per row, and of the root mean squared error.
 _CLOSE_LIKELIHOOD, _CLOSE_ERROR = 0.02, 0.05
-# Of the greatest log mean, and the log-likelihood that a step may cost.
+# Of the greatest log mean, and the log-likelihood or relative error that it may cost.
 _STEP, _LEAST_COST = 0.5, 0.002
 
 
@@ -119,9 +119,10 @@ def tighter_bound_of_means(
 ) -> np.ndarray | None:
     """Returns a tighter upper bound of the log means, if it helps rows left out.
 
-    The greatest training target may be an outlier, which bounds no mean well. If the
+    The greatest training target may be an outlier, which bounds no mean well. The
+    greatest mean of a row left out bounds those of rows that are unlike them. If the
     error of rows left out is worse than that of a constant, tighter bounds are tried,
-    and the one with the least error is kept, unless it costs likelihood.
+    and the one with the least error is kept. No bound is kept that costs likelihood.
 
     Args:
         likelihood: p(y | outputs), whose bound stays as it is.
@@ -135,19 +136,26 @@ def tighter_bound_of_means(
     if not isinstance(likelihood, LogLink):
         return None
 
-    def measure() -> tuple[float, float]:
+    def measure() -> tuple[float, float, np.ndarray]:
         prediction = predictive_from_outputs(likelihood, outputs)
         found = np.average(prediction.log_prob(targets), weights=weights)
-        return relative_error(prediction, targets, weights), float(found)
+        error = relative_error(prediction, targets, weights)
+        return error, float(found), prediction.mean.max(axis=0)
 
-    error, least_likely = measure()
-    if error <= 1.0 or not np.isfinite(least_likely):
+    error, least_likely, greatest = measure()
+    if not np.isfinite(least_likely):
         return None
-    best = None
-    for high in _tighter_bounds(likelihood, np.asarray(targets)):
+    best, given = None, likelihood.target_high.numpy()
+    bounds = [np.minimum(given, np.log(greatest))]
+    if error > 1.0:
+        bounds += _tighter_bounds(likelihood, np.asarray(targets))
+    for high in bounds:
+        if (high >= given).all():
+            continue
         with bounded_by(likelihood, high):
-            of_this, log_likelihood = measure()
-        if of_this < error and log_likelihood >= least_likely - _LEAST_COST:
+            of_this, log_likelihood, _ = measure()
+        costs = of_this - error, least_likely - log_likelihood
+        if max(costs) <= _LEAST_COST and (best is None or costs[0] < 0.0):
             best, error = high, of_this
     return best
 

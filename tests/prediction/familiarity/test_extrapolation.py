@@ -89,17 +89,20 @@ def test_a_location_on_a_logarithmic_scale_is_widened_beyond_its_bounds(
     deviation = model.extrapolation.stddev(rows).numpy().item()
     is_count = isinstance(likelihood, tfbbb.likelihoods.Poisson)
     units = 1.0 if is_count else model.likelihood.target_scale.numpy().item()
-    factor = 1.0 + units * deviation * stats.norm.ppf([0.75, 0.95])
+    further = units * deviation * stats.norm.ppf([0.75, 0.95])
     draws = 6000
     found = model.predictive(rows, draws, method=method)
     middle = found.quantile(0.5).item()
     assert y.max() < middle < 1.66 * np.e * y.mean()
     # Of an order statistic of `draws` numbers; moments have few nodes.
     error = 0.08 if method == "moments" else 5.0 * 2.1 / np.sqrt(draws)
-    for level, each in zip([0.75, 0.95], factor, strict=True):
+    for level, each in zip([0.75, 0.95], further, strict=True):
         above = found.quantile(level).item() / middle
         below = found.quantile(1.0 - level).item() / middle
-        np.testing.assert_allclose([above, 1.0 / below], each, rtol=error)
+        expected = [1.0 + each / (1.0 + each), 1.0 + each]
+        np.testing.assert_allclose([above, 1.0 / below], expected, rtol=error)
+    # The factors of two antithetic draws add up to 2.
+    assert found.mean.item() == pytest.approx(middle, rel=error)
 
 
 def test_rows_among_the_training_rows_keep_their_predictions():

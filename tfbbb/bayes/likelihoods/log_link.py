@@ -67,13 +67,14 @@ class LogLink(StandardizedTargets):
     def _moved(self, locations: tf.Tensor, raw: dict[str, tf.Tensor]) -> tf.Tensor:
         """Returns bounded locations on the scale of `log y`, moved by what is further.
 
-        A further d multiplies `y` by 1 + d, or divides it by 1 - d where d < 0: the
-        scale of y grows with d as that of other likelihoods does, not exponentially.
+        A further d multiplies `y` by `1 + d / (1 + |d|)`, about 1 + d for a small one,
+        or divides it by 1 + |d| where d < 0. The mean of this factor is 1 for every
+        symmetric d, so what is not known of a location does not raise the mean.
         """
         if "further_location" not in raw:
             return locations
         further = self._log_units(raw["further_location"])
-        return locations + tf.sign(further) * tf.math.log1p(tf.abs(further))
+        return locations + tf.math.log1p(further / (1.0 + tf.abs(further)))
 
     def _log_units(self, further: tf.Tensor) -> tf.Tensor:
         """Returns differences of locations of the network as those of `log y`."""

@@ -50,9 +50,9 @@ class Extrapolation:
     I_j of each: `slope_j^2 = (explained variance) min(1, 2 p I_j)` for p columns.
 
     All rows of one draw share its standard normal number, times the deviation of each.
-    The mean of a normal or Student t target does not change. Of a likelihood with a
-    location on the scale of `log y`, a deviation of d there multiplies y by 1 + d, or
-    divides it: exp(d) would let few draws own the mean.
+    The mean of a target does not change. Of a likelihood with a location on the scale
+    of `log y`, a deviation of d there multiplies y by `1 + d / (1 + |d|)`, whose mean
+    is 1: exp(d) would let few draws own the mean.
 
     Example:
 

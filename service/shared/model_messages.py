@@ -39,8 +39,9 @@ Labels = Annotated[
 Verdict = Annotated[
     str | None,
     Field(
-        description="`learned nothing`, or what the version is worse than: baselines "
-        "than which it has more error by two standard errors; `null` otherwise.",
+        description="`learned nothing`, `wrong in sum`, or what the version is worse "
+        "than: baselines than which it has more error by two standard errors; `null` "
+        "otherwise.",
         examples=["worse than linear model"],
     ),
 ]

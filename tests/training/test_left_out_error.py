@@ -79,9 +79,18 @@ def test_a_tighter_bound_repairs_wild_rows_at_no_cost():
         assert gain > -0.002
 
 
-def test_a_sane_model_keeps_its_bound():
+def test_no_row_has_a_mean_far_beyond_those_of_rows_left_out():
     likelihood, outputs, targets = counts(wild_rows=0)
-    assert tighter_bound_of_means(likelihood, outputs, targets) is None
+    before = predictive_from_outputs(likelihood, outputs)
+    high = tighter_bound_of_means(likelihood, outputs, targets)
+    # Not by the greatest target, which is 60 by chance.
+    assert high == pytest.approx(np.log(before.mean.max(axis=0)))
+    with bounded_by(likelihood, high):
+        after = predictive_from_outputs(likelihood, outputs)
+        np.testing.assert_allclose(after.mean, before.mean, rtol=0.02)
+        unlike = np.full((1, 20, 1), 50.0, np.float32)
+        beyond = predictive_from_outputs(likelihood, unlike).mean
+    assert beyond < 1.66 * before.mean.max()
 
 
 @pytest.mark.parametrize(

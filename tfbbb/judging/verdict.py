@@ -12,10 +12,12 @@ FEWEST_ROWS_TO_JUDGE = 10
 
 
 def verdict(judgement: Config | None) -> str | None:
-    """Returns `"learned nothing"`, `"worse than ..."`, or None for a good model.
+    """Returns what is wrong with a model, or None for a good model.
 
-    A model is worse than a baseline, or than its parent version, if its error is more
-    by two standard errors of the paired differences.
+    That is `"learned nothing"`, `"wrong in sum"` or `"worse than ..."`. A model is
+    wrong in sum if the judgement finds the sum of its predictions `off`. It is worse
+    than a baseline, or than its parent version, if its error is more by two standard
+    errors of the paired differences.
 
     Args:
         judgement: As `tfbbb.evaluation.judge` returns it; None if there is none.
@@ -32,6 +34,8 @@ def verdict(judgement: Config | None) -> str | None:
         return "learned nothing"
     if judgement.get("rows", 0) < FEWEST_ROWS_TO_JUDGE:
         return None
+    if judgement.get("sums", {}).get("off", False):
+        return "wrong in sum"
     comparisons: dict[str, Any] = judgement.get("comparisons", {})
     worse = [
         name

@@ -173,7 +173,9 @@ class TrainingBaselines:
         if parent is not None:
             others[PARENT] = parent
         predicted = {MODEL: model, **others}
-        judgement = judge(predicted, self.targets, places, self.weights)
+        judgement = judge(
+            predicted, self.targets, places, self.weights, self.schema.classes
+        )
         said = []
         beside_trees = judgement["comparisons"].get(GRADIENT_BOOSTING)
         if beside_trees is not None and is_worse(beside_trees):

@@ -547,8 +547,9 @@ def judge_model(run: Run) -> Run:
     judgement["learned"] &= not ended or beats_constant(compared, STANDARD_ERRORS)
     beaten = _compare_with_serving(run, judgement)
     judgement["verdict"] = verdict(judgement)
+    is_off = judgement.get("sums", {}).get("off", False)
     judgement["becomes_latest"] = run.spec.publishes(
-        judgement["learned"] and not beaten
+        judgement["learned"] and not beaten and not is_off
     )
     useless = [] if judgement["learned"] else [LEARNED_NOTHING]
     waits = [] if judgement["becomes_latest"] else [WAITS]

@@ -106,8 +106,8 @@ class JobSummary(BaseModel):
     )
     verdict: str | None = Field(
         None,
-        description="`learned nothing`, or the baselines than which the version has "
-        "more error by two standard errors; `null` otherwise.",
+        description="`learned nothing`, `wrong in sum`, or the baselines than which "
+        "the version has more error by two standard errors; `null` otherwise.",
         examples=["worse than linear model"],
     )
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -293,9 +294,12 @@ def errors_of(model, other, gain=0.0, name="linear model"):
     """Judges a model by its absolute errors and those of a baseline, [n]."""
     targets = np.zeros((len(model), 1))
     log_prob = np.zeros(len(model))
+    # The errors add up to about 0.
+    signs = np.resize([1.0, 1.0, -1.0, -1.0], len(model))
+    model, other = ((signs * errors)[:, None] for errors in (model, other))
     rows = {
-        "model": PredictedRows(log_prob + gain, np.reshape(model, (-1, 1)), 0.9),
-        name: PredictedRows(log_prob, np.reshape(other, (-1, 1)), 0.9),
+        "model": PredictedRows(log_prob + gain, model, 0.9),
+        name: PredictedRows(log_prob, other, 0.9),
     }
     return judge(rows, targets)
 
@@ -383,3 +387,66 @@ def test_few_rows_without_baselines_are_not_judged():
     assert judged["sentences"] == [
         "Nobody can tell from 3 rows whether its probabilities are right."
     ]
+
+
+def judged_amounts(means, targets, **given):
+    """Judges predicted means beside the mean, whose density is far worse."""
+    constant = Baseline.constant(targets).predict(None, targets)
+    model = PredictedRows(np.zeros(len(targets)), means, **given)
+    return judge({"model": model, "mean": constant}, targets)
+
+
+def test_predictions_that_do_not_add_up_are_said():
+    generator = np.random.default_rng(0)
+    paid = generator.random(400) < 0.1
+    targets = np.where(paid, 1000.0 * generator.exponential(size=400), 0.0)[:, None]
+    judged = judged_amounts(0.5 * targets, targets)
+    sums = judged["sums"]
+    assert sums["predicted"] == pytest.approx(0.5 * targets.sum())
+    assert sums["off"]
+    # The standard error of a mean.
+    z = -np.sqrt(400) * targets.mean() / targets.std(ddof=1)
+    assert sums["z"] == pytest.approx(z)
+    totals = [shown_number(sums[name], 3) for name in ("predicted", "targets")]
+    said = "Its predictions add up to {}, 50 % less, where the targets add up to {}."
+    assert said.format(*totals) in judged["warnings"]
+    assert judged["verdict"] == "wrong in sum"
+    judged = judged_amounts(np.full((400, 1), targets.mean() + 1e-6), targets)
+    assert not judged["sums"]["off"]
+    assert not any("add up" in said for said in judged["sentences"])
+
+
+@pytest.mark.parametrize(("factor", "learned"), [(1.0, True), (1.05, False)])
+def test_a_mean_that_is_worse_than_the_constant_is_no_use(factor, learned):
+    # Although the density is better and tells rows apart.
+    targets = np.random.default_rng(0).normal(size=(200, 1))
+    distance = factor * (targets - targets.mean())
+    judged = judged_amounts(targets - distance, targets)
+    assert judged["learned"] == learned
+
+
+@pytest.mark.parametrize(("upper", "wide"), [(0.0, False), (3.0, True)])
+def test_intervals_of_counts_are_too_wide_only_if_narrower_ones_do(upper, wide):
+    # Each 0 is in the interval from 0 to `upper`, and 4 % are 1.
+    targets = (np.arange(500) % 25 == 0).astype(float)[:, None]
+    ends = [np.stack([targets > 0, targets < upper], axis=2)]
+    inside = (targets <= upper).astype(float)[:, 0]
+    narrower = inside[:, None] * ends[0][:, 0]
+    means = np.full((500, 1), 0.04)
+    judged = judged_amounts(means, targets, covered=inside, narrower=narrower)
+    share = 100 if wide else 96
+    ending = "they are too wide" if wide else "whole numbers allow no narrower ones"
+    said = f"Its intervals cover {share} % where 90 % were asked: {ending}."
+    assert said in judged["warnings" if wide else "sentences"]
+
+
+def test_ends_of_intervals_of_counts_are_left_out_in_turn():
+    prediction = SimpleNamespace(
+        discrete=True,
+        log_prob=lambda y: np.zeros(len(y)),
+        mean=np.ones((4, 1)),
+        interval=lambda level: (np.zeros((4, 1)), np.full((4, 1), 2.0)),
+    )
+    targets = np.arange(4.0)[:, None]
+    found = PredictedRows.score(prediction, targets, np.ones(4)).narrower
+    assert found.tolist() == [[0, 1], [1, 1], [1, 0], [0, 0]]

@@ -1,7 +1,10 @@
 """Figures of classes against scikit-learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import special
 from sklearn import metrics
 
 from tfbbb.judging.evaluation import (
@@ -9,6 +12,7 @@ from tfbbb.judging.evaluation import (
     PredictedRows,
     judge,
 )
+from tfbbb.judging.evaluation.judgement import _areas
 
 ROWS = 300
 RNG = np.random.default_rng(1)
@@ -76,3 +80,44 @@ def test_probabilities_that_are_worse_or_too_low_are_said():
         "low.",
     )
     assert tuple(judged["sentences"]) == tuple(judged["warnings"]) == said
+
+
+def test_a_rare_class_is_learned_by_its_ranks():
+    generator = np.random.default_rng(0)
+    targets = np.repeat([0, 1], [1990, 10])
+    # Neither accuracy nor two standard errors of the likelihood show it.
+    rare = 1e-3 * np.exp(generator.normal(scale=0.2, size=2000) + 0.5 * targets)
+    probabilities = np.stack([1.0 - rare, rare], axis=1)
+    log_prob = np.log(probabilities[np.arange(2000), targets])
+    model = PredictedRows(log_prob, probabilities, of_classes=True)
+    constant = Baseline.constant(targets, 2).predict(None, targets)
+    others = {"commonest class": constant}
+    given = {"weights": None, "classes": ["ok", "fraud"]}
+    judged = judge({"model": model, **others}, targets, **given)
+    assert judged["learned"]
+    assert (
+        "Only 10 of 2000 rows are of class 'fraud', so accuracy says little. A row of "
+        "it is ranked above another one with probability 0.9"
+    ) in " ".join(judged["sentences"])
+    # Ranks of chance, with the same errors.
+    shuffled = generator.permutation(2000)
+    model = replace(model, mean=probabilities[shuffled], tells_rows_apart=False)
+    judged = judge({"model": model, **others}, targets, **given)
+    assert not judged["learned"]
+    assert "where chance has 0.5." in " ".join(judged["warnings"])
+
+
+def test_the_error_of_the_auc_is_that_of_repeated_samples():
+    generator = np.random.default_rng(0)
+    found, errors = [], []
+    for _ in range(300):
+        targets = np.repeat([0, 1], [100, 20])
+        scores = special.expit(generator.normal(size=120) + targets)
+        rows = PredictedRows(
+            np.zeros(120), np.stack([1 - scores, scores], axis=1), of_classes=True
+        )
+        (_, area, error) = _areas(rows, targets)[1]
+        found.append(area)
+        errors.append(error)
+    # Of a standard deviation of 300 numbers; the formula assumes exponential scores.
+    assert np.mean(errors) == pytest.approx(np.std(found), rel=4 / np.sqrt(600) + 0.05)

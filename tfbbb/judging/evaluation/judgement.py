@@ -1,12 +1,12 @@
 """What the figures of a model mean beside those of its baselines."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tfbbb.base.row_weights import mean_and_error
+from tfbbb.base.row_weights import effective_rows, mean_and_error
 from tfbbb.base.texts import listed, shown_number, shown_share
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.predicted_rows import LEVEL, PredictedRows
@@ -18,8 +18,14 @@ LEARNED_NOTHING = (
     "The model learned nothing of use: its error on rows left out is no less than that "
     "of a constant. Give it more time or rows, or columns that tell about the target."
 )
-# With more than this many times the error of a constant, a mean is no use.
-_WORST_ERROR = 1.05
+# With more than this many times the error of a constant, a mean is no use, nor are
+# classes. A mean that says the same in all rows is off by a little more than the
+# constant, by chance.
+_WORST_ERROR, _WORST_ERROR_OF_MEANS = 1.05, 1.01
+# From this share of the mean size of targets on, a mean that is off is of no use.
+_WORST_SUM = 0.1
+# Less is a rare class, of which accuracy says little.
+_RARE = 0.05
 # Fewer rows do not tell whether a model has learned.
 _FEWEST_ROWS_TO_TELL = 20
 # A difference of this share is said although it may be chance.
@@ -41,6 +47,7 @@ def judge(
     targets: np.ndarray,
     places: np.ndarray | None = None,
     weights: np.ndarray | None = None,
+    classes: Sequence[str] = (),
 ) -> Config:
     """Compares a model with baselines on the same rows.
 
@@ -48,8 +55,10 @@ def judge(
     probable class is wrong. The model is better than a baseline if the mean difference
     of their errors is more than two standard errors of the paired differences. If up to
     three of many rows carry half of a squared error, a sentence names them, tells the
-    median of the errors, and compares the predictions of the others. Fewer than ten
-    rows are not judged.
+    median of the errors, and compares the predictions of the others. The sum of the
+    predicted numbers is compared with that of the targets, and the classes of less than
+    5 % of the rows are judged by the area under the ROC curve, because the commonest
+    class errs as little as can be seen. Fewer than ten rows are not judged.
 
     Args:
         predictions: The rows as `"model"` and as the baselines predict them, by name,
@@ -58,12 +67,15 @@ def judge(
         places: The index of each row in its table, [n]; None if these are all rows.
         weights: The weight of each row, [n]; None for 1. A row of weight 2 counts as
             two rows.
+        classes: Names of the classes, for sentences.
 
     Returns:
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
         each baseline, in `error` and in `log_likelihood`; `learned`, whether the model
         has less error than a constant, or better probabilities, which differ by row,
-        and about as little error (True for fewer than 20 rows); `verdict`, such as
+        and about as little error (True for fewer than 20 rows); for numbers `sums`, of
+        predictions and targets, with their difference in standard errors as `z`, and
+        whether the predictions are `off`; `verdict`, such as
         `"worse than linear model"`, or None; `sentences` in plain
         English; and `warnings`, the sentences that tell of a fault.
 
@@ -87,6 +99,7 @@ def judge(
         if name != MODEL
     }
     figures = {name: figures_of(rows, targets) for name, rows in predictions.items()}
+    sums = None if model.of_classes else compare_sums(model, targets)
     if len(targets) < FEWEST_ROWS_TO_JUDGE:
         said = [(_few_rows_sentence(comparisons, model, len(targets)), True)]
     else:
@@ -95,12 +108,15 @@ def judge(
             for name, found in comparisons.items()
         ]
         said += _deciding_rows_sentence(predictions, targets, places)
+        said += _sums_sentence(sums)
+        said += _rare_class_sentence(model, targets, classes)
         said.append(_calibration_sentence(model, targets, figures[MODEL]))
     found = {
         "rows": len(targets),
         "figures": figures,
         "comparisons": comparisons,
-        "learned": _has_learned(model, comparisons),
+        "learned": _has_learned(model, comparisons, targets),
+        **({} if sums is None else {"sums": sums}),
     }
     return {
         **found,
@@ -135,15 +151,59 @@ def beats_constant(comparisons: Config, least: float = -np.inf) -> bool:
     return all((x["reduction"] or 0.0) > 0.0 and x["z"] >= least for x in errors)
 
 
-def _has_learned(model: PredictedRows, comparisons: Config) -> bool:
+def _has_learned(
+    model: PredictedRows, comparisons: Config, targets: np.ndarray
+) -> bool:
     """Returns whether a model is better than a constant; True if nobody can tell."""
     too_few = model.num_rows < _FEWEST_ROWS_TO_TELL
     if too_few or beats_constant(comparisons):
         return True
     (found,) = (comparisons[name] for name in _CONSTANTS if name in comparisons)
-    likelier = found["log_likelihood"]["z"] > STANDARD_ERRORS
     ratio = 1.0 - (found["error"]["reduction"] or 0.0)
-    return likelier and model.tells_rows_apart and ratio <= _WORST_ERROR
+    z = found["log_likelihood"]["z"]
+    if model.of_classes:
+        ranks = z >= -STANDARD_ERRORS and _ranks_classes(model, targets)
+        apart = z > STANDARD_ERRORS and model.tells_rows_apart
+        return (ranks or apart) and ratio <= _WORST_ERROR
+    likelier = z > STANDARD_ERRORS and model.tells_rows_apart
+    return likelier and ratio <= _WORST_ERROR_OF_MEANS
+
+
+def _ranks_classes(model: PredictedRows, targets: np.ndarray) -> bool:
+    """Returns whether the areas under ROC curves are clearly more than a half."""
+    areas = _areas(model, targets)
+    # Classes share the rows of the others, and the rarest has the largest error.
+    error = max(error for _, _, error in areas) if areas else 0.0
+    return bool(areas) and (
+        np.mean([area for _, area, _ in areas]) - STANDARD_ERRORS * error > 0.5
+    )
+
+
+def compare_sums(model: PredictedRows, targets: np.ndarray) -> Config:
+    """Compares the sum of predicted means with that of the targets.
+
+    Args:
+        model: The predictions of numbers.
+        targets: Targets [n, 1].
+
+    Returns:
+        The sums of `predicted` means and `targets`; `z`, how many standard errors the
+        first is above the second; and `off`, whether that is more than two and a tenth
+        of the mean size of a target.
+    """
+    means, values = (
+        np.asarray(x, np.float64).reshape(len(targets), -1).sum(axis=1)
+        for x in (model.mean, targets)
+    )
+    total = len(values) if model.weights is None else model.weights.sum()
+    size = model.average(np.abs(values))
+    difference, z = model.average(means - values), _z(means - values, model.weights)
+    return {
+        "predicted": total * model.average(means),
+        "targets": total * model.average(values),
+        "z": z,
+        "off": abs(z) > STANDARD_ERRORS and abs(difference) > _WORST_SUM * size,
+    }
 
 
 def figures_of(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
@@ -168,38 +228,41 @@ def figures_of(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | No
         for of_label in (targets == label for label in np.unique(targets))
     ]
     scored: Any = rows
+    areas = _areas(rows, targets)
     return {
         "accuracy": 1.0 - error,
         "balanced_accuracy": float(np.mean(recalls)),
         "log_likelihood": log_likelihood,
-        "auc": _auc(rows.probabilities, targets, weights),
+        "auc": float(np.mean([x for _, x, _ in areas])) if areas else None,
         "expected_calibration_error": calibration_error_of_targets(
             scored, targets, weights
         ),
     }
 
 
-def _auc(
-    probabilities: np.ndarray, targets: np.ndarray, weights: np.ndarray
-) -> float | None:
-    """Returns the area under the ROC curve, averaged over each class against the rest.
+def _areas(model: PredictedRows, targets: np.ndarray) -> list[tuple[int, float, float]]:
+    """Returns each class, the area under its ROC curve and its standard error.
 
-    It is the probability that a row of the class has a higher probability of it than
-    another row, ties counting half.
+    The area is the probability that a row of the class has a higher probability of it
+    than another row, ties counting half; its error is that of Hanley and McNeil (1982).
     """
     known = np.unique(targets)
     if len(known) < 2:
-        return None
-    inside = targets[:, np.newaxis] == known
-    of_class = weights[:, np.newaxis] * inside
-    of_others = weights[:, np.newaxis] * ~inside
-    above = [
-        np.sum(own * _below(values, others))
-        for values, own, others in zip(
-            probabilities.T[known], of_class.T, of_others.T, strict=True
-        )
-    ]
-    return float(np.mean(above / (of_class.sum(axis=0) * of_others.sum(axis=0))))
+        return []
+    weights = np.ones(len(targets)) if model.weights is None else model.weights
+    found = []
+    for label in known:
+        own, others = weights * (targets == label), weights * (targets != label)
+        above = np.sum(own * _below(model.probabilities[:, label], others))
+        area = float(above / (own.sum() * others.sum()))
+        # Of an area of 1, that of an area that one more row would give.
+        num_own, num_others = map(effective_rows, (own, others))
+        at = min(area, 1.0 - 0.5 / (num_own * num_others))
+        twice = at / (2.0 - at) - at**2, 2.0 * at**2 / (1.0 + at) - at**2
+        variance = at * (1.0 - at)
+        variance += (num_own - 1) * twice[0] + (num_others - 1) * twice[1]
+        found.append((int(label), area, np.sqrt(variance / (num_own * num_others))))
+    return found
 
 
 def _below(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -377,6 +440,51 @@ def _typical_error(whose: str, errors: np.ndarray, mean: float) -> str:
     )
 
 
+def _sums_sentence(sums: Config | None) -> list[tuple[str, bool]]:
+    """Returns a sentence if predictions and targets do not add up to the same."""
+    if sums is None or abs(sums["z"]) <= STANDARD_ERRORS:
+        return []
+    predicted, targets = sums["predicted"], sums["targets"]
+    share = abs(predicted / targets - 1.0) if targets else np.inf
+    by = ""
+    if np.isfinite(share) and predicted * targets > 0.0:
+        more = "more" if abs(predicted) > abs(targets) else "less"
+        by = f", {shown_share(share)} {more},"
+    said = (
+        f"Its predictions add up to {shown_number(predicted, 3)}{by} where the "
+        f"targets add up to {shown_number(targets, 3)}."
+    )
+    return [(said, share > _LEAST_SAID)]
+
+
+def _rare_class_sentence(
+    model: PredictedRows, targets: np.ndarray, classes: Sequence[str]
+) -> list[tuple[str, bool]]:
+    """Returns a sentence about the rarest class, if it is rare."""
+    if not model.of_classes:
+        return []
+    areas = _areas(model, targets)
+    if not areas:
+        return []
+    counts = {label: int(np.sum(targets == label)) for label, _, _ in areas}
+    label, area, error = min(areas, key=lambda found: counts[found[0]])
+    if counts[label] >= _RARE * len(targets):
+        return []
+    name = repr(classes[label]) if label < len(classes) else str(label)
+    rows = f"1 of {len(targets)} rows is" * (counts[label] == 1) or (
+        f"{counts[label]} of {len(targets)} rows are"
+    )
+    tells = area - STANDARD_ERRORS * error > 0.5
+    return [
+        (
+            f"Only {rows} of class {name}, so accuracy says little. A row of it is "
+            f"ranked above another one with probability {area:.3f} (standard error "
+            f"{shown_number(error, 1)}), where chance has 0.5.",
+            not tells,
+        )
+    ]
+
+
 def _calibration_sentence(
     rows: PredictedRows, targets: np.ndarray, figures: Mapping[str, float | None]
 ) -> tuple[str, bool]:
@@ -399,4 +507,8 @@ def _calibration_sentence(
     error = np.sqrt(LEVEL * (1.0 - LEVEL) / rows.num_rows)
     if abs(coverage - LEVEL) <= STANDARD_ERRORS * error:
         return f"{said}.", False
+    if coverage > LEVEL and rows.narrower is not None:
+        narrower = max(rows.average(without) for without in rows.narrower.T)
+        if narrower <= LEVEL + STANDARD_ERRORS * error:
+            return f"{said}: whole numbers allow no narrower ones.", False
     return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class PredictedRows:
         log_prob: Log density or log probability of the target, [n], in nats.
         mean: Predicted means [n, 1], or probabilities of the classes [n, c].
         covered: Whether the targets are in their 90 % intervals, [n]; None for classes.
+        narrower: Whether the targets are in these intervals without their lower end,
+            and without their upper end, [n, 2], of whole numbers; else None.
         of_classes: Whether the targets are classes.
         tells_rows_apart: Whether the targets are more probable in their own rows than
             in others; True if unknown.
@@ -30,6 +33,7 @@ class PredictedRows:
     log_prob: np.ndarray
     mean: np.ndarray
     covered: np.ndarray | None = None
+    narrower: np.ndarray | None = None
     of_classes: bool = False
     tells_rows_apart: bool = True
     weights: np.ndarray | None = None
@@ -57,7 +61,13 @@ class PredictedRows:
 
             found = np.asarray(in_intervals(prediction, targets, [LEVEL]))
             covered = found.reshape(len(targets), -1).mean(axis=1)
-        return cls(log_prob, np.asarray(prediction.mean), covered)
+        narrower = None
+        if getattr(prediction, "discrete", False):
+            lower, upper = prediction.interval(LEVEL)
+            ends = (lower < targets, targets < upper)
+            without = [end & (lower <= targets) & (targets <= upper) for end in ends]
+            narrower = np.stack([x.mean(axis=1) for x in without], axis=1)
+        return cls(log_prob, np.asarray(prediction.mean), covered, narrower)
 
     def take(self, rows: np.ndarray) -> "PredictedRows":
         """Returns some of the rows, without their coverage.
@@ -140,10 +150,12 @@ def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> Predic
         rows: The indices of the rows of each group, which together are all rows.
     """
     back = np.argsort(np.concatenate(rows))
-    covered = [part.covered for part in parts if part.covered is not None]
+
+    def of_all(name: str) -> Any:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.concatenate(values)[back]
+
     return PredictedRows(
-        np.concatenate([part.log_prob for part in parts])[back],
-        np.concatenate([part.mean for part in parts])[back],
-        np.concatenate(covered)[back] if covered else None,
-        parts[0].of_classes,
+        *map(of_all, ("log_prob", "mean", "covered", "narrower")),
+        of_classes=parts[0].of_classes,
     )

@@ -140,9 +140,9 @@ class JobSpec(SpecPart):
         Literal["if_not_worse", "always", "never"],
         Field(
             description="When the new version becomes `latest`, which predicts by "
-            "default: `if_not_worse` unless its model learned nothing of use or is "
-            "clearly worse than the version that is `latest`, `always` in any case, "
-            "`never` before somebody says so."
+            "default: `if_not_worse` unless its model learned nothing of use, is "
+            "wrong in sum or clearly worse than the version that is `latest`, "
+            "`always` in any case, `never` before somebody says so."
         ),
     ] = "if_not_worse"
     start_from: Annotated[

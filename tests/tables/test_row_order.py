@@ -105,6 +105,19 @@ def test_values_for_which_other_columns_are_constant_are_groups(kind):
     assert find_groups(columns) is None
 
 
+def test_columns_of_two_values_are_those_of_a_person():
+    person = GENERATOR.permutation(40)[GROUP]
+    columns = {
+        "k": FirstRows("numeric", person.astype(float)),
+        "union": FirstRows("numeric", of_group(0, 2).astype(float)),
+        "married": FirstRows("numeric", of_group(0, 2).astype(float)),
+        "z": FirstRows("numeric", NOISE),
+    }
+    name, said = find_groups(columns) or (None, "")
+    assert name == "k"
+    assert "in which 2 others are constant" in said
+
+
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -118,6 +131,8 @@ def test_values_for_which_other_columns_are_constant_are_groups(kind):
 def test_ordinary_columns_are_no_groups(name, values):
     columns = {
         name: FirstRows("numeric", values.astype(float)),
+        "adult": FirstRows("numeric", (values > 17).astype(float)),
+        "middle": FirstRows("numeric", ((values > 5) & (values < 30)).astype(float)),
         "rare": FirstRows("numeric", (np.arange(N) == 7).astype(float)),
         "rarer": FirstRows("numeric", (np.arange(N) == 9).astype(float)),
     }

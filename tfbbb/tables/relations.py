@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfbbb.tables.follow_up import find_follow_up
 from tfbbb.tables.identifiers import examine_numbers
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.row_order import FirstRows, find_groups, find_time
@@ -92,8 +93,8 @@ class Relations:
     def find_warnings(self, *, held_out_at_random: bool) -> dict[str, list[str]]:
         """Returns sentences on the examined features together, by column.
 
-        They tell of an order in time, of groups of rows, and of columns that add up to
-        the target: one of each kind at most.
+        They tell of an order in time, of groups of rows, of times until an event, and
+        of columns that add up to the target: one of each kind at most.
 
         Args:
             held_out_at_random: Whether rows that measure a model are held out at
@@ -108,8 +109,13 @@ class Relations:
             for warning in warnings:
                 if warning is not None:
                     found.setdefault(warning[0], []).append(warning[1])
-        target = self._target
-        if target is None or target.kind == "categorical":
+        target, targets = self._target, self._first_targets
+        if target is None or targets is None:
+            return found
+        follow_up = find_follow_up(self._first_rows, targets, target.name)
+        if follow_up is not None:
+            found.setdefault(follow_up[0], []).append(follow_up[1])
+        if target.kind == "categorical":
             return found
         numbers = {
             name: column.values

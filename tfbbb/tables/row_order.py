@@ -46,7 +46,9 @@ _FEWEST_NAMED_GROUPS, _FEWEST_GROUPS = 5, 20
 _LEAST_ROWS_PER_GROUP = 2
 _SHARE_IN_GROUPS = 0.8
 _FEWEST_CONSTANT_COLUMNS = 2
-_FEWEST_VALUES = 3
+# Over the values of a column in order, a column of two values that was computed from
+# it changes once, or twice; that of a person changes often.
+_MOST_CHANGES = 2
 # Of columns without regard to groups, so many pairs of rows are expected to differ.
 _EXPECTED_PAIRS = 12.0
 _FIRST_PAIRS = 300
@@ -293,11 +295,19 @@ def _count_constant(
         if not _equal(values, before, after):
             continue
         _, counts = np.unique(values, return_counts=True)
-        if not _FEWEST_VALUES <= len(counts) < number:
+        if not 2 <= len(counts) < number or _tells_a_range(values, codes):
             continue
         different = 1.0 - float(np.square(counts / len(values)).sum())
         found += len(before) * different >= _EXPECTED_PAIRS
     return found
+
+
+def _tells_a_range(values: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether a column tells one of two ranges of the codes, such as `is_adult`."""
+    of_groups = values[np.unique(codes, return_index=True)[1]]
+    of_groups = of_groups[~np.isnan(of_groups)]
+    changes = np.count_nonzero(np.diff(of_groups))
+    return bool(len(np.unique(of_groups)) == 2 and changes <= _MOST_CHANGES)
 
 
 def _equal(values: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:

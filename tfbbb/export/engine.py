@@ -9,7 +9,7 @@ import numpy as np
 
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.export.numpy_engine.functions import texts
-from tfbbb.export.numpy_engine.threads import map_in_threads
+from tfbbb.export.numpy_engine.threads import map_in_threads, one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,19 @@ def _array(value: ArrayLike, dtype: Any = None) -> np.ndarray:
     return texts(encoded, array.shape)
 
 
+def _numpy_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function whose products are not shared among threads of BLAS.
+
+    How they are shared decides about last bits.
+    """
+
+    def call(*arguments: Any) -> Any:
+        with one_blas_thread():
+            return function(*arguments)
+
+    return call
+
+
 # The arrays of so many rows fit into a processor's cache: NumPy computes one operation
 # after the other.
-NUMPY = Engine(lambda function: function, _array, 256, map_in_threads)
+NUMPY = Engine(_numpy_call, _array, 256, map_in_threads)

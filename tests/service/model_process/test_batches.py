@@ -42,7 +42,7 @@ def assert_same(ours: Answer, theirs: Answer) -> None:
     for name, values in ours.outputs.items():
         expected = theirs.outputs[name]
         if isinstance(values, np.ndarray):
-            np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-7)
+            np.testing.assert_array_equal(values, expected)
         else:
             assert values == expected
 

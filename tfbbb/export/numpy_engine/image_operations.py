@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.export.numpy_engine.products import row_product
+
 Attributes = dict[str, Any]
 # Patches of some rows at a time, in bytes: they fit in a processor's cache.
 _PATCHES_AT_A_TIME = 1 << 23
@@ -32,7 +34,7 @@ def convolution(attributes: Attributes) -> Callable[..., np.ndarray]:
             places = patches.shape[1 : 1 + len(window)]
             patches = np.moveaxis(patches, 1 + len(window), -1)
             flat_patches = patches.reshape(groups, len(rows) * math.prod(places), -1)
-            product = np.matmul(flat_patches, flat).swapaxes(0, 1)
+            product = row_product(flat_patches, flat).swapaxes(0, 1)
             return product.reshape(len(rows), *places, filters)
 
         per_row = x[:1].nbytes * math.prod(window)

@@ -17,6 +17,7 @@ import numpy as np
 
 from tfbbb.export.numpy_engine import philox
 from tfbbb.export.numpy_engine.image_operations import IMAGE_OPERATIONS
+from tfbbb.export.numpy_engine.products import einsum, row_product
 
 Attributes = dict[str, Any]
 Operation = Callable[..., Any]
@@ -154,7 +155,7 @@ def _matmul(first: str, second: str) -> Callable[[Attributes], Operation]:
         def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             a = np.swapaxes(a, -1, -2) if turned[0] else a
             b = np.swapaxes(b, -1, -2) if turned[1] else b
-            return np.matmul(a, b)
+            return row_product(a, b)
 
         return product
 
@@ -421,7 +422,7 @@ def _list_concat(items: list[Any], *_: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _einsum(attributes: Attributes) -> Operation:
-    return functools.partial(np.einsum, attributes["equation"], optimize=True)
+    return einsum(attributes["equation"])
 
 
 def _squared_difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def map_in_threads(
     """
     given = list(parts)
     number = min(len(given), num_threads())
-    with _one_blas_thread():
+    with one_blas_thread():
         if number <= 1:
             return list(map(compute, given))
         # Threads that outlive the call would be missing in a forked process.
@@ -72,7 +72,7 @@ def _blas_threads() -> int:
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Limits BLAS to one thread, in the whole process, until the last call ends."""
     global _limited, _lift
     with _lock:

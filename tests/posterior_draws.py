@@ -15,12 +15,20 @@ from tfbbb.prediction.structure import Structure
 
 
 def engine_draws(
-    model, x, method, num_samples, seed=0, max_floats=MAX_FLOATS, mirrored=False
+    model,
+    x,
+    method,
+    num_samples,
+    seed=0,
+    max_floats=MAX_FLOATS,
+    mirrored=False,
+    compiled=False,
 ):
     """Returns outputs [S, rows, ..., P] of independent draws, one of every pair.
 
     Those behind `predictive` with this seed are these and their mirror images, which
-    follow each of them where `mirrored`.
+    follow each of them where `mirrored`. A network that is run draw by draw is faster
+    where `compiled`.
     """
     inputs = tf.nest.map_structure(tf.constant, x)
     structure = Structure.of(model)
@@ -35,13 +43,17 @@ def engine_draws(
         },
     )
     sampler = Sampler(program, functions, max_floats)
-    outputs = sampler.map_rows(
-        lambda outputs, first: outputs,
-        inputs,
-        tf.constant(num_samples if mirrored else 2 * num_samples),
-        tf.constant([0, seed]),
-        program.outputs_spec,
-    )
+
+    def map_rows():
+        return sampler.map_rows(
+            lambda outputs, first: outputs,
+            inputs,
+            tf.constant(num_samples if mirrored else 2 * num_samples),
+            tf.constant([0, seed]),
+            program.outputs_spec,
+        )
+
+    outputs = (tf.function(map_rows, autograph=False) if compiled else map_rows)()
     draws = np.moveaxis(outputs.numpy(), 1, 0)
     if mirrored:
         return draws

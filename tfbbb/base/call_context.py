@@ -22,14 +22,14 @@ class LayerDraws(Protocol):
         Its inputs have the samples folded into the batch or not, its outputs do.
         """
 
-    def drawn_weights(self, layer: Any) -> dict[str, Tensor]:
+    def drawn_weights(self, layer: Any, inputs: Tensor) -> dict[str, Tensor]:
         """Returns draws of all weights of a layer by name, [samples, *shape].
 
         The layer may have arranged them already. They are in the dtype that the layer
         computes in.
 
-        The inputs of a layer that asks for them have the samples folded into the batch:
-        [samples * rows, ...].
+        The inputs of the layer have the samples folded into the batch: [samples * rows,
+        ...].
         """
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -94,6 +95,7 @@ def run_through_graph(
     graph: keras.Model,
     inputs: Sequence[Any],
     operation: Callable[[Any], Callable[..., Any]],
+    **call_arguments: Any,
 ) -> Any:
     """Runs a graph with other operations in place of its own.
 
@@ -101,10 +103,46 @@ def run_through_graph(
         graph: A functional model.
         inputs: One value for each input; it need not be a tensor.
         operation: Returns the function to call in place of an operation.
+        **call_arguments: Arguments of the call of the model that Keras passes on to
+            the operations that take them, such as `training`, if they are not None.
     """
     from keras.src.ops.function import Function
 
-    return Function._run_through_graph(graph, inputs, operation_fn=operation)
+    def with_arguments(op: Any) -> Callable[..., Any]:
+        call = operation(op)
+        taken = getattr(op, "_call_context_args", ())
+        passed = {
+            name: value
+            for name, value in call_arguments.items()
+            if name in taken and value is not None
+        }
+        return lambda *args, **kwargs: call(*args, **{**kwargs, **passed})
+
+    return Function._run_through_graph(graph, inputs, operation_fn=with_arguments)
+
+
+def call_arguments(
+    model: keras.Model, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Structure, Options]:
+    """Returns the inputs and the other arguments of a call of a functional model.
+
+    A mask that the call passes is set on its inputs, as Keras does.
+    """
+    given = dict(inspect.signature(model.call).bind(*args, **kwargs).arguments)
+    inputs = given.pop(next(iter(given)))
+    given |= given.pop("kwargs", {})
+    mask = given.pop("mask", None)
+    if mask is not None:
+        flat = keras.tree.flatten(inputs)
+        for tensor, its_mask in zip(flat, keras.tree.flatten(mask), strict=False):
+            if its_mask is not None:
+                set_mask(tensor, its_mask)
+    return inputs, given
+
+
+def arguments_of_node(node: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Returns the arguments of a call in a graph, by position and by name."""
+    return node.arguments.args, node.arguments.kwargs
 
 
 def is_recorded(tensor: keras.KerasTensor) -> bool:
@@ -181,6 +219,25 @@ def exports_call() -> bool:
         return False
     name = tf.compat.v1.get_default_graph().name
     return name in ("__call__", "serving_default")
+
+
+@contextlib.contextmanager
+def outside_calls() -> Iterator[None]:
+    """Separates the calls of layers within a `with` block from those around it.
+
+    Keras passes on `training` from the outermost call to the calls within it. An
+    outermost call removes the losses of former calls: the calls here are not outermost.
+    """
+    from keras.src.backend.common import global_state
+    from keras.src.layers.layer import CallContext
+
+    name = "current_call_ctx"
+    outer = global_state.get_global_attribute(name)
+    global_state.set_global_attribute(name, CallContext(entry_layer=None))
+    try:
+        yield
+    finally:
+        global_state.set_global_attribute(name, outer)
 
 
 def remove_loss(layer: keras.Layer, loss: Tensor) -> None:

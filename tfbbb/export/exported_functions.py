@@ -139,6 +139,12 @@ def _programs(
     )
     common: dict[str, Any] = {"recalibration": recalibration, "num_beyond": num_beyond}
     main = Program(model, likelihoods, plan, inputs, **common)
+    if main.axes.mixes_rows:
+        raise ValueError(
+            "An output of the model for one row depends on the rows beside it, and a "
+            "file answers rows in blocks of any size. Predict with the model itself. "
+            f"Received: {model!r}"
+        )
     programs = {method: main}
     moments: dict[str, Any] = {method: _share_variables(main.moments(), variables)}
     if method != "weight":

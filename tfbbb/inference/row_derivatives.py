@@ -169,7 +169,7 @@ class _RowPass(NetworkPass):
         """Returns the outputs, [rows, ..., P]."""
         with call_with(layer_draws=self):
             tree.map_structure(lambda tensor: self._mark(tensor, IN_ROWS), x)
-            (outputs,) = tree.flatten(self._walk(self._model, x))
+            (outputs,) = tree.flatten(self._walk(self._model, (x,), {}))
             return self._folded(outputs)
 
     def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> tf.Tensor:
@@ -190,7 +190,9 @@ class _RowPass(NetworkPass):
             self.products.setdefault(id(layer), []).append((factors, outputs))
         return outputs
 
-    def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
+    def drawn_weights(
+        self, layer: VariationalLayer, inputs: Tensor = None
+    ) -> dict[str, tf.Tensor]:
         drawn = {}
         for weight in layer.variational_weights:
             if id(weight) not in self.own:

@@ -251,7 +251,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     ) -> Tensor:
         layer_draws = current_call().layer_draws
         if layer_draws is not None and self._joins_kernels:
-            values = self.arranged(layer_draws.drawn_weights(self))["joined"]
+            values = self.arranged(layer_draws.drawn_weights(self, sequences))["joined"]
             fold = _SampleFold(tf.shape(values)[0])
             sequences, step = self._step_of_inputs(sequences, values)
             if mask is None and (sequences.shape[1] or math.inf) <= _FEW_STEPS:
@@ -314,7 +314,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     ) -> tuple[Tensor, RecurrentStep]:
         """Returns the products of all inputs, and a step that adds the state's."""
         rows = ops.shape(sequences)[0]
-        kernels = self._drawn(rows, training)
+        kernels = self._drawn(sequences, training)
         biases = self._biases(kernels, rows)
         dropped = self._dropout("dropout", (rows, 1, sequences.shape[-1]), training)
         products = self._product(kernels["kernel"], dropped)(sequences)
@@ -327,16 +327,18 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         ]
         return products, lambda inputs, states: self.step(inputs, states, *recurrent)
 
-    def _drawn(self, rows: int | Tensor, training: bool) -> dict[str, DrawnKernel]:
+    def _drawn(self, sequences: Tensor, training: bool) -> dict[str, DrawnKernel]:
         """Returns this call's kernels by name; an ordinary one counts divergence."""
         layer_draws = current_call().layer_draws
         if layer_draws is None:
             self.begin_call()
             with self.weights_read_once():
-                kernels, draws = self.estimator.draw_kernels(self, rows)
+                kernels, draws = self.estimator.draw_kernels(
+                    self, ops.shape(sequences)[0]
+                )
                 self.count_kl(draws, training)
             return kernels
-        draws = layer_draws.drawn_weights(self)
+        draws = layer_draws.drawn_weights(self, sequences)
         count = tf.shape(next(iter(draws.values())))[0]
         return grouped_kernels(self, draws, _SampleFold(count))
 

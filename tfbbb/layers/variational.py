@@ -414,6 +414,13 @@ class VariationalLayer(keras.Layer):
         """
         return calls_per_pass(outermost_layer(self), self)
 
+    def has_rows_first(self) -> bool:
+        """Whether the first axis of the layer's inputs is the rows of the model."""
+        # That module needs this class.
+        from tfbbb.layers.row_axes import row_axes
+
+        return row_axes(outermost_layer(self)).has_rows_first(self)
+
     def begin_call(self) -> None:
         """Selects the noise of the current step at the start of an ordinary call."""
         # One step is one outermost call: its context object is the step's identity.

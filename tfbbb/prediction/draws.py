@@ -45,6 +45,7 @@ def draw(
     first: int | Tensor,
     count: int | Tensor,
     moments: Tensors | None = None,
+    arrange: bool = True,
 ) -> Tensors:
     """Returns the noise or the weights of every layer, for `count` rounds.
 
@@ -60,11 +61,11 @@ def draw(
         moments: Moments of weights by layer, as `local_moments` returns them.
             Independent normal weights are drawn from these moments, which gives the
             draws of the posterior's own variables, up to rounding.
+        arrange: Whether layers arrange their weights (`VariationalLayer.arranged`).
 
     Returns:
         By layer: `noise` [members * 2R, units], or its weights by name,
-        [members * 2R, *shape]; by member, by sign, by round. Layers arrange their
-        weights (`VariationalLayer.arranged`), if the network is not linearised.
+        [members * 2R, *shape]; by member, by sign, by round.
     """
     source = {"seed": seed, "first": first, "count": count}
     drawn: Tensors = {"source": source}
@@ -80,7 +81,7 @@ def draw(
             if not _is_normal(info.layer):
                 known = None
             weights = _draw_weights(normal, info, known)
-            if not plan.linearised:
+            if arrange:
                 weights = info.layer.arranged(weights)
             drawn[info.key] = weights
     return drawn

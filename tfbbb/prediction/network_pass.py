@@ -1,16 +1,21 @@
 """One pass of a model for S posterior samples at once."""
 
-from collections.abc import Callable
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.base import noise
 from tfbbb.base.batch_layout import merge_leading, split_leading
 from tfbbb.base.call_context import call_with
 from tfbbb.base.private_apis import (
+    call_arguments,
     graph_of,
+    in_stateless_scope,
     mask_of,
     run_through_graph,
     set_mask,
@@ -21,6 +26,7 @@ from tfbbb.bayes.estimators.local import pre_activation_moments
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.conv_variational import ConvVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.row_axes import RowAxes, row_axes
 from tfbbb.prediction.draws import Tensors, normal_noise
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
 from tfbbb.prediction.folding import (
@@ -34,17 +40,23 @@ from tfbbb.prediction.folding import (
     without_rows,
 )
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.structure import Structure, is_stochastic
+from tfbbb.prediction.structure import Structure, is_stochastic, structure_of_outputs
+
+# The name of the variables that Keras' seed generators have.
+SEED_STATE = "seed_generator_state"
+# In place of the index of a layer: the seeds of layers that draw by themselves.
+_RANDOM_LAYERS = -2
 
 
 class NetworkPass:
     """Runs a model with S posterior samples folded into the batch, sample by sample.
 
     Operations before the first draw run once, on the rows alone: the samples are
-    folded in at the first variational layer on each path of the model's graph, and
-    tensors that join such a path are repeated there. Between convolutions, the samples
-    are folded into the channels. A model without a graph (a subclass) is folded at its
-    inputs.
+    folded in at the first layer that draws on each path of the model's graph, and
+    tensors of rows that join such a path are repeated there. Between convolutions, the
+    samples are folded into the channels. A model without a graph (a subclass) is folded
+    at its inputs. A network that cannot be folded (`tfbbb.layers.row_axes`) runs as it
+    is called, once for each sample.
 
     Args:
         model: A built Keras model.
@@ -85,6 +97,8 @@ class NetworkPass:
         self._batches: dict[int, tuple[tf.Tensor, Folding]] = {}
         self._input_is_folded = True
         self._location_variances: dict[int, tf.Tensor] = {}
+        self._calls: Counter[int] = Counter()
+        self._axes = RowAxes()
 
     def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[tf.Tensor | None]]:
         """Runs the model.
@@ -93,16 +107,92 @@ class NetworkPass:
             Its outputs for every sample and row, [S, rows, ...] each, in a list, and
             for each of them the variance of the means that were integrated, not drawn,
             [S, rows, k], or None.
+
+        Raises:
+            ValueError: An output has no axis of rows.
         """
-        with call_with(layer_draws=self):
+        draws = is_dropout if self._plan.dropout else None
+        self._axes = row_axes(self._model, inputs, draws)
+        self._axes.check_outputs()
+        if self._axes.unfoldable:
+            outputs = self._draw_by_draw(inputs)
+            return outputs, [None] * len(outputs)
+        with call_with(layer_draws=self), self._random_layers_seeded():
             tree.map_structure(lambda x: self._mark(x, UNFOLDED), inputs)
-            outputs = self._walk(self._model, inputs)
+            outputs = self._walk(self._model, (inputs,), {})
             folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]
             indices = self._structure.indices
             lasts = [indices[id(x)] for x in self._structure.lasts if id(x) in indices]
             if len(lasts) != len(folded):
                 return folded, [None] * len(folded)
             return folded, [self._location_variances.get(index) for index in lasts]
+
+    def _draw_by_draw(self, inputs: Tensor) -> list[tf.Tensor]:
+        """Returns the outputs, [S, rows, ...] each, of one pass for each sample."""
+        source = self._draws.get("source")
+        weights = {k: v for k, v in self._draws.items() if k != "source"}
+
+        def run(given: tuple[tf.Tensor, Tensors]) -> list[tf.Tensor]:
+            index, drawn = given
+            drawn = tree.map_structure(lambda x: x[tf.newaxis], drawn)
+            if source is not None:
+                # By sign and member, by round: see `draw`.
+                place, number = index // source["count"], index % source["count"]
+                seed = noise.fold(source["seed"], source["first"] + number)
+                one = {"seed": noise.fold(seed, place), "first": 0, "count": 1}
+                drawn["source"] = one
+            single = NetworkPass(
+                self._model, self._structure, self._plan, {}, drawn, 1, False
+            )
+            single.members, single._axes = 1, self._axes
+            return single._run_once(inputs)
+
+        specs = [
+            tf.TensorSpec(x.shape, x.dtype)
+            for x in tree.flatten(structure_of_outputs(self._model, inputs))
+        ]
+        elements = tf.range(self.count), weights
+        return tf.map_fn(
+            run, elements, fn_output_signature=specs, parallel_iterations=1
+        )
+
+    def _run_once(self, inputs: Tensor) -> list[tf.Tensor]:
+        """Returns the outputs, [rows, ...] each, of the one sample there is."""
+        with call_with(layer_draws=self), self._random_layers_seeded():
+            tree.map_structure(lambda x: self._mark(x, IN_ROWS), inputs)
+            return tree.flatten(self._walk(self._model, (inputs,), {}))
+
+    @contextlib.contextmanager
+    def _random_layers_seeded(self) -> Iterator[None]:
+        """Makes the noise of layers that draw by themselves one of the pass' seed.
+
+        Such a layer draws anew for every row and sample, from its own seed generator.
+        """
+        source = self._draws.get("source")
+        states = {
+            id(variable): variable
+            for layer in self._structure.layers
+            if id(layer) in self._axes.drawing
+            for variable in layer.variables
+            if variable.name == SEED_STATE
+        }
+        if source is None or not states:
+            yield
+            return
+        scope: Any = contextlib.nullcontext()
+        if not in_stateless_scope():
+            scope = keras.StatelessScope()
+        with scope:
+            # The graph of a loop must leave none of its tensors behind.
+            before = [state.value for state in states.values()]
+            for index, state in enumerate(states.values()):
+                seed = noise.fold(
+                    source["seed"], _RANDOM_LAYERS, index, source["first"]
+                )
+                state.assign(tf.cast(seed, state.dtype))
+            yield
+            for state, value in zip(states.values(), before, strict=True):
+                state.assign(value)
 
     def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> tf.Tensor:
         """Returns draws of a layer's pre-activations, [S * rows, ...]."""
@@ -118,7 +208,9 @@ class NetworkPass:
         )
         return draws
 
-    def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
+    def drawn_weights(
+        self, layer: VariationalLayer, inputs: Tensor = None
+    ) -> dict[str, tf.Tensor]:
         """Returns S draws of every weight of a layer by name, [S, *shape], or arranged.
 
         All rows, and all calls of a shared layer, see the same S weights.
@@ -185,8 +277,8 @@ class NetworkPass:
         # [members, samples, rows, units], samples of 1 where they are not folded in
         # yet; the 1 in the noise is for the rows.
         rank = 1 if members == 1 else 2
-        noise = tf.expand_dims(self._draws[key]["noise"], rank)
-        noise = tf.cast(noise, mean.dtype)
+        normals = tf.expand_dims(self._draws[key]["noise"], rank)
+        normals = tf.cast(normals, mean.dtype)
         if folded:
             mean, variance = (_by_sample(x, members, samples) for x in (mean, variance))
         elif members > 1:
@@ -194,12 +286,14 @@ class NetworkPass:
         integrated = variance[..., :num_integrated]
         num_drawn = mean.shape[-1] - num_integrated
         if num_integrated:
-            noise *= tf.constant([0.0] * num_integrated + [1.0] * num_drawn, mean.dtype)
+            normals *= tf.constant(
+                [0.0] * num_integrated + [1.0] * num_drawn, mean.dtype
+            )
         if not folded:
-            integrated += tf.zeros_like(noise[..., :num_integrated])
+            integrated += tf.zeros_like(normals[..., :num_integrated])
         draws = mean
         if num_drawn or not folded:
-            draws += tf.sqrt(variance) * noise
+            draws += tf.sqrt(variance) * normals
         if members > 1:
             draws, integrated = merge_leading(draws), merge_leading(integrated)
         return merge_leading(draws), integrated
@@ -207,13 +301,14 @@ class NetworkPass:
     def _key(self, layer: keras.Layer) -> str:
         return str(self._structure.indices[id(layer)])
 
-    def _walk(self, model: keras.Layer, inputs: Tensor) -> Any:
+    def _walk(self, model: keras.Layer, args: Any, kwargs: Any) -> Any:
         graph = graph_of(model)
         if graph is None:
-            return self._call(model, inputs)
-        folded = any(map(self._is_folded, tree.flatten(inputs)))
+            return self._call(model, *args, **kwargs)
+        folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
         if folded:
-            inputs = tree.map_structure(self._folded, inputs)
+            args, kwargs = tree.map_structure(self._folded, (args, kwargs))
+        inputs, others = call_arguments(model, args, kwargs)
         standardized = standardize_inputs(graph, inputs)
         for tensor in standardized:
             self._mark(tensor, IN_ROWS if folded else UNFOLDED)
@@ -221,14 +316,16 @@ class NetworkPass:
         def operation(op: keras.Operation) -> Callable[..., Any]:
             return lambda *args, **kwargs: self._call(op, *args, **kwargs)
 
-        return run_through_graph(graph, standardized, operation)
+        return run_through_graph(graph, standardized, operation, **others)
 
     def _call(self, operation: keras.Operation, *args: Any, **kwargs: Any) -> Any:
+        call = id(operation), self._calls[id(operation)]
+        self._calls[id(operation)] += 1
         if self._plan.dropout and is_dropout(operation):
             return self._drop(operation, args[0] if args else kwargs["inputs"])
         stochastic = is_stochastic(operation)
         if graph_of(operation) is not None and (stochastic or self._plan.dropout):
-            return self._walk(operation, args[0] if args else kwargs["inputs"])
+            return self._walk(operation, args, kwargs)
         if self._uses_channels and (
             folds_channels(operation) or self._are_in_channels(args, kwargs)
         ):
@@ -242,15 +339,16 @@ class NetworkPass:
         if folds_itself:
             self._input_is_folded = folded
             folded = True
-        elif stochastic or folded:
+        elif stochastic or folded or id(operation) in self._axes.drawing:
             args, kwargs = tree.map_structure(self._folded, (args, kwargs))
             self._input_is_folded = folded = True
         outputs = operation(*args, **kwargs)
         if not mask_is_folded:
             # Keras gives the outputs the mask of inputs that were not folded yet.
             self._repeat_mask(outputs, outputs)
-        folding = IN_ROWS if folded else UNFOLDED
-        tree.map_structure(lambda x: self._mark(x, folding), outputs)
+        if call not in self._axes.without_rows:
+            folding = IN_ROWS if folded else UNFOLDED
+            tree.map_structure(lambda x: self._mark(x, folding), outputs)
         return outputs
 
     def _are_in_channels(self, *arguments: Any) -> bool:
@@ -287,9 +385,10 @@ class NetworkPass:
         shape = mask_shape(layer, inputs)
         index = self._structure.indices[id(layer)]
         source = self._draws["source"]
-        noise = normal_noise(source, self.members, index, 0, shape)
-        noise = tf.reshape(noise, [self.count, 1, *shape])
-        outputs = merge_leading(dropped(layer, self.unfold(folded), noise))
+        normals = normal_noise(source, self.members, index, 0, shape)
+        # Of the pair, a single sample is the first.
+        normals = tf.reshape(normals, [-1, 1, *shape])[: self.count]
+        outputs = merge_leading(dropped(layer, self.unfold(folded), normals))
         self._repeat_mask(inputs, outputs, copies=1 if folded is inputs else None)
         self._mark(outputs, IN_ROWS)
         return outputs
@@ -315,7 +414,7 @@ class NetworkPass:
     def _folded(self, tensor: Tensor) -> tf.Tensor:
         """Returns a tensor with the samples in its rows."""
         tensor = self._out_of_channels(tensor)
-        # A constant of the graph is not in `_batches`: it has no rows to repeat.
+        # A constant is not in `_batches`: it has no rows to repeat.
         if id(tensor) not in self._batches or self._is_folded(tensor):
             return tensor
         copies = [self.count, *[1] * (len(tensor.shape) - 1)]

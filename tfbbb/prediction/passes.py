@@ -67,6 +67,8 @@ class Passes:
         is_compiled: Whether a prediction has compiled the functions.
         groups: Takes inputs and returns the index of each row's group, [rows], or None
             without groups.
+        mixes_rows: Whether the outputs of a row depend on the rows beside it, so that
+            all rows pass through the network together, one draw after the other.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Passes:
         rows_at_a_time: int = sys.maxsize,
         is_compiled: bool = False,
         groups: Callable[[Structure], Tensor | None] = lambda inputs: None,
+        mixes_rows: bool = False,
     ):
         self._draw = draw
         self._summaries = summaries
@@ -99,6 +102,7 @@ class Passes:
         self._rows_at_a_time = rows_at_a_time
         self.is_compiled = is_compiled
         self._groups = groups
+        self._mixes_rows = mixes_rows
         self._kept: tuple[tuple[tuple[int, int], int, int] | None, Draws] = (None, None)
 
     def predict(
@@ -147,7 +151,12 @@ class Passes:
         rounds = self.sizes.num_rounds(num_samples)
         most = min(num_rows, self._rows_at_a_time)
         block_rows, block_rounds = block_sizes(self.sizes, most, rounds, max_floats)
-        if block_rows == most:
+        if self._mixes_rows:
+            numbers = max(self.sizes.drawn, 4 * num_rows * self.sizes.outputs)
+            per_round = 2 * self.sizes.members * numbers
+            block_rows = num_rows
+            block_rounds = max(1, min(rounds, max_floats // per_round))
+        elif block_rows == most:
             # The functions cut larger blocks, of which all outputs are in memory.
             outputs = 2 * self.sizes.members * block_rounds * self.sizes.outputs
             # Joining their parts takes as much again.
@@ -190,7 +199,10 @@ class Passes:
     ) -> Iterator[Tensor]:
         """Yields one output under all draws, for one slice of rows after another."""
         per_row = self._num_draws(rows) * self.sizes.outputs
-        for part in _row_blocks(rows, max(1, _OUTPUTS_AT_A_TIME // per_row)):
+        size = max(1, _OUTPUTS_AT_A_TIME // per_row)
+        if outputs is None and self._mixes_rows:
+            size = rows.num_rows
+        for part in _row_blocks(rows, size):
             if outputs is not None:
                 yield outputs[number][part]
             else:

@@ -15,14 +15,15 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes import likelihoods
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.probability_outputs import check_logits
+from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import check_method, plan_for
-from tfbbb.prediction.program import Program, structure_of_outputs
+from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
-from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.structure import Structure, structure_of_outputs
 
 
 class PredictiveOptions(TypedDict, total=False):
@@ -140,6 +141,16 @@ def predictive(
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
     _check_stochastic(model, structure, include_dropout)
+    axes = row_axes(model, inputs, is_dropout if include_dropout else None)
+    axes.check_outputs()
+    if axes.mixes_rows and not (max_standard_error is None and deadline_ms is None):
+        raise ValueError(
+            "An output of the model for one row depends on the rows beside it, so all "
+            "rows have the same draws. Leave `max_standard_error` and `deadline_ms` "
+            "out, and set `num_samples`. "
+            f"Received: max_standard_error={max_standard_error}, "
+            f"deadline_ms={deadline_ms}, model={model.name!r}"
+        )
     form, found = match_likelihoods(model, likelihood, inputs)
     _check_outputs(model, structure, found)
     recalibration, extrapolation = IDENTITY, None

@@ -9,22 +9,23 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.base.batch_layout import dimensions
-from tfbbb.base.private_apis import graph_of, output_structure
 from tfbbb.base.types import Shape, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
+from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction import propagated
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
+from tfbbb.prediction.dropout import is_dropout
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import operations
-from tfbbb.prediction.network_pass import NetworkPass
+from tfbbb.prediction.network_pass import SEED_STATE, NetworkPass
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.snapshot import Snapshot, reader
-from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.structure import Structure, structure_of_outputs
 from tfbbb.prediction.summary import Sums, merged, summary, sums
 
 _INTEGER = tf.TensorSpec([], tf.int32)
@@ -32,7 +33,7 @@ _SEED = tf.TensorSpec([2], tf.int32)
 # The number of kinds of predictions that keep their draws for the next one.
 _MOST_KEPT = 4
 # Names of variables of training, which no prediction reads.
-_OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
+_OF_TRAINING = ("kl_weight", "num_rows", SEED_STATE)
 # The draws of the extrapolation, beside those of the layers.
 _BEYOND = "beyond"
 
@@ -69,6 +70,7 @@ class Program:
         event_shapes: Shapes of the outputs of one row and draw, as the likelihoods
             take them.
         output_dtypes: Their data types.
+        axes: What the first axes of the network's tensors are.
         operations: Whether each operation is exact, if moments are propagated; else
             empty.
         networks: Number of outputs that share one likelihood.
@@ -99,6 +101,8 @@ class Program:
         self.num_beyond = num_beyond
         self.structure = Structure.of(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
+        draws = is_dropout if plan.dropout else None
+        self.axes = row_axes(model, self.input_specs, draws)
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
         self.networks = len(outputs) // len(self.likelihoods)
         self.members = self.networks * self.structure.members
@@ -195,7 +199,10 @@ class Program:
         if self.plan.propagated:
             return {"nodes": {"first": first, "count": count}}
         moments = self._held_moments
-        drawn = draw(self.structure, self.plan, seed, first, count, moments)
+        arrange = not (self.plan.linearised or self.axes.unfoldable)
+        drawn = draw(
+            self.structure, self.plan, seed, first, count, moments, arrange=arrange
+        )
         if self.num_beyond:
             # As of a layer after all others.
             place = len(self.structure.indices)
@@ -331,6 +338,7 @@ class Program:
             operations=self.operations,
             is_compiled="_traced_draws" in self.__dict__,
             groups=lambda given: recalibration.groups(self._split(given)[0]),
+            mixes_rows=self.axes.mixes_rows,
         )
 
     def _drop_others(self) -> None:
@@ -477,17 +485,6 @@ class Program:
             further = example[..., : self.num_beyond]
             outputs = likelihood.with_further_location(outputs, further)
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
-
-
-def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Tensor:
-    """Returns the structure of the model's outputs, with shapes and dtypes."""
-    graph = graph_of(model)
-    if graph is not None:
-        return output_structure(graph)
-    symbolic = tree.map_structure(
-        lambda x: keras.KerasTensor((None, *x.shape[1:]), x.dtype.name), inputs
-    )
-    return model.compute_output_spec(symbolic)
 
 
 def _by_draw(values: tf.Tensor) -> tf.Tensor:

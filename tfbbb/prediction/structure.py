@@ -12,13 +12,16 @@ from keras import tree
 from tfbbb.base.private_apis import (
     graph_of,
     nodes_by_depth,
+    output_structure,
     producer,
     run_through_graph,
     sublayers,
 )
+from tfbbb.base.types import Tensor
 from tfbbb.bayes.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.row_axes import RowAxes, row_axes
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.constants import Constants
 from tfbbb.prediction.lru_cache import LRUCache
@@ -74,12 +77,13 @@ class Structure:
         self._constants = Constants(self.layers)
         self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
         self.members = num_members(model)
-        firsts = _first_layers(model)
+        axes = row_axes(model)
+        firsts = _first_layers(model, axes.drawing)
         self.layer_infos = tuple(
             LayerInfo(
                 index,
                 layer,
-                is_local=_is_local(model, layer),
+                is_local=_is_local(model, layer, axes),
                 is_first=id(layer) in firsts,
                 num_weights=sum(weight.size for weight in layer.variational_weights),
                 num_outputs=_num_outputs(layer),
@@ -180,12 +184,25 @@ def _num_outputs(layer: keras.Layer) -> int:
     return math.prod(size or 1 for size in shape[1:])
 
 
-def _is_local(model: keras.Model, layer: VariationalLayer) -> bool:
+def _is_local(model: keras.Model, layer: VariationalLayer, axes: RowAxes) -> bool:
     return (
         isinstance(layer, LinearVariationalLayer)
+        and not axes.unfoldable
+        and axes.has_rows_first(layer)
         and layer.is_local_exact(layer.input_rank, calls_per_pass(model, layer))
         and all(Local().can_serve(w.posterior) for w in layer.variational_weights)
     )
+
+
+def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Tensor:
+    """Returns the structure of the model's outputs, with shapes and dtypes."""
+    graph = graph_of(model)
+    if graph is not None:
+        return output_structure(graph)
+    symbolic = tree.map_structure(
+        lambda x: keras.KerasTensor((None, *x.shape[1:]), x.dtype.name), inputs
+    )
+    return model.compute_output_spec(symbolic)
 
 
 def output_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
@@ -206,8 +223,13 @@ def output_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
     return tuple(found)
 
 
-def _first_layers(model: keras.Layer) -> set[int]:
-    """Returns the ids of the linear layers whose inputs depend on no weight drawn."""
+def _first_layers(model: keras.Layer, drawing: frozenset[int]) -> set[int]:
+    """Returns the ids of the linear layers whose inputs depend on nothing drawn.
+
+    Args:
+        model: The model.
+        drawing: Ids of the operations that draw without a variational layer.
+    """
     firsts: set[int] = set()
 
     def outputs(operation: keras.Operation, inputs: object) -> object:
@@ -218,7 +240,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
             return run(graph, inputs)
         if inputs is _KNOWN and isinstance(operation, LinearVariationalLayer):
             firsts.add(id(operation))
-        return _DRAWN if stochastic else inputs
+        return _DRAWN if stochastic or id(operation) in drawing else inputs
 
     def run(graph: keras.Model, inputs: object) -> object:
         def operation(op: keras.Operation) -> Callable[..., list[object]]:

@@ -27,7 +27,9 @@ class Auto(Estimator):
     `score_function`, with two draws in each step. `local` is exact if q factorises and
     each weight is used once per row. It is not exact for a shared layer, nor if several
     positions of a row share one kernel. In a subclassed model `auto` does not choose
-    `local`, because it cannot know whether a layer is shared.
+    `local`, because it cannot know whether a layer is shared. Where the rows of a layer
+    are not those of the model (steps that are folded into rows, a tensor without rows)
+    or are mixed later, rows share weights, so it takes `weight`.
 
     Example:
 
@@ -50,6 +52,7 @@ class Auto(Estimator):
             not all(family.deterministic for family in families)
             and all(map(Local().can_serve, families))
             and layer.is_local_exact(input_rank, layer.calls_in_this_pass())
+            and layer.has_rows_first()
         ):
             return Local()
         return self.choose_of_weights(layer)
@@ -59,7 +62,9 @@ class Auto(Estimator):
         families = [weight.posterior for weight in layer.variational_weights]
         if all(family.deterministic for family in families):
             return Weight()
-        return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
+        if all(map(Flipout().can_serve, families)) and layer.has_rows_first():
+            return Flipout()
+        return Weight()
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

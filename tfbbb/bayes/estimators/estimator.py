@@ -40,6 +40,9 @@ class EstimatedLayer(Protocol):
     def batch_layout(self) -> BatchLayout:
         """Returns the order of the batch of the current call: members, draws, rows."""
 
+    def has_rows_first(self) -> bool:
+        """Whether the first axis of the layer's inputs is the rows of the model."""
+
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise."""
 

@@ -137,5 +137,7 @@ class _AtTheMean:
         bias = tf.cast(layer.bias.mean, layer.compute_dtype)
         return outputs + layer.broadcast_bias(bias, len(outputs.shape))
 
-    def drawn_weights(self, layer: VariationalLayer) -> dict[str, Tensor]:
+    def drawn_weights(
+        self, layer: VariationalLayer, inputs: Tensor
+    ) -> dict[str, Tensor]:
         return {w.name: w.mean[tf.newaxis] for w in layer.variational_weights}

@@ -67,7 +67,8 @@ def _number_problems(column: ColumnStatistics) -> Iterator[str]:
     if column.infinite:
         yield (
             f"{column.infinite} of its values are infinite in single precision; "
-            "empty these cells, or leave the column out."
+            "they count as missing, and larger ones than 3.4e38 are refused: correct "
+            "these cells."
         )
     if column.known > column.infinite and column.minimum == column.maximum:
         yield _CONSTANT

@@ -337,6 +337,23 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn([{sys.executable!r}, "-c", {predict
     assert "and 10 rows more; --output writes all rows" in shown
 
 
+def test_a_file_with_a_header_only_has_an_empty_answer(
+    tfbbb, table, regression, classification, tmp_path
+):
+    header = ",".join(f'"{name}"' for name in table.column_names)
+    (tmp_path / "empty.csv").write_text(f"{header}\n")
+    write_table(table.slice(0, 1), tmp_path / "one.csv")
+    for model in (regression[0], classification[0]):
+        empty, one = (
+            tfbbb("predict", model, name) for name in ("empty.csv", "one.csv")
+        )
+        assert empty.exit_code == 0, empty.output
+        names = one.stdout.splitlines()[0].removesuffix(",warnings")
+        assert empty.stdout.splitlines() == [names]
+    (tmp_path / "other.csv").write_text("a,b\n")
+    assert "no feature column" in tfbbb("predict", regression[0], "other.csv").output
+
+
 def changed(table, name, values):
     index = table.column_names.index(name)
     return table.set_column(index, name, pa.array(values))

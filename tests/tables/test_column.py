@@ -124,10 +124,19 @@ def test_more_than_a_thousand_categories_are_hashed():
     assert "1001 distinct texts are distributed over 256 buckets" in column.remarks[-1]
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39])
-def test_infinite_values_are_refused_with_their_row(value):
-    with pytest.raises(TableError, match=r"'a' has the value .* in row 3"):
-        inferred([1.0, None, value])
+@pytest.mark.parametrize("values", [[1.0, None, 1e39], [np.inf, 1e39], [-np.inf] * 3])
+def test_numbers_too_large_are_refused_with_their_row(values):
+    with pytest.raises(TableError, match=r"'a' has the value .* in row \d"):
+        inferred(values)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_an_infinite_number_is_missing_with_a_remark(value):
+    column = inferred([1.0, 2.0, value])
+    assert (column.high, column.num_missing) == (2.0, 1)
+    assert column.remarks == (
+        "Its infinite number, in 1 cell, counts as a missing value.",
+    )
 
 
 def test_missing_values_unseen_in_training_are_read():

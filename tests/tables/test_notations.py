@@ -86,6 +86,24 @@ def test_a_fraction_of_seconds_says_that_minutes_are_first():
 
 
 @pytest.mark.parametrize(
+    ("cells", "years"),
+    [
+        (["03/31/62", "12/24/99", "07/14/05"], [1962, 1999, 2005]),
+        (["31.12.58", "24.12.47"], [1958, 1947]),
+        (["31 Mar 62", "24 Dec 99"], [1962, 1999]),
+        # Dates of expiry.
+        (["03/31/24", "12/31/31", "06/30/62"], [2024, 2031, 2062]),
+        (["03/31/2062", "12/24/1999"], [2062, 1999]),
+    ],
+)
+def test_short_years_of_birth_are_not_in_the_future(cells, years):
+    found, read = understood(cells)
+    assert found.notation.kind == "date"
+    days = (read // 86400).astype("datetime64[D]")
+    assert (days.astype("datetime64[Y]").astype(int) + 1970).tolist() == years
+
+
+@pytest.mark.parametrize(
     "cells",
     [
         ["red", "green"],

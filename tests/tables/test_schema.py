@@ -57,6 +57,29 @@ def test_the_task_follows_from_the_target(target, task, classes):
     assert (schema.task, schema.classes) == (task, classes)
 
 
+def test_spellings_of_a_class_are_one_with_a_remark():
+    table = table_of(y=["Yes", "yes", "YES ", "no", "No", "no"] * 2)
+    schema = Schema.infer(table, "y")
+    assert schema.classes == ("no", "yes")
+    assert schema.targets(table)[:6].tolist() == [1, 1, 1, 0, 0, 0]
+    assert schema.target.remarks == (
+        "Its 'Yes' and 'yes' and 'YES ' are one class, 'yes'.",
+    )
+    known = read_known_targets(table, "y", schema.classes, schema.target.notation)
+    assert known.values[:6].tolist() == [1, 1, 1, 0, 0, 0]
+    # Genotypes.
+    schema = Schema.infer(table_of(y=["AA", "Aa", "aa"] * 4), "y")
+    assert schema.classes == ("AA", "Aa", "aa")
+
+
+def test_composed_and_decomposed_letters_are_equal():
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    table = table_of(kind=[composed, decomposed, "bar"] * 4)
+    schema = Schema.infer(table, "y")
+    assert schema.features[1].categories == ("bar", composed)
+    assert schema.inputs(table)["kind"][:2].tolist() == [composed] * 2
+
+
 @pytest.mark.parametrize("type_", [pa.int64(), pa.float64()])
 def test_whole_numbers_are_classes_in_the_order_of_their_values(type_):
     table = table_of(y=pa.array([10, 2, -1, 0] * 3, type_))

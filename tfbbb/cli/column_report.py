@@ -18,10 +18,15 @@ _MOST_CHARACTERS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def echo_columns(schema: "Schema") -> None:
-    """Prints what each column of a training table was taken for."""
+def echo_columns(schema: "Schema", most: int | None = _MOST_COLUMNS) -> None:
+    """Prints what each column of a training table was taken for.
+
+    Args:
+        schema: What the columns were taken for.
+        most: The most features to print; None for all.
+    """
     features = list(schema.features)
-    shown = features[:_MOST_COLUMNS]
+    shown = features[:most]
     _echo_table([schema.target, *shown], target=schema.target.name)
     if len(features) > len(shown):
         typer.echo(f"  and {len(features) - len(shown)} more features")

@@ -73,4 +73,4 @@ def inspect(
             return
         typer.echo(f"{table.num_rows} rows, {int(known.sum())} with a target")
         echo_schema(schema)
-        echo_columns(schema)
+        echo_columns(schema, most=None)

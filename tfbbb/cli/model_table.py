@@ -12,14 +12,16 @@ from tfbbb.base.texts import shown_number
 from tfbbb.cli.errors import EXIT_USELESS_COLUMN, CommandError
 from tfbbb.cli.prediction_options import echo_note
 from tfbbb.cli.table_targets import read_targets, refuse_without_targets
-from tfbbb.export.inputs import find_faults, to_tensors
+from tfbbb.export.inputs import any_row, find_faults, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.judging.evaluation.baselines import Baselines
 from tfbbb.tables import read_table
+from tfbbb.tables.column_names import check_columns_exist
 from tfbbb.tables.known_targets import KnownTargets, describe_unusable
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.read_columns import ReadColumns
 from tfbbb.tables.row_warnings import Faults
+from tfbbb.tables.scan import TableScan
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,33 @@ class ModelTable:
         inputs = ReadColumns.read(columns, table)
         faults = find_faults(to_tensors(inputs, manifest), manifest)
         return cls(path, manifest, table, inputs, np.arange(table.num_rows), faults)
+
+    @classmethod
+    def without_rows(
+        cls, model: Path, data: Path, sheet: str | None = None
+    ) -> "ModelTable":
+        """Reads the header of a table without rows; one row of any values is `inputs`.
+
+        Args:
+            model: As for `read`.
+            data: File of the table.
+            sheet: Sheet of a workbook.
+
+        Raises:
+            TableError: The header lacks a column that the model reads.
+        """
+        path = resolve_model(model)
+        manifest = Manifest.read(path)
+        names = TableScan(data, sheet=sheet).header()
+        table = pa.table({name: pa.nulls(0) for name in names})
+        features = [feature.name for feature in manifest.features]
+        check_columns_exist(table, features, role="feature")
+        one = to_tensors(any_row(manifest), manifest)
+        if manifest.inputs == "matrix":
+            inputs = dict(zip(features, one["inputs"].T, strict=True))
+        else:
+            inputs = {x.name: one[x.tensor] for x in manifest.features}
+        return cls(path, manifest, table, inputs, np.arange(0), Faults(1, {}))
 
     def end(self, *, blank: bool = True) -> None:
         """Ends the command with exit code 3 if the model can use no cell of a column.

@@ -48,6 +48,7 @@ def predict(
         from tfbbb.cli.model_table import ModelTable, resolve_model
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.export.manifest import Manifest
+        from tfbbb.tables.table_error import NoRowsError
         from tfbbb.tables.writing import check_writable
 
         if output is not None:
@@ -69,7 +70,10 @@ def predict(
                 "Of classes only prediction sets adapt to a table, and probabilities "
                 "stay as they are. Add `--prediction-sets`, or leave out `--adapt`."
             )
-        given = ModelTable.read(path, data, sheet)
+        try:
+            given = ModelTable.read(path, data, sheet)
+        except NoRowsError:
+            given = ModelTable.without_rows(path, data, sheet)
         targets = given.targets() if log_prob else None
 
         from tfbbb.cli.imports import load_model
@@ -99,6 +103,10 @@ def predict(
             # Such as a level that conformal intervals had too few rows for.
             raise CommandError(str(error)) from None
 
+        if not given.table.num_rows:
+            names = predictions.column_names
+            predictions = predictions.slice(0, 0)
+            predictions = predictions.select([x for x in names if x != "warnings"])
         if given.manifest.familiarity is None:
             echo_note(
                 "The model carries no reference of its training rows, so there is no "

@@ -17,6 +17,7 @@ from tfbbb.base.texts import listed as list_texts
 from tfbbb.base.types import ArrayLike
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.tables.column import Column
+from tfbbb.tables.column_names import compose_letters
 from tfbbb.tables.notations.date import DateNotation
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
@@ -241,7 +242,7 @@ def text(value: object, row: int, feature: Feature) -> str:
             f"Received: {abbreviate(value)}",
             feature.name,
         ) from None
-    return value
+    return compose_letters(value)
 
 
 def _texts(values: Iterable[Any], feature: Feature) -> list[str]:
@@ -249,8 +250,9 @@ def _texts(values: Iterable[Any], feature: Feature) -> list[str]:
     given = list(values)
     try:
         # Texts that UTF-8 can hold, of which none is missing.
-        "".join(given).encode()
-        if all(given):
+        joined = "".join(given)
+        joined.encode()
+        if joined.isascii() and all(given):
             return given
     except (TypeError, UnicodeEncodeError):
         pass

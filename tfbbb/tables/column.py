@@ -305,7 +305,7 @@ def infer_column(
         remarks += count_unreadable(cells, notation)
     parsed = parse_column(table, name, kind, notation, cells=cells)
     if notation is None or not notation.lenient or cells.kind != "categorical":
-        check_all_readable(cells, parsed)
+        remarks += check_all_readable(cells, parsed)
     column = Column.describe(parsed, rows, buckets=buckets, remarks=remarks)
     if override is None and kind == "numeric":
         column = replace(

@@ -1,6 +1,7 @@
 """Checks of column names, with suggestions for misspelt names."""
 
 import itertools
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -33,8 +34,13 @@ def check_column_names(names: Sequence[str], *, where: str = "") -> None:
         )
 
 
+def compose_letters(text: str) -> str:
+    """Returns a text in Unicode's NFC, in which ü is one character."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def complete_names(names: Sequence[str]) -> list[str]:
-    """Returns names that are not empty and unique.
+    """Returns names that are not empty and unique, with composed letters.
 
     A column without a name is called by its number, and of a repeated name the second
     column gets the suffix `_2`.
@@ -43,6 +49,7 @@ def complete_names(names: Sequence[str]) -> list[str]:
     >>> complete_names(["a", "", "a", "a_2"])
     ['a', 'column 2', 'a_3', 'a_2']
     """
+    names = [compose_letters(name) for name in names]
     taken = {name for name in names if name.strip()}
     seen: set[str] = set()
     unique = []
@@ -98,7 +105,7 @@ def describe_names(
     renamed = [
         (old, new)
         for old, new in zip(given, names, strict=True)
-        if old.strip() and old != new
+        if old.strip() and compose_letters(old) != new
     ]
     if renamed:
         old, new = renamed[0]

@@ -1,6 +1,7 @@
 """Complaints about columns: errors that refuse one, and remarks that keep it."""
 
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -61,11 +62,24 @@ def show_example(texts: pa.Array) -> str:
     return repr(texts[0].as_py()) if len(texts) else "none"
 
 
-def check_all_readable(cells: Cells, parsed: ParsedColumn) -> None:
-    """Raises `TableError` for the first cell that could not be read."""
+def check_all_readable(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
+    """Returns a remark on infinite cells, which count as missing beside numbers.
+
+    Raises:
+        TableError: Another cell could not be read; the message names the first one.
+    """
+    wrong = parsed.unreadable
+    if wrong is not None and cells.may_have_fractions and not parsed.missing.all():
+        infinite = wrong & np.isinf(cells.numbers)
+        if np.array_equal(infinite, wrong):
+            number = int(infinite.sum())
+            verb = "counts as a missing value" if number == 1 else "count as missing"
+            return (f"Its infinite number, in {count_cells(number)}, {verb}.",)
+        parsed = replace(parsed, unreadable=wrong & ~infinite)
     found = describe_unreadable(cells, parsed)
     if found is not None:
         raise TableError(f"Column {cells.name!r} {found}.")
+    return ()
 
 
 def count_cells(number: int) -> str:

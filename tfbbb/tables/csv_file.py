@@ -50,7 +50,7 @@ from tfbbb.tables.leading_zeros import (
     find_codes,
 )
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
-from tfbbb.tables.table_error import StartOver, TableError
+from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
 from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
 
 # No row may be longer than a block.
@@ -181,9 +181,7 @@ class CsvFile:
             self._check_encoding()
             check_quotes(self._source, self._parsed_dialect)
             if not any(islice(read_rows(self._source, self._parsed_dialect), 1, 2)):
-                raise TableError(
-                    f"{self._source.path} has a header but no rows."
-                ) from None
+                raise NoRowsError(self._source.path) from None
             if "straddling" in str(error):
                 raise TableError(
                     f"{self._source.path} has a row longer than {BLOCK_BYTES} bytes; "

@@ -22,7 +22,7 @@ from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.compact_date import are_months, find_compact_dates
 from tfbbb.tables.notations.date import DateNotation, Order
 from tfbbb.tables.notations.duration import DurationNotation
-from tfbbb.tables.notations.inference import Finding
+from tfbbb.tables.notations.inference import Finding, choose_century
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.text import TextNotation
@@ -242,6 +242,7 @@ def _choose_for_texts(
     found = infer_notation(cells.texts.distinct, asked)
     if asked == "date" and options and not options[0].startswith("unix"):
         notation = DateNotation(cast(Order, options[0]), lenient=True)
+        notation = choose_century(notation, cells.texts.distinct)
     elif asked == "duration":
         notation = DurationNotation(options[0] if options else "hours", lenient=True)
     elif isinstance(found.notation, NumberNotation):

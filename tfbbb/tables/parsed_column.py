@@ -204,11 +204,18 @@ def _read_texts(
     return distinct_texts(cells.texts, text)
 
 
+def fold_texts(texts: pa.Array) -> pa.Array:
+    """Returns texts in small letters, without spaces around them."""
+    return pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+
+
 def distinct_texts(
     texts: Texts, notation: TextNotation
 ) -> tuple[np.ndarray, pa.Array, np.ndarray]:
     """Returns the place of each row's text, the distinct texts, and what is missing."""
     cells = texts.cells.fill_null("") if texts.cells.null_count else texts.cells
+    if notation.fold:
+        cells = fold_texts(cells)
     if notation.marks:
         missing = texts.missing(in_text=True, dash=notation.dash)
     else:

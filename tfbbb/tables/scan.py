@@ -23,7 +23,7 @@ from tfbbb.tables.json_file import JsonFile
 from tfbbb.tables.pandas_index import without_index
 from tfbbb.tables.parquet_file import ParquetFile
 from tfbbb.tables.parts import PartsFile
-from tfbbb.tables.table_error import StartOver, TableError
+from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
 from tfbbb.tables.values import without_views
 from tfbbb.tables.workbook_file import Sheet, WorkbookFile
 
@@ -175,7 +175,7 @@ class TableScan:
             except StartOver:
                 continue
             if schema is None or not num_rows:
-                raise TableError(f"{self.path} has a header but no rows.")
+                raise NoRowsError(self.path)
             self._schema, self._num_rows = schema, num_rows
             return total
 

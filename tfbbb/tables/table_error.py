@@ -11,6 +11,17 @@ class TableError(ValueError):
     """
 
 
+class NoRowsError(TableError):
+    """A file has a header but no rows.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: object):
+        super().__init__(f"{path} has a header but no rows.")
+
+
 class ColumnError(TableError):
     """A column cannot be a feature; the table may be usable without the column.
 

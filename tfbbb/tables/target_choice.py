@@ -4,8 +4,10 @@ import shlex
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from tfbbb.base.task import Task
+from tfbbb.base.task import MAX_CATEGORIES, Task
 from tfbbb.tables.cells import Cells
 from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.complaints import count_cells
@@ -15,7 +17,9 @@ from tfbbb.tables.notation_choice import (
     without_sentinels,
 )
 from tfbbb.tables.notations import Notation, infer_beside_odd_cells, infer_marks
+from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.tables.notations.date import DateNotation
+from tfbbb.tables.notations.notation import Texts
 from tfbbb.tables.notations.number import NumberNotation
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
@@ -80,6 +84,15 @@ def choose_target(
     if notation is None and texts.missing().any():
         notation = TextNotation(marks=True)
     as_classes = TargetChoice("classification", notation, remarks_on(marks))
+    if not cells.is_category and (spellings := _find_spellings(texts)):
+        folded = TextNotation(
+            marks=notation is not None, dash=getattr(notation, "dash", ""), fold=True
+        )
+        shown = " and ".join(map(repr, spellings))
+        remark = f"Its {shown} are one class, {spellings[0].strip().lower()!r}."
+        as_classes = TargetChoice(
+            "classification", folded, (*as_classes.remarks, remark)
+        )
     if task == "classification" or (task is None and cells.is_category):
         return as_classes
     found = infer_beside_odd_cells(texts)
@@ -110,6 +123,25 @@ def choose_target(
             "pass task='classification' (--task classification)."
         )
     return as_classes
+
+
+def _find_spellings(texts: Texts) -> list[str]:
+    """Returns the spellings of one class, such as `Yes` and `YES `; none for none.
+
+    Fewer than three letters may be different codes, such as the genotypes Aa and AA.
+    """
+    missing = pa.array(texts.missing(in_text=True))
+    labels = pc.unique(texts.cells.filter(pc.invert(missing)))
+    if len(labels) > 2 * MAX_CATEGORIES:
+        return []
+    spellings: dict[str, list[str]] = {}
+    for label in labels.to_pylist():
+        spellings.setdefault(label.strip().lower(), []).append(label)
+    several = {name: found for name, found in spellings.items() if len(found) > 1}
+    words = pa.array([name for name in several if len(name) < 3], pa.large_string())
+    if BooleanNotation().parse(words).unreadable.any():
+        return []
+    return next(iter(several.values()), [])
 
 
 def _choose_as_asked(

@@ -92,7 +92,7 @@ _ISO = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}:\d{2})?$"
 # Of dates that are plain numbers.
 _FIRST_YEAR, _LAST_YEAR = 1800, 2199
 # As in POSIX: 69 to 99 are of the 20th century, 00 to 68 of the 21st.
-_FIRST_OF_LAST_CENTURY = 69
+LAST_SHORT_YEAR = 2068
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ class DateNotation(Notation):
             `"digits-with-time"` for 20220331140509 and 202203311405.
         lenient: Whether an unreadable cell counts as missing.
         missing_marks: Texts, in lower case, that mark a missing value.
+        last_short_year: The latest year of two digits: 69 is 1969 if it is 2068.
 
     Example:
     >>> texts = pa.array(["31.03.2022", "1 Jan 1970", "1970-01-01T01:00+01:00"])
@@ -124,6 +125,7 @@ class DateNotation(Notation):
     epoch: str = "seconds"
     lenient: bool = False
     missing_marks: tuple[str, ...] = ()
+    last_short_year: int = LAST_SHORT_YEAR
 
     def parse(self, texts: pa.Array) -> Parsed:
         seconds = _seconds_of_iso(texts)
@@ -136,7 +138,8 @@ class DateNotation(Notation):
             fits = fits.to_numpy(zero_copy_only=False)
             if not fits.any():
                 continue
-            found = _seconds(some.filter(pa.array(fits)), pattern)
+            fitting = some.filter(pa.array(fits))
+            found = _seconds(fitting, pattern, self.last_short_year)
             seconds[left[fits]] = found
             left = np.concatenate([left[~fits], left[fits][np.isnan(found)]])
         return Parsed(seconds, np.isnan(seconds))
@@ -179,7 +182,7 @@ def _seconds_of_iso(texts: pa.Array) -> np.ndarray:
     return whole.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
 
 
-def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
+def _seconds(texts: pa.Array, pattern: str, last_short_year: int) -> np.ndarray:
     """Returns the seconds `[n]` of texts that match a pattern, NaN of others."""
     parts = pc.extract_regex(texts, pattern)
     names = {field.name for field in parts.type}
@@ -199,7 +202,7 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
     year = number("year", 0)
     of_two = pc.fill_null(pc.equal(pc.utf8_length(parts.field("year")), 2), False)
     of_two = of_two.to_numpy(zero_copy_only=False)
-    year += of_two * np.where(year >= _FIRST_OF_LAST_CENTURY, 1900, 2000)
+    year += of_two * np.where(2000 + year > last_short_year, 1900, 2000)
     month, day = number("month", 0), number("day", 1)
     wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
     if "name" in names:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,8 @@ def infer_marks(texts: Texts) -> Finding:
 
     Example:
     >>> infer_marks(Texts.of(pa.array(["red", "blue", "-"]))).notation
-    TextNotation(marks=True, numbers=False, lenient=False, dash='-')
+    TextNotation(marks=True, numbers=False, lenient=False, dash='-', \
+fold=False)
     >>> infer_marks(Texts.of(pa.array(["+", "-"]))).notation
     """
     missing = pa.array(texts.missing(in_text=True))
@@ -378,6 +380,18 @@ def _find_compact_date(texts: pa.Array) -> Finding:
 
 
 def _find_date(texts: pa.Array) -> Finding:
+    found = _find_order(texts)
+    if not found.share or not isinstance(found.notation, DateNotation):
+        return found
+    notation = choose_century(found.notation, texts)
+    if notation == found.notation:
+        return found
+    last = notation.last_short_year
+    remark = f"its years of two digits are read as years up to {last}"
+    return replace(found, notation=notation, remarks=(*found.remarks, remark))
+
+
+def _find_order(texts: pa.Array) -> Finding:
     shares = _date_shares(texts.slice(0, _SAMPLE))
     if len(texts) > _SAMPLE:
         # Every order reads what the first reads.
@@ -399,6 +413,28 @@ def _find_date(texts: pa.Array) -> Finding:
             f"but no cell decides this; date:{other} overrules it"
         )
     return Finding(DateNotation(order), most, tuple(remarks))  # type: ignore[arg-type]
+
+
+def choose_century(notation: DateNotation, texts: pa.Array) -> DateNotation:
+    """Returns the notation in which no year of two digits is in the future.
+
+    Dates that then span more years than otherwise, such as dates of expiry, keep the
+    notation.
+
+    Example:
+    >>> born = pa.array(["31.03.62", "24.12.99"])
+    >>> choose_century(DateNotation("day-first"), born).last_short_year < 2062
+    True
+    """
+    today = datetime.now(UTC)
+    found, unreadable = notation.parse(texts)
+    if unreadable.all() or np.nanmax(found) <= today.timestamp():
+        return notation
+    past = replace(notation, last_short_year=today.year)
+    earlier = past.parse(texts).numbers
+    spans = [np.nanmax(seconds) - np.nanmin(seconds) for seconds in (found, earlier)]
+    all_later = np.nanmin(found) > today.timestamp() > np.nanmax(earlier)
+    return past if spans[1] < spans[0] or all_later else notation
 
 
 def _date_shares(texts: pa.Array, *, skips_first: bool = False) -> dict[str, float]:

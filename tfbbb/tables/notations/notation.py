@@ -96,6 +96,9 @@ class Texts:
         cells = column.cast(pa.large_string())
         if isinstance(cells, pa.ChunkedArray):
             cells = cells.combine_chunks()
+        if not pc.all(pc.string_is_ascii(cells)).as_py():
+            # In a file of a Mac, ü may be u with a mark.
+            cells = pc.utf8_normalize(cells, "NFC")
         beginning = cells.slice(0, _BEGINNING)
         if len(cells) < _FEW or 2 * pc.count_distinct(beginning).as_py() > len(
             beginning

@@ -100,7 +100,8 @@ def split_ranges(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     parts = pc.extract_regex(texts, _ENDS)
     none = pa.scalar(None, texts.type)
     low, high = (
-        pc.if_else(parts.is_valid(), parts.field(name), none) for name in ("low", "high")
+        pc.if_else(parts.is_valid(), parts.field(name), none)
+        for name in ("low", "high")
     )
     return low, high
 

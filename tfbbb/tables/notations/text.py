@@ -19,6 +19,8 @@ class TextNotation(Notation):
             for none.
         numbers: Whether whole numbers are categories, written as their digits.
         lenient: Whether an unreadable cell counts as missing; every text is readable.
+        fold: Whether texts that differ by case or spaces around them alone are one, in
+            small letters.
     """
 
     kind: ClassVar[NotationKind] = "text"
@@ -27,6 +29,7 @@ class TextNotation(Notation):
     numbers: bool = False
     lenient: bool = False
     dash: str = ""
+    fold: bool = False
 
     def parse(self, texts: pa.Array) -> Parsed:
         """Texts stand for no numbers: all are unreadable."""

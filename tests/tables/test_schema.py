@@ -487,6 +487,28 @@ def test_nines_far_outside_are_missing_values(values, missing):
 
 
 @pytest.mark.parametrize("as_text", [False, True])
+def test_a_row_whose_target_is_probably_a_typing_error_has_none(as_text):
+    generator = np.random.default_rng(0)
+    values = np.round(generator.normal(150.0, 20.0, size=60), 1)
+    values[17] = 1e12
+    table = pa.table({"x": np.arange(60), "y": values})
+    if as_text:
+        table = table.set_column(1, "y", table["y"].cast(pa.string()))
+    known, choice = rows_with_target(table, "y")
+    assert np.flatnonzero(~known).tolist() == [17]
+    (remark,) = choice.remarks
+    assert remark.startswith("Its 1000000000000, in row 18, is 1000 times as far ")
+    assert "probably by a typing error" in remark
+    assert remark.endswith("columns={'y': 'number'} (--column y=number) to keep it.")
+    kept, choice = rows_with_target(table, "y", None, Override("number"))
+    assert kept.all()
+    assert not choice.remarks
+    # Spans of decades are no errors.
+    table = table.set_column(1, "y", pa.array(np.exp(3.0 * generator.normal(size=60))))
+    assert rows_with_target(table, "y").known.all()
+
+
+@pytest.mark.parametrize("as_text", [False, True])
 def test_rows_whose_target_is_nines_have_no_target(as_text):
     table = numbers_with(-999, -999).rename_columns(["y", "x"])
     if as_text:

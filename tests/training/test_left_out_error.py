@@ -23,6 +23,7 @@ ROWS = 300
 class Figures:
     log_likelihood: float
     relative_error: float
+    is_off: bool = False
 
 
 def counts(wild_rows):
@@ -55,6 +56,13 @@ def test_a_candidate_worse_than_the_mean_gives_way_to_a_better_one():
     worse, better = Figures(-1.0, 1.05), Figures(-1.05, 0.9)
     assert most_likely([worse, better]) is better
     assert most_likely([worse, Figures(-1.2, 0.9)]) is worse
+
+
+def test_a_candidate_whose_sum_is_off_gives_way_to_one_with_less_error():
+    spike, mixture = Figures(-1.0, 1.02, is_off=True), Figures(-2.0, 0.98)
+    assert most_likely([spike, mixture]) is mixture
+    assert most_likely([spike, Figures(-2.0, 1.03)]) is spike
+    assert most_likely([spike, Figures(-2.0, 0.98, is_off=True)]) is spike
 
 
 def test_relative_error_is_that_of_the_mean_for_a_constant():

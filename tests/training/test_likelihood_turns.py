@@ -19,14 +19,19 @@ TRIALS = tuple(
 CHOICE = LikelihoodChoice(TRIALS[-1].likelihood, TRIALS)
 
 
-def turns(errors, choice=CHOICE, seconds=None):
-    """Trains with relative errors by likelihood; None for divergence."""
+def turns(errors, choice=CHOICE, seconds=None, off=()):
+    """Trains with relative errors by likelihood; None for divergence.
+
+    Sums of predictions by the likelihoods `off` are off.
+    """
 
     def train(number, part, limit):
-        error = errors["" if part is None else part.name]
+        name = "" if part is None else part.name
+        error = errors[name]
         if error is None:
             raise TrainingDivergedError(0.02)
-        return [SimpleNamespace(log_likelihood=-1.0, relative_error=error)]
+        figures = {"relative_error": error, "is_off": name in off}
+        return [SimpleNamespace(log_likelihood=-1.0, **figures)]
 
     return train_in_turn(choice, train, TimeLimit(seconds)).outcomes
 
@@ -47,6 +52,25 @@ def test_a_poor_likelihood_gives_way_to_the_default():
         "log_normal": "poor",
         "student_t": "trained",
     }
+
+
+def test_sums_that_are_off_try_a_mixture_after_the_default():
+    errors = {"log_normal": 0.9, "student_t": 0.9, "normal_mixture": 0.8}
+    assert turns(errors, off=["log_normal"]) == {
+        "log_normal": "poor",
+        "student_t": "trained",
+    }
+    assert turns(errors, off=["log_normal", "student_t"]) == {
+        "log_normal": "poor",
+        "student_t": "poor",
+        "normal_mixture": "trained",
+    }
+    default = LikelihoodChoice(TRIALS[0].likelihood)
+    found = turns(errors, default, off=["student_t"])
+    assert found == {"student_t": "poor", "normal_mixture": "trained"}
+    # A poor error alone is no reason.
+    errors["student_t"] = 2.0
+    assert turns(errors, default) == {"student_t": "poor"}
 
 
 def test_no_time_is_left_after_a_poor_likelihood():

@@ -52,6 +52,19 @@ def test_positive_targets_of_multiplicative_noise_have_its_likelihood():
     assert chosen(np.exp(1 + 0.7 * f) * generator.gamma(1.5, 1.0, ROWS), x) == "gamma"
 
 
+def test_a_likelihood_pays_for_the_error_of_its_mean():
+    x, f, generator = features()
+    # Very small values have a log-normal density, whose mean they do not have.
+    choice = choose(np.exp(3 + f) * generator.gamma(0.3, 1.0, ROWS) + 1e-9, x)
+    default, log_normal, gamma = choice.trials
+    assert log_normal.log_likelihood > default.log_likelihood + 1.0
+    assert log_normal.gain < -1.0
+    # The default has a mean of neighbours too, but for its skew.
+    difference = gamma.log_likelihood - default.log_likelihood
+    assert gamma.gain == pytest.approx(difference, abs=0.1)
+    assert choice.likelihood.name == "gamma"
+
+
 def test_shares_have_a_beta_likelihood():
     x, f, generator = features()
     mean = 1 / (1 + np.exp(-f))

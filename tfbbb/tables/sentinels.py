@@ -12,6 +12,7 @@ _RANGES, _RANGES_OF_TWO_DIGITS = 5.0, 20.0
 _FEWEST, _FEWEST_OTHERS = 2, 5
 # One alone must be so far away, unless it is the only negative value.
 _RANGES_OF_ONE = 1000.0
+_FEWEST_BESIDE_TYPING_ERROR = 20
 
 
 def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
@@ -44,6 +45,27 @@ def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
             counts[end] = len(numbers) - len(others)
             numbers = others
     return {}
+
+
+def find_typing_error(numbers: np.ndarray) -> float | None:
+    """Finds one number that is far outside of all others, such as 1e12 among weights.
+
+    Args:
+        numbers: The numbers `[n]`; NaN does not count.
+
+    Example:
+    >>> find_typing_error(np.append(np.arange(20.0), 199600.0))
+    199600.0
+    """
+    known = np.sort(numbers[~np.isnan(numbers)])
+    if len(known) <= _FEWEST_BESIDE_TYPING_ERROR:
+        return None
+    for place, others in ((-1, known[:-1]), (0, known[1:])):
+        low, high = others[0], others[-1]
+        distance = max(low - known[place], known[place] - high)
+        if distance > _RANGES_OF_ONE * (high - low) > 0.0:
+            return float(known[place])
+    return None
 
 
 def _is_sentinel(value: float, count: int, low: float, high: float) -> bool:

@@ -1,6 +1,7 @@
 """Chooses the task of a target, and how its cells are read."""
 
 import shlex
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,9 @@ from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.override import Override
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.parsed_table import parse_column
+from tfbbb.tables.sentinels import find_typing_error
 from tfbbb.tables.table_error import ColumnError, TableError
+from tfbbb.tables.values import first_row
 
 # So few distinct whole numbers may be classes.
 _FEW = 10
@@ -192,6 +195,8 @@ def _without_sentinels(
 ) -> tuple[Notation | None, tuple[str, ...]]:
     """Finds which numbers stand for a missing target.
 
+    So does a number that is far outside of all others, because it is probably wrong.
+
     Returns:
         The notation in which these numbers are missing, and a remark on each.
     """
@@ -199,12 +204,36 @@ def _without_sentinels(
         return notation, ()
     found, sentinels = without_sentinels(cells, notation)
     option = shlex.quote(f"{cells.name}=number")
+    if not sentinels:
+        return _without_typing_error(cells, found, option)
     return found, tuple(
         f"Its {value:.15g}, in {count_cells(count)}, is far outside of all other "
         "values, so these rows count as rows without a target; "
         f"columns={{{cells.name!r}: 'number'}} (--column {option}) keeps them."
         for value, count in sentinels.items()
     )
+
+
+def _without_typing_error(
+    cells: Cells, notation: Notation | None, option: str
+) -> tuple[Notation | None, tuple[str, ...]]:
+    bare = NumberNotation() if notation is None else notation
+    if not isinstance(bare, NumberNotation) or bare.percent:
+        return notation, ()
+    if cells.kind == "categorical":
+        numbers = cells.texts.parse(bare).numbers
+    else:
+        numbers = cells.numbers
+    value = find_typing_error(numbers)
+    if value is None:
+        return notation, ()
+    remark = (
+        f"Its {value:.15g}, in row {first_row(numbers == value)}, is 1000 times as far "
+        "from all other values as they are from each other, probably by a typing "
+        "error, so the row counts as one without a target; correct it, or pass "
+        f"columns={{{cells.name!r}: 'number'}} (--column {option}) to keep it."
+    )
+    return replace(bare, missing_values=(*bare.missing_values, value)), (remark,)
 
 
 def _of_dates(cells: Cells) -> ColumnError:

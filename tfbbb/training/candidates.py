@@ -51,6 +51,11 @@ class Candidate:
         """Squared error of these rows over that of their mean; 0 if not chosen."""
         return 0.0 if self.choice is None else self.choice.best.relative_error
 
+    @property
+    def is_off(self) -> bool:
+        """Whether the sum of their predictions is off; False if not chosen."""
+        return self.choice is not None and self.choice.best.is_off
+
 
 def train_candidates(
     models: Iterable[BayesianModel],

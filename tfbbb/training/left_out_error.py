@@ -13,6 +13,7 @@ import numpy as np
 
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.bayes.likelihoods.log_link import LogLink
+from tfbbb.judging.evaluation.judgement import compare_sums
 from tfbbb.judging.evaluation.predicted_rows import PredictedRows
 from tfbbb.judging.types import Prediction
 from tfbbb.prediction.from_outputs import predictive_from_outputs
@@ -38,6 +39,10 @@ class Measured(Protocol):
     def relative_error(self) -> float:
         """Mean squared error over that of the mean of the targets; 0 of classes."""
 
+    @property
+    def is_off(self) -> bool:
+        """Whether the predictions do not add up to what the targets add up to."""
+
 
 Candidate = TypeVar("Candidate", bound=Measured)
 
@@ -47,7 +52,8 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
 
     If all are far worse than the constant, those with about the least error are not.
     One that is worse than the constant gives way to another that is not, unless this
-    costs a tenth of a nat per row.
+    costs a tenth of a nat per row. One whose sum is off gives way to another whose sum
+    is not, unless this costs squared error.
     """
     finite = [each for each in candidates if np.isfinite(each.log_likelihood)]
     least = min(each.relative_error for each in finite or candidates)
@@ -60,9 +66,33 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
         for each in kept
         if each.relative_error <= 1.0 and each.log_likelihood >= least_likely
     ]
-    if best.relative_error <= 1.0 or not better:
+    if best.relative_error > 1.0 and better:
+        best = max(better, key=lambda each: each.log_likelihood)
+    right = [
+        each
+        for each in kept
+        if not each.is_off and each.relative_error <= best.relative_error
+    ]
+    if not best.is_off or not right:
         return best
-    return max(better, key=lambda each: each.log_likelihood)
+    return max(right, key=lambda each: each.log_likelihood)
+
+
+def is_off(
+    prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None = None
+) -> bool:
+    """Returns whether the sum of predictions is off: see `compare_sums`.
+
+    Args:
+        prediction: As for `relative_error`.
+        targets: The targets, [rows, ...].
+        weights: The weight of each row, [rows]; None for 1.
+    """
+    if hasattr(prediction, "probabilities"):
+        return False
+    mean = np.asarray(prediction.mean)
+    rows = PredictedRows(np.zeros(len(targets)), mean, weights=weights)
+    return bool(compare_sums(rows, targets)["off"])
 
 
 def competes(

@@ -8,9 +8,11 @@ from tfbbb.training.candidates import Candidate
 from tfbbb.training.left_out_error import WORST_ERROR, most_likely
 from tfbbb.training.loop import Outcome
 from tfbbb.training.progress import Progress
-from tfbbb.training.spec.families import LikelihoodPart
+from tfbbb.training.spec.families import LikelihoodPart, likelihoods
 from tfbbb.training.target_likelihood import LikelihoodChoice
 from tfbbb.training.time_limit import TimeLimit
+
+MIXTURE = likelihoods.make("normal_mixture", components=2)
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ def train_in_turn(
 
     A likelihood whose training diverges gives way to the next by likelihood. One whose
     networks predict rows left out far worse than a constant gives way to the default,
-    whose mean is linear in the output of the network, if half of the time is left.
+    whose mean is linear in the output of the network, if half of the time is left. If
+    the sum of the predictions is off then, as where most amounts are 0, a mixture of
+    two normals is tried: one of them can be the zeros.
 
     Args:
         choice: The likelihoods that suit the target; None for a likelihood of the spec.
@@ -52,12 +56,15 @@ def train_in_turn(
         by_likelihood = sorted(choice.trials, key=lambda trial: -trial.log_likelihood)
         others = [trial.likelihood for trial in by_likelihood]
         parts = [choice.likelihood, *(x for x in others if x != choice.likelihood)]
-        default = choice.trials[0].likelihood if choice.trials else None
+        default = choice.trials[0].likelihood if choice.trials else choice.likelihood
+        parts.append(MIXTURE)
     turns = Turns([], {})
     error: TrainingDivergedError | None = None
     for number, part in enumerate(parts):
         is_poor = "poor" in turns.outcomes.values()
-        if is_poor and part != default:
+        if part is MIXTURE and not (is_poor and most_likely(turns.candidates).is_off):
+            continue
+        if is_poor and part not in (default, MIXTURE):
             continue
         if is_poor and not limit.has_time_for_more:
             break
@@ -68,7 +75,8 @@ def train_in_turn(
             turns.outcomes[name], error = "diverged", diverged
             continue
         turns.candidates.extend(found)
-        if most_likely(found).relative_error <= WORST_ERROR:
+        best = most_likely(found)
+        if best.relative_error <= WORST_ERROR and not best.is_off:
             turns.outcomes[name] = "trained"
             break
         turns.outcomes[name] = "poor"

@@ -42,7 +42,8 @@ class LikelihoodTrial:
         log_likelihood: Mean log-likelihood of rows left out, in nats per row: of
             probabilities of the possible targets if they are rounded, else of
             densities.
-        gain: By how much it exceeds that of the default likelihood.
+        gain: By how much it exceeds that of the default likelihood, less what the mean
+            costs: half the logarithm of the ratio of the mean squared errors.
         standard_error: The standard error of the gain.
     """
 
@@ -98,11 +99,13 @@ class _Family:
         start: Initial values of the parameters that all rows share.
         bounds: Their bounds.
         log_prob: From parameters and rows to log-likelihoods, [n].
+        mean: From parameters and rows to means, [n].
     """
 
     start: tuple[float, ...]
     bounds: tuple[tuple[float, float], ...]
     log_prob: Callable[[Parameters, _Rows], np.ndarray]
+    mean: Callable[[Parameters, _Rows], np.ndarray]
 
 
 def default_likelihood(targets: np.ndarray) -> LikelihoodPart:
@@ -127,7 +130,10 @@ def choose_likelihood(
     row among other rows, which suits all likelihoods alike. The neighbours give the
     mean and the spread of each row; two to four parameters, common to all rows, give
     how far the spread is trusted. The default is kept unless another likelihood is
-    better by 0.02 nats per row and two standard errors.
+    better by 0.02 nats per row and two standard errors. A likelihood pays for the error
+    of its mean as a normal density with the scale of the errors does: half the
+    logarithm of the ratio of the mean squared errors. A density can be right where
+    sums of means are not.
 
     Args:
         inputs: Inputs of the network for `n` rows: a matrix, or arrays by column name.
@@ -155,12 +161,13 @@ def choose_likelihood(
     rows = _with_neighbours(features[places], values[places], resolution, seed)
     with np.errstate(all="ignore"):
         found = {name: _fit(_FAMILIES[name], rows) for name in ("student_t", *names)}
-    if not all(np.isfinite(log_prob).all() for log_prob in found.values()):
+    if not all(np.isfinite(scores).all() for scores in found.values()):
         return LikelihoodChoice(default)
     trials = []
-    for name, log_prob in found.items():
+    for name, (log_prob, log_errors) in found.items():
         part = default if name == "student_t" else _part(name)
-        gains = log_prob - found["student_t"]
+        of_default, errors_of_default = found["student_t"]
+        gains = log_prob - of_default - 0.5 * (log_errors - errors_of_default)
         error = float(gains.std() / np.sqrt(len(gains)))
         trials.append(
             LikelihoodTrial(part, float(log_prob.mean()), float(gains.mean()), error)
@@ -212,9 +219,11 @@ def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
 
 
 def _fit(family: _Family, rows: _Rows) -> np.ndarray:
-    """Returns the log-likelihood of each row, [n].
+    """Returns the log-likelihood and the log squared error of each row, [2, n].
 
     The parameters are fitted to the same rows, which favours the default: it has most.
+    The mean of the log squared errors is the logarithm of the mean squared error, and
+    their spread is that of this logarithm, by the delta method.
     """
 
     def loss(parameters: Parameters) -> float:
@@ -224,7 +233,13 @@ def _fit(family: _Family, rows: _Rows) -> np.ndarray:
     fitted = scipy.optimize.minimize(
         loss, family.start, method="L-BFGS-B", bounds=family.bounds
     )
-    return family.log_prob(fitted.x, rows)
+    # No network has a mean far beyond the greatest target.
+    means = np.minimum(family.mean(fitted.x, rows), 2.0 * np.abs(rows.targets).max())
+    errors = np.square(rows.targets - means)
+    mean = max(float(errors.mean()), _TINY)
+    return np.stack(
+        [family.log_prob(fitted.x, rows), np.log(mean) + errors / mean - 1.0]
+    )
 
 
 def _as_matrix(inputs: Structure) -> np.ndarray:
@@ -345,14 +360,22 @@ def _interval(
     return np.log(np.maximum(probability, _LEAST_PROBABILITY))
 
 
+def _mean_of_neighbours(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    return rows.mean
+
+
+def _location(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    return rows.mean + parameters[2] * np.sqrt(rows.variance)
+
+
 def _student_t(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    factor, trust, skew, log_df = parameters
+    factor, trust, _, log_df = parameters
     df = 2.0 + np.exp(log_df)
     variance = np.exp(factor) * _spread(rows.variance, trust)
     if rows.resolution is not None:
         variance = variance + rows.resolution**2 / 12.0
     scale = np.sqrt(variance)
-    location = rows.mean + skew * np.sqrt(rows.variance)
+    location = _location(parameters, rows)
     if rows.resolution is not None:
         return _interval(
             rows,
@@ -369,9 +392,17 @@ def _student_t(parameters: Parameters, rows: _Rows) -> np.ndarray:
     return constant - 0.5 * (df + 1.0) * np.log1p(z**2 / df) - np.log(scale)
 
 
-def _log_normal(parameters: Parameters, rows: _Rows) -> np.ndarray:
+def _log_scale(parameters: Parameters, rows: _Rows) -> np.ndarray:
     factor, trust = parameters
-    scale = np.sqrt(np.exp(factor) * _spread(rows.log_variance, trust))
+    return np.sqrt(np.exp(factor) * _spread(rows.log_variance, trust))
+
+
+def _mean_of_log_normal(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    return np.exp(rows.log_mean + 0.5 * np.square(_log_scale(parameters, rows)))
+
+
+def _log_normal(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    scale = _log_scale(parameters, rows)
     if rows.resolution is not None:
 
         def z(values: np.ndarray) -> np.ndarray:
@@ -437,22 +468,22 @@ def _beta(parameters: Parameters, rows: _Rows) -> np.ndarray:
     )
 
 
-def _rate(rows: _Rows, log_prior: float) -> np.ndarray:
+def _rate(parameters: Parameters, rows: _Rows) -> np.ndarray:
     """Returns the mean of counts: neighbours that are all 0 say little."""
-    weight = rows.share * np.exp(log_prior)
+    weight = rows.share * np.exp(parameters[0])
     return (rows.mean + weight * rows.targets.mean()) / (1.0 + weight)
 
 
 def _poisson(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    rate = _rate(rows, parameters[0])
+    rate = _rate(parameters, rows)
     return (
         special.xlogy(rows.targets, rate) - rate - special.gammaln(rows.targets + 1.0)
     )
 
 
 def _negative_binomial(parameters: Parameters, rows: _Rows) -> np.ndarray:
-    log_prior, log_dispersion, power = parameters
-    mean = _rate(rows, log_prior)
+    _, log_dispersion, power = parameters
+    mean = _rate(parameters, rows)
     concentration = np.exp(-log_dispersion) * mean**power
     total = mean + concentration
     return (
@@ -467,13 +498,21 @@ def _negative_binomial(parameters: Parameters, rows: _Rows) -> np.ndarray:
 _FACTOR, _TRUST = (-8.0, 4.0), (0.0, 1.5)
 _FAMILIES = {
     "student_t": _Family(
-        (0.0, 0.5, 0.0, 1.5), (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)), _student_t
+        (0.0, 0.5, 0.0, 1.5),
+        (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)),
+        _student_t,
+        _location,
     ),
-    "poisson": _Family((0.0,), ((-4.0, 4.0),), _poisson),
+    "poisson": _Family((0.0,), ((-4.0, 4.0),), _poisson, _rate),
     "negative_binomial": _Family(
-        (0.0, -1.0, 0.0), ((-4.0, 4.0), (-9.0, 4.0), (-1.0, 2.0)), _negative_binomial
+        (0.0, -1.0, 0.0),
+        ((-4.0, 4.0), (-9.0, 4.0), (-1.0, 2.0)),
+        _negative_binomial,
+        _rate,
     ),
-    "log_normal": _Family((0.0, 0.5), (_FACTOR, _TRUST), _log_normal),
-    "gamma": _Family((0.0, 0.5), (_FACTOR, _TRUST), _gamma),
-    "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta),
+    "log_normal": _Family(
+        (0.0, 0.5), (_FACTOR, _TRUST), _log_normal, _mean_of_log_normal
+    ),
+    "gamma": _Family((0.0, 0.5), (_FACTOR, _TRUST), _gamma, _mean_of_neighbours),
+    "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta, _mean_of_neighbours),
 }

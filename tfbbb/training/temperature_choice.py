@@ -17,6 +17,7 @@ from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.left_out_error import (
     bounded_by,
+    is_off,
     most_likely,
     relative_error,
     tighter_bound_of_means,
@@ -48,6 +49,7 @@ class Trial:
             classes.
         high: The tighter upper bound of the log means that they need, [k]; None for
             that of the training targets.
+        is_off: Whether the sum of their predictions is off.
     """
 
     temperature: float
@@ -55,6 +57,7 @@ class Trial:
     factor: float
     relative_error: float = 0.0
     high: np.ndarray | None = None
+    is_off: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,6 +218,7 @@ def _try(
 ) -> Trial:
     """Returns what the members of one temperature make of the rows they left out."""
     factor, high = 1.0, None
+    off = False
     try:
         if kind is not None:
             factor = _fit_factor(kind(), likelihood, drawn, targets, weights)
@@ -224,10 +228,11 @@ def _try(
             prediction = predictive_from_outputs(likelihood, drawn, calibration)
             found = float(np.average(prediction.log_prob(targets), weights=weights))
             error = relative_error(prediction, targets, weights)
+            off = is_off(prediction, targets, weights)
     except NotFiniteError:
         # These members diverged. Those of another temperature need not have.
         return Trial(temperature, -np.inf, 1.0, np.inf)
-    return Trial(temperature, found, factor, error, high)
+    return Trial(temperature, found, factor, error, high, off)
 
 
 def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:

@@ -172,11 +172,12 @@ def _has_learned(
 def _ranks_classes(model: PredictedRows, targets: np.ndarray) -> bool:
     """Returns whether the areas under ROC curves are clearly more than a half."""
     areas = _areas(model, targets)
+    if not areas:
+        return False
     # Classes share the rows of the others, and the rarest has the largest error.
-    error = max(error for _, _, error in areas) if areas else 0.0
-    return bool(areas) and (
-        np.mean([area for _, area, _ in areas]) - STANDARD_ERRORS * error > 0.5
-    )
+    error = max(error for _, _, error in areas)
+    mean = float(np.mean([area for _, area, _ in areas]))
+    return mean - STANDARD_ERRORS * error > 0.5
 
 
 def compare_sums(model: PredictedRows, targets: np.ndarray) -> Config:

@@ -156,6 +156,9 @@ def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> Predic
         return None if values[0] is None else np.concatenate(values)[back]
 
     return PredictedRows(
-        *map(of_all, ("log_prob", "mean", "covered", "narrower")),
-        of_classes=parts[0].of_classes,
+        of_all("log_prob"),
+        of_all("mean"),
+        of_all("covered"),
+        of_all("narrower"),
+        parts[0].of_classes,
     )

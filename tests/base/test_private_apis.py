@@ -234,6 +234,50 @@ def test_run_through_graph(functional):
     assert called[1:] == ["hidden", "last"]
 
 
+def test_arguments_of_the_call_of_a_graph_reach_its_operations():
+    inputs = keras.Input((3,))
+    hidden = keras.layers.Dropout(0.5)(keras.layers.Dense(2)(inputs))
+    model = keras.Model(inputs, hidden)
+    given = {}
+
+    def operation(op):
+        return lambda *args, **kwargs: given.update({op: kwargs}) or "output"
+
+    tensor, mask = tf.zeros([1, 3]), tf.constant([[True, False, True]])
+    arguments = private_apis.call_arguments(model, (tensor, True), {"mask": mask})
+    assert arguments[0] is tensor
+    assert arguments[1] == {"training": True}
+    assert private_apis.mask_of(tensor) is mask
+    private_apis.run_through_graph(model, [tensor], operation, **arguments[1])
+    assert list(given.values()) == [{"training": True}] * 2
+
+
+def test_arguments_of_node(functional):
+    node = private_apis.nodes_by_depth(functional)[-1][0]
+    args, kwargs = private_apis.arguments_of_node(node)
+    assert [x.shape for x in args] == [x.shape for x in node.input_tensors]
+    assert not kwargs
+
+
+def test_calls_outside_keep_the_losses_of_those_around_them():
+    layer = keras.layers.ActivityRegularization(l2=1.0)
+    seen = []
+
+    class Outer(keras.layers.Layer):
+        def call(self, inputs, training=None):
+            layer(inputs)
+            with private_apis.outside_calls(), keras.StatelessScope():
+                layer(inputs)
+                seen.append(private_apis.outermost_layer(self))
+            seen.append(private_apis.outermost_layer(self))
+            return inputs
+
+    outer = Outer()
+    outer(tf.ones([2, 1]), training=True)
+    assert seen == [None, outer]
+    assert len(layer.losses) == 1
+
+
 def test_sources_and_index_of_outputs():
     inputs = keras.Input((4,))
     first, second = keras.ops.split(inputs, 2, axis=1)

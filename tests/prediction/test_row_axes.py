@@ -175,12 +175,28 @@ def test_noise_of_other_layers_is_that_of_the_seed():
     assert np.abs(first - other).min() > 1e-3
 
 
-@pytest.mark.parametrize("estimator", ["auto", "weight"])
-def test_steps_in_rows_train_with_shared_weights(estimator):
+class SumOfSteps(keras.Model):
+    """The sum of a layer over steps that are folded into its rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = DenseVariational(1, use_bias=False, seed=0)
+
+    def call(self, inputs):
+        outputs = self.layer(ops.reshape(inputs, (-1, 4)))
+        return ops.sum(ops.reshape(outputs, (-1, 5)), axis=1)
+
+
+def sum_of_steps():
     inputs = keras.Input((5, 4))
-    layer = DenseVariational(1, use_bias=False, estimator=estimator, seed=0)
-    outputs = ops.reshape(layer(ops.reshape(inputs, (-1, 4))), (-1, 5))
-    model = keras.Model(inputs, ops.sum(outputs, axis=1))
+    return keras.Model(inputs, SumOfSteps().call(inputs))
+
+
+@pytest.mark.parametrize("build", [SumOfSteps, sum_of_steps])
+def test_steps_in_rows_train_with_shared_weights(build):
+    model = build()
+    model(SEQUENCES)
+    (layer,) = (x for x in model.layers if isinstance(x, DenseVariational))
     draws = brute_force_draws(model, SEQUENCES, 4000)
     variance = SEQUENCES.sum(axis=1) ** 2 @ np.asarray(layer.kernel.variance)[:, 0]
     # The standard error of the variance of a normal is sqrt(2 / S) of it.
@@ -216,3 +232,15 @@ def test_output_without_an_axis_of_rows_is_refused():
     for lost in (ops.transpose(hidden), ops.sum(hidden, axis=0)):
         with pytest.raises(ValueError, match="needs the rows as its first axis"):
             predictive(keras.Model(inputs, lost), X)
+
+
+def test_noise_of_other_layers_has_no_moments():
+    inputs = keras.Input((4,))
+    model = keras.Model(inputs, variational(1)(Sampling()(inputs)))
+    with pytest.raises(ValueError, match="draws random numbers of its own"):
+        predictive(model, X, method="moments")
+    linearised = predictive(model, X, num_samples=4000, method="linearised")
+    drawn = predictive(model, X, num_samples=4000)
+    # Exact for a linear layer; each variance has the standard error sqrt(2 / S), and
+    # more where the noise multiplies the weights.
+    np.testing.assert_allclose(linearised.epistemic, drawn.epistemic, rtol=0.2)

@@ -20,6 +20,7 @@ from tfbbb.layers import (
     VariationalLayer,
 )
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.folding import IN_ROWS
 from tfbbb.prediction.network_pass import NetworkPass
 from tfbbb.prediction.plan import Plan
@@ -152,6 +153,14 @@ class _RowPass(NetworkPass):
         tape: tf.GradientTape,
     ):
         structure = Structure.of(network.model)
+        axes = row_axes(network.model)
+        if axes.unfoldable or not all(map(axes.has_rows_first, layers)):
+            raise ValueError(
+                "Derivatives row by row need layers whose first axis is the rows of "
+                "the model, and no operation that mixes rows. Use a `subset` of other "
+                "layers, or infer with draws, e.g. by `fit`. Received: model="
+                f"{network.model.name!r}, layers={[layer.name for layer in layers]}"
+            )
         rows = tf.shape(tree.flatten(x)[0])[0]
         # The derivatives by a kernel need the inputs and pre-activations of each call.
         super().__init__(

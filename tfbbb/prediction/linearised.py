@@ -56,7 +56,7 @@ def linearised_outputs(
     """
     points: list[tf.Tensor] = []
     deviations: list[tf.Tensor] = []
-    at_means: Tensors = {}
+    at_means: Tensors = {"source": draws["source"]}
     for info in structure.layer_infos:
         at_means[info.key] = {}
         for name, drawn in draws[info.key].items():

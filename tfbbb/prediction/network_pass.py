@@ -46,6 +46,8 @@ from tfbbb.prediction.structure import Structure, is_stochastic, structure_of_ou
 SEED_STATE = "seed_generator_state"
 # In place of the index of a layer: the seeds of layers that draw by themselves.
 _RANDOM_LAYERS = -2
+# Of passes with given weights, which have no seed.
+_ONE_SOURCE = {"seed": (0, 0), "first": 0}
 
 
 class NetworkPass:
@@ -168,7 +170,7 @@ class NetworkPass:
 
         Such a layer draws anew for every row and sample, from its own seed generator.
         """
-        source = self._draws.get("source")
+        source = self._draws.get("source", _ONE_SOURCE)
         states = {
             id(variable): variable
             for layer in self._structure.layers
@@ -176,7 +178,7 @@ class NetworkPass:
             for variable in layer.variables
             if variable.name == SEED_STATE
         }
-        if source is None or not states:
+        if not states:
             yield
             return
         scope: Any = contextlib.nullcontext()

@@ -17,6 +17,7 @@ from tfbbb.base.private_apis import (
 )
 from tfbbb.base.types import Structure, Tensor
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.row_axes import row_axes
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, MomentsError, find_rule
 from tfbbb.prediction.properties import Operation
@@ -42,6 +43,8 @@ class Propagation:
         # Kept, so that the id of a tensor stays its own.
         self._batches: dict[int, Tensor | Marginals] = {}
         self.members = num_members(model)
+        self._axes = row_axes(model)
+        self._without_rows = {operation for operation, _ in self._axes.without_rows}
         self.operations: list[Operation] = []
         self.of_weights_alone: dict[str, Callable[[], Tensor]] = {}
 
@@ -85,11 +88,18 @@ class Propagation:
         uncertain = any(isinstance(x, Marginals) for x in given)
         if kwargs.get("training"):
             raise MomentsError(op, "it is called with `training=True`")
+        if kwargs.get("mask") is not None and graph_of(op) is not None:
+            raise MomentsError(op, "it is called with a mask")
+        if id(op) in self._axes.drawing and not self._is_random(op):
+            raise MomentsError(op, "it draws random numbers of its own")
         if not (uncertain or self._is_random(op)):
             outputs = op(*args, **kwargs)
-            self._batches |= {id(x): x for x in tree.flatten(outputs)}
+            if id(op) not in self._without_rows:
+                self._batches |= {id(x): x for x in tree.flatten(outputs)}
             return outputs
         name = f"{path}{op.name}"
+        if isinstance(op, VariationalLayer) and not self._axes.has_rows_first(op):
+            raise MomentsError(op, "the first axis of its inputs is not the rows alone")
         if isinstance(op, keras.Model) and graph_of(op) is not None:
             inner = args[0] if args else kwargs["inputs"]
             return self._walk(op, inner, f"{name}/")

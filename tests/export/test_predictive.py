@@ -237,7 +237,7 @@ def test_a_linearised_network_answers_from_a_file_as_live(
     method = tfbbb.inference.Laplace(structure, prior_precision=1.0)
     given = network(likelihoods.Normal(heteroscedastic=True), 4)
     live = method.fit(given, X, NUMBERS, verbose=0)
-    live.export_predictive(tmp_path / "1", method="linearised")
+    live.export_predictive(tmp_path / "1")
     for by, engine in itertools.product(("linearised", "weight"), ENGINES):
         loaded = tfbbb.load(tmp_path / "1", engine=engine)
         found = loaded.predictive(X, 20, by, seed=5)

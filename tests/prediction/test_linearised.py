@@ -75,6 +75,67 @@ def test_joint_samples_have_the_covariance_of_the_jacobian(model, exact):
     assert (np.abs(np.cov(samples.T) - covariance) < 5 * error).all()
 
 
+def test_a_laplace_approximation_is_linearised_by_default(model, tmp_path):
+    expected = model.predictive(X, method="linearised").variance
+    weights = model.predictive(X, method="weight").variance
+    assert not np.allclose(weights, expected)
+    model.save(tmp_path / "laplace.keras")
+    average = tfbbb.average([model, model])
+    for each in (
+        model,
+        model.members[0],
+        keras.models.load_model(tmp_path / "laplace.keras"),
+    ):
+        np.testing.assert_allclose(each.predictive(X).variance, expected, rtol=1e-5)
+    found = average.predictive(X).variance
+    of_parts = average.predictive(X, method="linearised").variance
+    np.testing.assert_array_equal(found, of_parts)
+    network = tfbbb.BayesianModel.from_config(model.get_config())
+    drawn = network.predictive(X, method="weight").variance
+    np.testing.assert_array_equal(network.predictive(X).variance, drawn)
+    with pytest.raises(ValueError, match="Average models of one kind"):
+        tfbbb.average([model, network]).predictive(X)
+
+
+def test_a_pruned_laplace_approximation_is_linearised(model):
+    diagonal = Laplace("diagonal", prior_precision=0.5).fit(model, X, Y, verbose=0)
+    pruned = tfbbb.compression.prune(diagonal, 0.25)
+    linearised = pruned.predictive(X, method="linearised").variance
+    np.testing.assert_array_equal(pruned.predictive(X).variance, linearised)
+    assert pruned.log_evidence is None
+
+
+def test_validation_chooses_the_precision_of_the_linearised_network(model):
+    chosen = Laplace("full", prior_precision="validation").fit(
+        model, X, Y, validation_data=(X, Y), verbose=0
+    )
+    best = chosen.predictive(X, method="linearised", seed=0).log_prob(Y).mean()
+    for precision in np.logspace(-4.0, 5.0, 19):
+        other = Laplace("full", prior_precision=precision).fit(model, X, Y, verbose=0)
+        found = other.predictive(X, method="linearised", seed=0).log_prob(Y).mean()
+        assert found < best + 1e-5
+
+
+def test_of_a_last_layer_the_network_is_linear():
+    """So its means are integrated, and the other layers run once."""
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((2,))
+    hidden = keras.layers.Dense(3, "tanh")(inputs)
+    network = keras.Model(inputs, keras.layers.Dense(1)(hidden))
+    found = Laplace("full", "last_layer").fit(
+        network, X, Y, likelihood="normal", verbose=0
+    )
+    local = found.predictive(X, method="local")
+    np.testing.assert_array_equal(found.predictive(X).variance, local.variance)
+    linearised = found.predictive(X, SAMPLES, method="linearised").epistemic
+    # The standard error of a variance of so many pairs.
+    np.testing.assert_allclose(
+        found.predictive(X, SAMPLES).epistemic,
+        linearised,
+        rtol=5 * np.sqrt(2 / (SAMPLES / 2)),
+    )
+
+
 def test_a_linear_network_is_that_of_drawn_weights():
     inputs = keras.Input((2,))
     outputs = tfbbb.layers.DenseVariational(1)(inputs)

@@ -41,6 +41,7 @@ from tfbbb.export.numpy_engine.writer import (
 )
 from tfbbb.export.warm_up import write_warm_up
 from tfbbb.prediction.likelihood_model import LikelihoodModel
+from tfbbb.prediction.plan import own_method
 
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
@@ -62,7 +63,7 @@ def write_saved_model(
     epistemic_reference: EpistemicReference | None = None,
     abstain_above: float | None = None,
     extra_files: Mapping[str, bytes] | None = None,
-    method: DrawingMethod = "local",
+    method: DrawingMethod | Literal["auto"] = "auto",
     num_samples: int = 100,
     seed: int = 0,
 ) -> None:
@@ -128,8 +129,9 @@ def write_saved_model(
             no answer: 99 withholds 1 of 100 rows that are like the training rows.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures but `moments`: `"local"`,
-            `"weight"`, or `"linearised"`, which suits Laplace approximations. A loaded
-            model has this method, `"weight"` and `"moments"`.
+            `"weight"` or `"linearised"`; `"auto"` is `"linearised"` for a Laplace
+            approximation, else `"local"`. A loaded model has this method, `"weight"`
+            and `"moments"`.
         num_samples: Number of posterior samples behind `serving_default`.
         seed: Seed of `serving_default`.
 
@@ -145,8 +147,10 @@ def write_saved_model(
             "Only a `tfbbb.BayesianModel` can be exported: it knows its likelihood. "
             f"Make one of the model's inputs and outputs. Received: {type(model)}"
         )
+    if method == "auto":
+        method = "linearised" if own_method(model) == "linearised" else "local"
     if method not in DRAWING_METHODS:
-        known = ", ".join(f"'{name}'" for name in DRAWING_METHODS)
+        known = ", ".join(f"'{name}'" for name in ("auto", *DRAWING_METHODS))
         raise ValueError(
             f"The signatures of an exported model draw by one method of {known}. "
             f"Received: method={method!r}"

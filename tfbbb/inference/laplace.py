@@ -62,6 +62,11 @@ class Laplace(InferenceMethod):
     curvature of -log p(y | w) at w*, summed over the rows (MacKay 1992; Daxberger et
     al. 2021). The prior's own curvature is added once.
 
+    By the generalised Gauss-Newton matrix q is the posterior of another network, which
+    is linear in its weights around w* (Khan et al. 2019). The model predicts with this
+    network (`method="linearised"`; Immer et al. 2021): draws of q for the network
+    itself are far from the rows' targets where q is wide.
+
     Example:
 
     >>> import keras, numpy as np, tfbbb
@@ -103,6 +108,8 @@ class Laplace(InferenceMethod):
     Raises:
         ValueError: An argument has none of these values.
     """
+
+    linearised = True
 
     def __init__(
         self,
@@ -447,7 +454,9 @@ class _Approximation:
                 changed[option] = Normal(scale=float(precision**-0.5))
             return changed
 
-        return with_posterior(self._model, "point", layer_options=options)
+        new = with_posterior(self._model, "point", layer_options=options)
+        new.inference = self._method.result()
+        return new
 
     def _set(
         self, new: BayesianModel, prior: Sequence[np.ndarray], factor: float

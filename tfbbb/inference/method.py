@@ -23,12 +23,15 @@ class InferenceMethod(Strategy):
     of the same name, so that methods of equal arguments are equal. It implements `fit`.
 
     Attributes:
+        linearised: Whether the posterior is that of the linearised network: see
+            `InferenceResult`.
         fit: `fit(model, x, y, *, likelihood=None, ...)` returns a new `BayesianModel`.
             `model` is a `BayesianModel`, or a Keras model with `likelihood=`; `x` are
             inputs, or a dataset, as `BayesianModel.fit` takes them; `y` are targets in
             raw units. Each method has options of its own.
     """
 
+    linearised = False
     fit: Callable[..., BayesianModel]
 
     def get_config(self) -> Config:
@@ -38,7 +41,7 @@ class InferenceMethod(Strategy):
         self, log_evidence: float | None = None, **diagnostics: Any
     ) -> InferenceResult:
         """Returns what the model says of this inference."""
-        return InferenceResult(repr(self), log_evidence, diagnostics)
+        return InferenceResult(repr(self), log_evidence, diagnostics, self.linearised)
 
 
 def as_bayesian_model(

@@ -16,11 +16,14 @@ class InferenceResult:
         log_evidence: log p(y) or the method's approximation of it, in nats and the
             units of the targets; None if the method gives none.
         diagnostics: Figures of the method by name, as JSON has them.
+        linearised: Whether the posterior is that of the network that is linear in its
+            weights around their means. Predictions then take this network.
     """
 
     method: str
     log_evidence: float | None = None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    linearised: bool = False
 
     def get_config(self) -> Config:
         """Returns the arguments that make an equal result, as JSON has them."""
@@ -28,6 +31,7 @@ class InferenceResult:
             "method": self.method,
             "log_evidence": self.log_evidence,
             "diagnostics": dict(self.diagnostics),
+            "linearised": self.linearised,
         }
 
     @classmethod

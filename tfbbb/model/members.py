@@ -95,6 +95,8 @@ def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
         if not isinstance(ensemble, VariationalLayer | keras.Model | Likelihood):
             copy_own_state(ensemble, chosen)
     mixture.compare_rows_as(model)
+    if len(model.members) == 1:
+        mixture.inference = model.inference
     return mixture
 
 

@@ -7,6 +7,7 @@ import keras
 
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers import DenseVariational
+from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.structure import LayerInfo, Structure
 
 METHODS = ("local", "weight", "linearised", "moments")
@@ -105,6 +106,44 @@ def plan_for(
         integrated=integrated,
         num_integrated=likelihoods[0].num_integrated(lasts[0].num_outputs),
         dropout=dropout,
+    )
+
+
+def own_method(model: keras.Model) -> str:
+    """Returns the method of a model's default predictions: "linearised" or "auto".
+
+    "linearised" if its posterior is that of the linearised network, unless the network
+    is linear in all weights that are drawn.
+
+    Raises:
+        ValueError: The models of an average predict by different methods.
+    """
+    found = set()
+    for part in model.models if hasattr(model, "mixture_weights") else [model]:
+        if not _is_linear(part):
+            inference = getattr(part, "inference", None)
+            is_linearised = inference is not None and inference.linearised
+            found.add("linearised" if is_linearised else "auto")
+    if len(found) > 1:
+        raise ValueError(
+            "Some models of the average have the posterior of a linearised network, "
+            "as Laplace approximations have, and others do not, so no method suits "
+            'all. Average models of one kind, or choose `method="weight"` or '
+            f'"linearised". Received: model={model.name!r}'
+        )
+    return found.pop() if found else "auto"
+
+
+def _is_linear(model: keras.Model) -> bool:
+    """Whether the outputs are linear in all weights that are drawn."""
+    structure = Structure.of(model)
+    return all(
+        isinstance(info.layer, DenseVariational)
+        and info.layer.activation is keras.activations.linear
+        and any(info.layer is last for last in structure.lasts)
+        and calls_per_pass(model, info.layer) == 1
+        for info in structure.layer_infos
+        if not all(w.posterior.deterministic for w in info.layer.variational_weights)
     )
 
 

@@ -20,7 +20,7 @@ from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.passes import Passes
-from tfbbb.prediction.plan import check_method, plan_for
+from tfbbb.prediction.plan import check_method, own_method, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.recalibration.recalibration import IDENTITY
 from tfbbb.prediction.structure import Structure, structure_of_outputs
@@ -87,8 +87,9 @@ def predictive(
             draws weights of the network that is linear in them around their means,
             for which a Laplace approximation is exact (Immer et al. 2021); `"moments"`
             draws nothing and propagates means and variances in closed form, which is
-            approximate in deep networks; `"auto"` draws what is faster, layer by layer.
-            With a named method, a row's answer does not depend on the rows beside it.
+            approximate in deep networks; `"auto"` draws what is faster, layer by layer,
+            and is `"linearised"` for a Laplace approximation. With a named method, a
+            row's answer does not depend on the rows beside it.
             `"local"` and `"auto"` integrate a linear last layer that gives the mean of
             a likelihood with an identity link.
         seed: The same seed gives the same answer. An integer of 32 bits.
@@ -140,6 +141,8 @@ def predictive(
     if not model.built:
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
+    if method == "auto" and not include_dropout:
+        method = own_method(model)
     _check_stochastic(model, structure, include_dropout)
     axes = row_axes(model, inputs, is_dropout if include_dropout else None)
     axes.check_outputs()

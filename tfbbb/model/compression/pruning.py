@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from numbers import Real
 from typing import Literal
@@ -195,8 +196,10 @@ def copied(model: keras.Model) -> keras.Model:
         copy.build_from_config(model.get_build_config())
     copy_state(model, copy)
     if isinstance(copy, BayesianModel):
-        # Both are of the original weights.
-        copy.recalibration = copy.inference = None
+        # Recalibration and figures are of the original weights.
+        copy.recalibration, copy.inference = None, model.inference
+        if copy.inference is not None:
+            copy.inference = replace(copy.inference, log_evidence=None, diagnostics={})
     if getattr(model, "compiled", False):
         copy.compile_from_config(model.get_compile_config())
     return copy

@@ -21,6 +21,11 @@ from tfbbb.tables.scan import TableScan
 from tfbbb.tables.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.values import first_row, without_views
+from tfbbb.training.column_choice import (
+    HELD_OUT,
+    choose_columns,
+    has_more_columns_than,
+)
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.plan import cross_fitting_folds
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
@@ -122,6 +127,8 @@ def prepare(
     if schema is None and fits_memory:
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
+    if schema is None and spec.features is None:
+        whole, rows = _with_chosen_columns(whole, spec, table, rows, row_weights)
     if schema is None:
         schema = _with_useful_time(whole, spec, table, rows)
         schema = schema.refitted(table, rows.training)
@@ -140,6 +147,38 @@ def prepare(
         weights=None if row_weights is None else row_weights[np.sort(rows.training)],
         held_out_weights=None if row_weights is None else row_weights[rows.held_out],
     )
+
+
+def _with_chosen_columns(
+    schema: Schema,
+    spec: JobSpec,
+    table: StoredTable | ParsedTable,
+    rows: Split,
+    weights: np.ndarray | None,
+) -> tuple[Schema, Split]:
+    """Leaves columns out if there are more than rows; then rows are held out as well.
+
+    Folds would be predicted by members whose columns were chosen with them.
+    """
+    if not has_more_columns_than(table.num_rows, schema):
+        return schema, rows
+    if not len(rows.held_out):
+        update = {"fraction": HELD_OUT}
+        validation = spec.training.validation.model_copy(update=update)
+        training = spec.training.model_copy(update={"validation": validation})
+        rows_held_out = spec.model_copy(update={"training": training})
+        held_out = split_rows(table, schema, rows_held_out)
+    else:
+        held_out = rows
+    places = np.sort(held_out.training)
+    fitted = _take(table, places)
+    chosen = choose_columns(
+        schema,
+        schema.inputs(fitted),
+        schema.targets(fitted),
+        None if weights is None else weights[places],
+    )
+    return (schema, rows) if chosen is None else (chosen, held_out)
 
 
 def _with_useful_time(

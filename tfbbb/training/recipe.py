@@ -5,6 +5,7 @@ from math import isfinite
 
 from tfbbb.base.types import Config
 from tfbbb.training.candidates import Candidate
+from tfbbb.training.column_choice import remark_on_choice
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.preparation import Prepared
@@ -119,6 +120,7 @@ def describe_recipe(
         ),
         "remarks": [
             *prepared.schema.column_warnings,
+            *remark_on_choice(prepared.schema),
             *remarks_on_scarce_rows(prepared, members),
         ],
         "epochs": outcome.epoch,

@@ -7,6 +7,7 @@ import pytest
 from tfbbb.tables import (
     Schema,
     TableError,
+    read_table,
     samples,
 )
 from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
@@ -70,6 +71,22 @@ def test_spellings_of_a_class_are_one_with_a_remark():
     # Genotypes.
     schema = Schema.infer(table_of(y=["AA", "Aa", "aa"] * 4), "y")
     assert schema.classes == ("AA", "Aa", "aa")
+
+
+def test_na_among_codes_of_two_letters_is_a_class(tmp_path):
+    path = tmp_path / "continents.csv"
+    codes = ["SA", "NA", "EU", "AS", "NA", ""]
+    rows = [f"{row},{code},{code or 'x'}" for row, code in enumerate(4 * codes)]
+    path.write_text("\n".join(["a,continent,other", *rows]))
+    table = read_table(path)
+    assert table["continent"].to_pylist()[:6] == ["SA", "NA", "EU", "AS", "NA", None]
+    assert table["other"].to_pylist()[:6] == ["SA", None, "EU", "AS", None, "x"]
+    known = rows_with_target(table, "continent").known
+    schema = Schema.infer(table.filter(pa.array(known)), "continent")
+    assert schema.classes == ("AS", "EU", "NA", "SA")
+    assert schema.target.remarks == (
+        "Its 'NA' is a code of two letters as the others are, not a missing value.",
+    )
 
 
 def test_composed_and_decomposed_letters_are_equal():
@@ -158,7 +175,7 @@ Y = list(np.arange(12.0))
             {"features": ["kind"]},
             "'kind' has no values; leave it out",
         ),
-        ({"x": replaced(Y, 12, -np.inf)}, {}, "'x' has the value -inf in row 12"),
+        ({"x": replaced(Y, 12, -1e39)}, {}, r"'x' has the value -1e\+39 in row 12"),
     ],
 )
 def test_an_unusable_table_is_refused_with_the_place(columns, arguments, message):
@@ -590,8 +607,8 @@ def test_an_unseen_level_is_missing_and_any_other_odd_cell_is_refused():
 
 
 def test_all_columns_with_trouble_are_in_one_message():
-    table = table_of(x=pa.array([{"a": 1}] * 12), z=replaced(Y, 12, np.inf))
-    message = r"'x' holds values of type struct.*'z' has the value inf in row 12"
+    table = table_of(x=pa.array([{"a": 1}] * 12), z=replaced(Y, 12, 1e39))
+    message = r"'x' holds values of type struct.*'z' has the value 1e\+39 in row 12"
     with pytest.raises(TableError, match=message):
         Schema.infer(table, "y", features=["x", "kind", "z"])
     schema = Schema.infer(table_of(), "y")

@@ -38,7 +38,7 @@ from tfbbb.tables.csv_rows import (
     regular_rows,
 )
 from tfbbb.tables.csv_source import Compression, CsvSource
-from tfbbb.tables.csv_types import MISSING_WORDS, find_common_types
+from tfbbb.tables.csv_types import WRITTEN_MISSING_WORDS, find_common_types
 from tfbbb.tables.decimal_mark import DecimalMark, MarkedColumns
 from tfbbb.tables.dialect import Delimiter, Dialect
 from tfbbb.tables.dialect_search import find_dialect, marked_columns
@@ -52,6 +52,7 @@ from tfbbb.tables.leading_zeros import (
 from tfbbb.tables.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
 from tfbbb.tables.text_encoding import check_encoding, find_other_encoding
+from tfbbb.tables.two_letter_codes import TwoLetterCodes, keep_na
 
 # No row may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
@@ -82,6 +83,9 @@ class CsvFile:
         self._text_columns = frozenset(text_columns)
         # Whether the file can be cut into blocks of whole rows.
         self._is_parallel = True
+        # The columns of codes of two letters, of which NA may be one; None until all
+        # rows have been read.
+        self._with_na: frozenset[str] | None = None
         # Whether columns of codes with leading zeros have been looked for.
         self._knows_codes = False
         self._dialect: Dialect | None = None
@@ -219,7 +223,7 @@ class CsvFile:
                 and `PossibleCodes` are raised by the iterator.
         """
         dialect = self._parsed_dialect
-        conversion = _conversion_options(types, dialect)
+        conversion = _conversion_options(types, dialect, not self._with_na)
         names = self._names
         self._rows = None
         if self._is_irregular or not dialect.suits_arrow:
@@ -270,7 +274,10 @@ class CsvFile:
         # The last batches, of `RECENT` rows together.
         last: list[pa.RecordBatch] = []
         end = BlankEnd()
-        for batch in end.without(reader):
+        codes = None if self._with_na is not None else TwoLetterCodes()
+        with_na = self._with_na or ()
+        batches = (keep_na(batch, with_na) for batch in reader) if with_na else reader
+        for batch in end.without(batches):
             columns = batch.columns
             valued = {p for p in unnamed if columns[p].null_count < batch.num_rows}
             if numbers is not None and not numbers.add(columns[0]):
@@ -281,6 +288,8 @@ class CsvFile:
             self._check_repeated_header(batch)
             if marked is not None:
                 marked.add(batch)
+            if codes is not None:
+                codes.add(batch)
             last.append(batch)
             while sum(each.num_rows for each in last[1:]) >= RECENT:
                 del last[0]
@@ -289,6 +298,10 @@ class CsvFile:
             self._check_last_row(last)
         if marked is not None and marked.names:
             self._change_decimal_mark()
+        if codes is not None:
+            self._with_na = codes.names
+            if self._with_na:
+                raise StartOver
         start = int(numbers is not None)
         self._remarks = (
             *describe_names(self._given[start:], self._names[start:], unnamed),
@@ -422,7 +435,8 @@ def _parse_block(
     else:
         reading = pa.csv.ReadOptions(column_names=schema.names)
         types = dict(zip(schema.names, schema.types, strict=True))
-        conversion = _conversion_options(types, dialect)
+        nulls = conversion.strings_can_be_null
+        conversion = _conversion_options(types, dialect, nulls)
     # One block, in the calling thread.
     reading.block_size = len(block) + 1
     reading.use_threads = False
@@ -456,12 +470,11 @@ def _parse_options(dialect: Dialect) -> pa.csv.ParseOptions:
 
 
 def _conversion_options(
-    types: dict[str, pa.DataType], dialect: Dialect
+    types: dict[str, pa.DataType], dialect: Dialect, strings_can_be_null: bool = True
 ) -> pa.csv.ConvertOptions:
     return pa.csv.ConvertOptions(
-        # Also after a space, as in "1, NA": Arrow allows a space before numbers.
-        null_values=[*MISSING_WORDS, *(f" {word}" for word in MISSING_WORDS)],
-        strings_can_be_null=True,
+        null_values=WRITTEN_MISSING_WORDS,
+        strings_can_be_null=strings_can_be_null,
         column_types=types,
         decimal_point=dialect.decimal_mark,
     )

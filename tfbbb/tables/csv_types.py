@@ -9,6 +9,8 @@ MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A"),
     *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
 )
+# Also after a space, as in "1, NA": Arrow allows a space before numbers.
+WRITTEN_MISSING_WORDS = (*MISSING_WORDS, *(f" {word}" for word in MISSING_WORDS))
 
 _TEXT = pa.string()
 _NUMBER = pa.float64()

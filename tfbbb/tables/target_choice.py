@@ -84,7 +84,7 @@ def choose_target(
     texts, distinct = cells.texts, cells.texts.distinct
     marks = infer_marks(texts)
     notation = marks.notation
-    if notation is None and texts.missing().any():
+    if notation is None and not marks.remarks and texts.missing().any():
         notation = TextNotation(marks=True)
     as_classes = TargetChoice("classification", notation, remarks_on(marks))
     if not cells.is_category and (spellings := _find_spellings(texts)):

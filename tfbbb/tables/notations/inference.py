@@ -29,6 +29,7 @@ from tfbbb.tables.notations.ordered import OrderedNotation
 from tfbbb.tables.notations.ranges import SPACED_RANGE, split_ranges
 from tfbbb.tables.notations.text import TextNotation
 from tfbbb.tables.notations.units import are_of_one_quantity
+from tfbbb.tables.two_letter_codes import NA, is_code_among
 
 # A notation must fit so large a share of the distinct texts. If it fits most but not
 # all of them, a few cells may be wrong.
@@ -152,6 +153,12 @@ fold=False)
     others = pc.unique(texts.trimmed.filter(pc.invert(missing)))
     if len(marks):
         filled = pc.fill_null(pc.not_equal(marks, ""), False)
+        if marks.filter(filled).to_pylist() == [NA] and is_code_among(others):
+            remark = (
+                f"its {NA!r} is a code of two letters as the others are, not a missing "
+                "value"
+            )
+            return Finding(None, remarks=(remark,))
         return Finding(TextNotation(marks=True) if pc.any(filled).as_py() else None)
     are_dashes = pc.is_in(others, pa.array(DASHES, others.type))
     dashes, words = others.filter(are_dashes), others.filter(pc.invert(are_dashes))

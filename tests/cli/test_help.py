@@ -111,3 +111,27 @@ def test_the_package_runs_with_python_m():
     assert all(
         name in done.stdout for name in ("train", "predict", "serve", "remote", "demo")
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train rows.csv --target a --target b --output model",
+        "tune rows.csv --target=a --trials 2 --trials 3",
+        "predict model rows.csv --seed 1 --level .5 --seed 1",
+        "keys list --data-dir a --data-dir b",
+        "remote jobs --url a --url b",
+        "remote delete job 7 --key a --key b",
+    ],
+)
+def test_an_option_of_one_value_is_given_once(tfbbb, words):
+    result = tfbbb(*words.split())
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.replace("│", " ").split())
+    assert "takes one value: give it once" in said
+    assert re.search(r"Received: --[a-z-]+ 2 times", said)
+
+
+def test_an_option_of_several_values_may_be_repeated(tfbbb):
+    words = "train rows.csv --target t --ignore a --ignore b --output model"
+    assert "rows.csv does not exist" in tfbbb(*words.split()).stderr

@@ -20,6 +20,7 @@ from tfbbb.cli import (
     train,
     tune,
 )
+from tfbbb.cli.application import Application
 from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.job_command import add_job_command
 from tfbbb.cli.keys import keys
@@ -28,7 +29,7 @@ from tfbbb.version import __version__, commit
 
 __all__ = ["app"]
 
-app = typer.Typer(
+app = Application(
     name="tfbbb",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from tfbbb.cli.application import Application
+
 
 def add_job_command(
     app: typer.Typer,
@@ -39,7 +41,7 @@ def add_job_command(
                 if option.name not in without
                 and (option.name in parameters or "options" in parameters)
             ]
-            complete = typer.Typer(add_completion=False)
+            complete = Application(add_completion=False)
             complete.command(self.name)(_with_parameters(function, [*own, *options]))
             command = typer.main.get_command(complete)
             return command.make_context(*given, **extra)

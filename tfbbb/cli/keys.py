@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from service.api.keys.scope import Scope
+from tfbbb.cli.application import Application
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.listing import AsJson, format_time, print_list
 from tfbbb.cli.service_options import (
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # The largest integer of the database's columns.
 _MAX_COUNT = 2**31 - 1
 
-keys = typer.Typer(
+keys = Application(
     name="keys",
     no_args_is_help=True,
     help="Make, list and revoke the API keys of a service on this machine.\n\n"

@@ -1,7 +1,6 @@
 """`tfbbb remote`: commands that call a running service."""
 
-import typer
-
+from tfbbb.cli.application import Application
 from tfbbb.cli.job_command import add_job_command
 from tfbbb.cli.remote import (
     datasets,
@@ -20,7 +19,7 @@ from tfbbb.cli.remote.service import Key, Url
 
 __all__ = ["remote"]
 
-remote = typer.Typer(name="remote", no_args_is_help=True)
+remote = Application(name="remote", no_args_is_help=True)
 
 
 @remote.callback()

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from tfbbb.cli.application import Application
 from tfbbb.cli.remote.service import DatasetId, JobId, Key, ModelName, Url, service
 
-delete = typer.Typer(name="delete", no_args_is_help=True)
+delete = Application(name="delete", no_args_is_help=True)
 
 
 @delete.callback()

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pandas
 import pytest
+import scipy.sparse
 import tensorflow as tf
 
 import tfbbb
@@ -14,6 +15,7 @@ from tests.keras_programs.twins import (
     squared_error,
     twins,
 )
+from tfbbb.prediction.sparse_rows import SparseRows
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(50, 3)).astype("float32")
@@ -335,6 +337,63 @@ def test_rows_seen_twice_in_one_dataset_are_counted_as_given():
     model.fit(mirrored, dataset_size=50, verbose=0)
     assert model.num_rows == 50
     assert int(model.optimizer.iterations.numpy()) == 10
+
+
+def sparse_data():
+    """Returns inputs that are mostly 0, and the same inputs as sparse batches."""
+    x = np.where(RANDOM.uniform(size=(40, 6)) < 0.3, RANDOM.normal(size=(40, 6)), 0.0)
+    x = x.astype("float32")
+    y = x[:, :1] + 1.0
+    rows = tf.data.Dataset.from_tensor_slices((tf.sparse.from_dense(x), y))
+    return x, y, rows.batch(8)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "members"),
+    [
+        ("local", 1),
+        ("flipout", 1),
+        (tfbbb.estimators.Weight(num_samples=2), 1),
+        ("auto", 2),
+    ],
+)
+def test_sparse_inputs_train_and_predict_as_dense_ones(estimator, members):
+    x, y, batches = sparse_data()
+    models = []
+    for sparse in (False, True):
+        keras.utils.set_random_seed(1)
+        inputs = keras.Input((6,), sparse=sparse)
+        layer = tfbbb.layers.DenseVariational(1, estimator=estimator, seed=1)
+        model = tfbbb.BayesianModel(inputs, layer(inputs), members=members)
+        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+        if sparse:
+            model.fit(batches, verbose=0)
+        else:
+            model.fit(x, y, batch_size=8, shuffle=False, verbose=0)
+        models.append(model)
+    dense, sparse = models
+    for ours, theirs in zip(sparse.get_weights(), dense.get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    expected = sparse.predictive(x).mean
+    for rows in (batches, tf.sparse.from_dense(x), scipy.sparse.csr_matrix(x)):
+        np.testing.assert_array_equal(sparse.predictive(rows).mean, expected)
+
+
+def test_predictions_of_sparse_rows_hold_one_dense_block(monkeypatch):
+    x, _, _ = sparse_data()
+    inputs = keras.Input((6,), sparse=True)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+    sizes, rows_of = [], SparseRows.__getitem__
+
+    def counted(self, rows):
+        block = rows_of(self, rows)
+        sizes.append(len(block))
+        return block
+
+    monkeypatch.setattr(SparseRows, "__getitem__", counted)
+    monkeypatch.setattr(SparseRows, "__array__", None)
+    model.predictive(scipy.sparse.csr_matrix(x), 4, max_memory_mb=0.01)
+    assert sum(sizes) == 40 > 4 * max(sizes)
 
 
 def test_timeseries_windows_of_keras():

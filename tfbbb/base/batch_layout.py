@@ -36,6 +36,8 @@ class BatchLayout:
         """
         if self.groups == 1:
             return tensor
+        if isinstance(tensor, tf.SparseTensor):
+            tensor = tf.sparse.to_dense(tensor)
         if self.dealt:
             tensor = split_leading(tensor, self.members)
             rows = tf.shape(tensor)[1]

@@ -451,7 +451,7 @@ class BayesianModel(PredictiveModel):
     def train_step(self, data: Structure) -> Any:
         """Trains on one batch, as `keras.Model.train_step`."""
         # Without this order, TensorFlow counts a step for the end of the data too.
-        batch = [leaf for leaf in tree.flatten(data) if tf.is_tensor(leaf)]
+        batch = [leaf for leaf in tree.flatten(data) if isinstance(leaf, tf.Tensor)]
         with tf.control_dependencies(batch[:1]):
             return super().train_step(data)
 

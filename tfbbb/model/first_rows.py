@@ -9,6 +9,7 @@ from keras import tree
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.inputs import flat_inputs
+from tfbbb.prediction.sparse_rows import SparseRows
 
 # Their root mean square is known to 4 per cent.
 _MOST_ROWS = 256
@@ -35,7 +36,8 @@ class FirstRows:
             return
         try:
             leaves = [
-                np.asarray(leaf)[:missing] for leaf in flat_inputs(self._model, x)
+                np.asarray(SparseRows.of(leaf)[:missing])
+                for leaf in flat_inputs(self._model, x)
             ]
         except (TypeError, ValueError):
             self.number = _MOST_ROWS

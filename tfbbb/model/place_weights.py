@@ -65,6 +65,9 @@ def _rows_that_count(sample_weight: ArrayLike, copies: int) -> tf.Tensor | None:
 
 def repeated(tensor: Tensor, copies: int | Tensor) -> tf.Tensor:
     """Returns [rows, ...] as [copies * rows, ...], copy by copy."""
+    if isinstance(tensor, tf.SparseTensor):
+        # A batch is small; TensorFlow repeats no sparse tensor.
+        tensor = tf.sparse.to_dense(tensor)
     tensor = tf.convert_to_tensor(tensor)
     if isinstance(copies, int) and copies == 1:
         return tensor

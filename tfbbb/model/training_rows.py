@@ -170,7 +170,7 @@ def _rows_of_dataset(
             raise _unknown_size("tf.data.Dataset of unknown or infinite length")
         elif cardinality == tf.data.INFINITE_CARDINALITY:
             return TrainingRows(targets=None, size=math.nan)
-    reader.read(itertools.islice(dataset.as_numpy_iterator(), number), at_most)
+    reader.read(map(_as_arrays, itertools.islice(dataset, number)), at_most)
     if cardinality == tf.data.UNKNOWN_CARDINALITY and reader.num_rows:
         _check_can_be_read_again(dataset)
     different: float = reader.num_rows
@@ -183,6 +183,13 @@ def _rows_of_dataset(
     else:
         different = min(distinct, different)
     return reader.rows(dataset_size, different)
+
+
+def _as_arrays(batch: Structure) -> Structure:
+    """Returns a batch as arrays; sparse tensors stay, because `numpy` is slow there."""
+    return tf.nest.map_structure(
+        lambda x: x if isinstance(x, tf.SparseTensor) else x.numpy(), batch
+    )
 
 
 class _Reader:

@@ -1,5 +1,6 @@
 """Predictions that draw until each row has the requested standard error."""
 
+import functools
 import math
 import time
 from collections.abc import Callable
@@ -8,9 +9,10 @@ import numpy as np
 
 from tfbbb.base.nested import leaves, map_leaves
 from tfbbb.base.numbers import positive_number
-from tfbbb.base.types import Array, Structure
+from tfbbb.base.types import Array, ArrayLike, Structure
 from tfbbb.prediction.passes import PILOT, Passes
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.sparse_rows import SparseRows
 
 # Per row: a draw takes some hundred bytes, a thousand draws a millisecond or more.
 MOST_SAMPLES = 1 << 20
@@ -105,7 +107,7 @@ def predict_adaptively(
         rows = np.flatnonzero(granted == number)
         part = inputs
         if len(rows) < num_rows:
-            part = map_leaves(lambda x, rows=rows: np.asarray(x)[rows], inputs)
+            part = map_leaves(functools.partial(_take, rows), inputs)
         passes = passes_for(len(rows), number)
         parts.append(passes.predict(part, number, seed, max_floats))
         part_rows.append(rows)
@@ -114,6 +116,12 @@ def predict_adaptively(
         Predictive.joined(predictions, order, needed > granted, whole.functions)
         for predictions, whole in zip(zip(*parts, strict=True), found, strict=True)
     ]
+
+
+def _take(rows: np.ndarray, inputs: ArrayLike) -> ArrayLike:
+    if isinstance(inputs, SparseRows):
+        return inputs.take(rows)
+    return np.asarray(inputs)[rows]
 
 
 def count_needed_draws(

@@ -7,6 +7,7 @@ import numpy as np
 
 from tfbbb.base.nested import map_leaves
 from tfbbb.base.types import ArrayLike
+from tfbbb.prediction.sparse_rows import SparseRows
 
 
 def gathered(
@@ -15,7 +16,8 @@ def gathered(
     """Returns inputs, targets and weights, those of a dataset as one pass gives them.
 
     Args:
-        x: Inputs, which are returned as they are; or batches of inputs, of (inputs,
+        x: Inputs, which are returned as they are, a sparse matrix as `SparseRows`; or
+            batches of inputs, of (inputs,
             targets) or of (inputs, targets, weights): a `tf.data.Dataset`, a
             `keras.utils.PyDataset`, a generator or another iterator. They are read once
             and must end.
@@ -32,7 +34,7 @@ def gathered(
     """
     batches = _batches(x)
     if batches is None:
-        return x, y, sample_weight
+        return SparseRows.of(x), y, sample_weight
     kind = type(x).__name__
     for name, of, given in (
         ("y", "targets", y),
@@ -81,10 +83,17 @@ def _parts(batch: ArrayLike) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
     given = batch if isinstance(batch, tuple | list) else (batch,)
     x, *others = (*given, None, None)[:3]
     y, weights = (None if part is None else np.asarray(part) for part in others)
-    return map_leaves(np.asarray, x), y, weights
+    return map_leaves(_array, x), y, weights
+
+
+def _array(x: ArrayLike) -> ArrayLike:
+    rows = SparseRows.of(x)
+    return rows if isinstance(rows, SparseRows) else np.asarray(x)
 
 
 def _joined(*parts: ArrayLike) -> ArrayLike:
+    if isinstance(parts[0], SparseRows):
+        return parts[0].with_rows_of(*parts[1:])
     return None if parts[0] is None else np.concatenate(parts)
 
 

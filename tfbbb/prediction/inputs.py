@@ -12,6 +12,7 @@ from tfbbb.base.numbers import in_dtype
 from tfbbb.base.private_apis import graph_of
 from tfbbb.base.types import ArrayLike, Structure
 from tfbbb.prediction.gathered import gathered
+from tfbbb.prediction.sparse_rows import SparseRows
 
 
 def input_tensors(model: keras.Model, x: ArrayLike) -> Structure:
@@ -156,8 +157,14 @@ def _tensor(value: ArrayLike) -> tf.Tensor:
 
 
 def _input_tensor(value: ArrayLike, reference: keras.KerasTensor) -> tf.Tensor:
-    """Returns an input of a graph in its data type; raises ValueError if impossible."""
-    if reference.dtype == "string":
+    """Returns an input of a graph in its data type; raises ValueError if impossible.
+
+    Sparse inputs stay so, and become dense block by block.
+    """
+    tensor: Any = SparseRows.of(value)
+    if isinstance(tensor, SparseRows):
+        tensor = tensor.astype(keras.config.floatx())
+    elif reference.dtype == "string":
         tensor = _tensor(value)
         if tensor.dtype != tf.string:
             raise _other_type(reference, tensor.dtype.name)
@@ -215,7 +222,7 @@ def _fits(reference: keras.KerasTensor, shape: Sequence[int]) -> bool:
 
 
 def _check_rows(tensors: Sequence[tf.Tensor]) -> None:
-    if not tensors or any(tensor.shape.rank == 0 for tensor in tensors):
+    if not tensors or any(len(tensor.shape) == 0 for tensor in tensors):
         raise ValueError(
             "Every input needs a first dimension, the rows. Received: inputs of shapes "
             f"{[list(tensor.shape) for tensor in tensors]}"

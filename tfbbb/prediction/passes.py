@@ -14,6 +14,7 @@ from tfbbb.prediction.blocks import block_sizes
 from tfbbb.prediction.compiled import joined
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.sparse_rows import SparseRows
 
 # The streams of draws: of predictions, and of pilots that find the number of draws.
 MAIN, PILOT = 0, 1
@@ -162,6 +163,13 @@ class Passes:
             # Joining their parts takes as much again.
             blocks = max(1, max_floats // 4 // outputs // most)
             block_rows = min(num_rows, blocks * most)
+        for x in leaves(inputs):
+            if isinstance(x, SparseRows):
+                block_rows = min(block_rows, max(1, max_floats // 4 // x.shape[1]))
+        if block_rows == num_rows:
+            inputs = map_leaves(
+                lambda x: x[:] if isinstance(x, SparseRows) else x, inputs
+            )
         block = block_rows, block_rounds
         return _Rows(inputs, num_rows, rounds, *block, key, max_floats)
 

@@ -124,6 +124,8 @@ class Attempt:
 
     def _train_and_publish(self, heartbeat: Heartbeat, clock: JobClock) -> None:
         job = self._retry(self._job)
+        if self.queue.store.is_directory and self.queue.store.models.exists():
+            self.queue.store.check()  # Not after a training that would be lost.
         trained = self._train(job, heartbeat, clock)
         heartbeat.send()
         self._retry(lambda: self.queue.begin_export(self.lease))

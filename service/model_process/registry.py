@@ -69,6 +69,9 @@ class ModelRegistry:
         self._changing = threading.Lock()
         self.has_refreshed = False
         self._misplaced: set[Path] = set()
+        # The directory in which versions were found last, and whether it is gone.
+        self._found_in: tuple[int, int] | None = None
+        self._is_gone = False
 
     def watch(self, stop: threading.Event, poll_seconds: float) -> None:
         """Refreshes until `stop` is set."""
@@ -132,10 +135,19 @@ class ModelRegistry:
                     version.adopt()  # If that fails now, the next refresh retries.
 
     def scan(self) -> None:
-        """Adds versions that appeared or changed; drops those that vanished."""
+        """Adds versions that appeared or changed; drops those that vanished.
+
+        Drops none if their directory is gone: if it was moved, or a mount is missing.
+        """
         with self._scanning:
             found: dict[str, dict[int, ServedVersion]] = {}
-            for name, number, path in self._directories():
+            directories, place = self._directories(), _identity(self.root)
+            self._is_gone = not directories and self._found_in not in (None, place)
+            if self._is_gone:
+                return
+            if directories:
+                self._found_in = place
+            for name, number, path in directories:
                 version = self._models.get(name, {}).get(number)
                 try:
                     files = fingerprint(path)
@@ -158,6 +170,11 @@ class ModelRegistry:
         """Raises `Unavailable` until every model is loaded or known to be broken."""
         if not self.root.is_dir():
             raise Unavailable("There is no models directory.")
+        if self._is_gone:
+            raise Unavailable(
+                "The models directory is another one than before, and empty; versions "
+                "that are loaded are still served."
+            )
         if not self.has_refreshed:
             raise Unavailable("The models are being loaded.")
 
@@ -269,6 +286,8 @@ class ModelRegistry:
 
     def _unload_idle_versions(self) -> None:
         """Unloads versions that were loaded on demand and are not asked any more."""
+        if self._is_gone:
+            return  # They could not be loaded again.
         due = time.monotonic() - self._idle_seconds
         for versions in self.catalog().values():
             for version in versions:
@@ -332,6 +351,15 @@ class ModelRegistry:
                 # Asked here because its home does not run: the table follows.
                 self._homed |= {name}
             return version
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    """Returns what tells a directory from others at its path; None without one."""
+    try:
+        stat = directory.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:

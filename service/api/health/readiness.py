@@ -1,6 +1,7 @@
 """Checks whether the service is ready for requests."""
 
 import asyncio
+import contextlib
 import logging
 import shutil
 import socket
@@ -9,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import sqlalchemy
 from sqlalchemy.exc import DBAPIError
 
+from service.api.models.repository import version_times
 from service.api.state import ServiceState
 from service.shared.database import DatabaseFileError
 from service.shared.database.tables import DispatcherRegistration
@@ -81,6 +83,8 @@ async def _check_database(state: ServiceState) -> None:
 async def _check_disk(state: ServiceState) -> None:
     # A network disk may not answer; other requests must not wait for it.
     await asyncio.to_thread(_check_free_space, state)
+    if state.queue.store.is_directory:
+        await asyncio.to_thread(_check_models_directory, state)
 
 
 def _check_free_space(state: ServiceState) -> None:
@@ -97,6 +101,27 @@ def _check_free_space(state: ServiceState) -> None:
             raise Unavailable(
                 f"The {what} has {free} free bytes, but needs {least} "
                 "(TFBBB_MIN_FREE_BYTES)."
+            )
+
+
+def _check_models_directory(state: ServiceState) -> None:
+    store = state.queue.store
+    if state.settings.start_dispatcher:
+        try:
+            store.check()
+        except StoreError as error:
+            raise Unavailable(
+                f"The models directory cannot be written: {error.strerror}; no job can "
+                "train."
+            ) from None
+    with contextlib.suppress(DBAPIError):  # The check of the database reports it.
+        recorded = sorted(version_times(state.database))
+        if recorded and not any(store.version(*one).is_dir() for one in recorded):
+            name, number = recorded[-1]
+            raise Unavailable(
+                f"The models directory has none of the {len(recorded)} recorded "
+                f"versions, such as version {number} of {name!r}; is it mounted? "
+                "Versions that are loaded are still served."
             )
 
 

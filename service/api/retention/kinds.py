@@ -154,7 +154,14 @@ def _remove_job(state: ServiceState, item: Item) -> None:
 
 
 def _find_job_logs(state: ServiceState, before: float) -> list[Item]:
-    """Finds logs on this machine, also those of jobs deleted elsewhere, and events."""
+    """Finds logs on this machine, also those of jobs deleted elsewhere, and events.
+
+    The logs of jobs that go themselves are counted with them.
+    """
+    log_days, job_days = state.settings.job_log_days, state.settings.job_days
+    going = float("-inf")
+    if log_days is not None and job_days is not None:
+        going = before + (log_days - job_days) * _DAY
     epochs = _event_bytes(state, before, Event.type == "epoch")
     with state.database.reading() as session:
         finished: dict[str, float | None] = {
@@ -168,7 +175,8 @@ def _find_job_logs(state: ServiceState, before: float) -> list[Item]:
         log = JobFiles(state.settings, job_id).log
         stat = log.stat() if log.exists() else None
         ended = finished.get(job_id, None if stat is None else stat.st_mtime)
-        if ended is not None and ended < before:
+        goes_itself = job_id in finished and ended is not None and ended < going
+        if ended is not None and ended < before and not goes_itself:
             size = (stat.st_size if stat else 0) + epochs.get(job_id, 0)
             found.append(Item(job_id, size, ended))
     return found

@@ -51,10 +51,14 @@ async def find(state: ServiceState) -> list[Outcome]:
 
 
 async def remove(state: ServiceState) -> list[Outcome]:
-    """Removes what the settings no longer keep; logs and returns what went."""
+    """Removes what `find` finds; logs and returns what went.
+
+    What only this removal makes superfluous, such as the dataset of a job, is found by
+    the next one, so that it is shown before it goes.
+    """
     outcomes = []
-    for kind in KINDS:
-        found = await _find(state, kind)
+    for found in await find(state):
+        kind = found.kind
         removed = [item for item in found.items if await _remove(state, kind, item)]
         outcomes.append(found._replace(items=removed))
         if removed:

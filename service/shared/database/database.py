@@ -188,7 +188,11 @@ def report_outage(what: str = "The database does not answer") -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise Unavailable(f"{what}: {error.orig}") from None
+        logger.warning("%s: %s", what, error.orig)
+        # PostgreSQL's reason names the host, which no client needs.
+        is_local = type(error.orig).__module__ == "sqlite3"
+        reason = f": {error.orig}" if is_local else "; retry in a few seconds."
+        raise Unavailable(f"{what}{reason}") from None
 
 
 def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:

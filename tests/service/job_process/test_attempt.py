@@ -74,6 +74,22 @@ def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     return Attempt(queue, lease, threading.Event(), trainer)
 
 
+def test_directory_that_cannot_be_written_is_found_before_the_training(
+    queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(store: DirectoryStore) -> None:
+        raise StoreError(os.strerror(errno.EROFS), store.url)
+
+    trained: list[str] = []
+    queue.settings.models.mkdir()
+    monkeypatch.setattr(DirectoryStore, "check", check)
+    attempt(queue, lease, Trainer(lambda: trained.append(lease.job_id))).run()
+    assert not trained
+    failed = job(queue, lease.job_id)
+    assert failed.state == "failed"
+    assert "Read-only file system" in str(failed.error)
+
+
 class FaultyStore(DirectoryStore):
     """A store whose uploads fail, one by one, for given reasons."""
 

@@ -349,6 +349,31 @@ def test_missing_root_is_not_ready_until_it_appears(
     registry.check_ready()
 
 
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_loaded_versions_are_served_while_their_directory_is_gone(
+    registry: ModelRegistry, registry_root: Path, is_mounted: bool
+) -> None:
+    served = registry.version("diabetes")
+    elsewhere = registry_root.rename(registry_root.with_name("elsewhere"))
+    if is_mounted:
+        registry_root.mkdir()
+    for _ in range(2):
+        registry.refresh()
+        assert registry.version("diabetes") is served
+        assert registry.loaded("diabetes") is served
+        assert registry.names() == ["diabetes"]
+        message = "another one than before, and empty" if is_mounted else "no models"
+        with pytest.raises(Unavailable, match=message):
+            registry.check_ready()
+    if is_mounted:
+        registry_root.rmdir()
+    shutil.rmtree(elsewhere / "diabetes" / "2")
+    elsewhere.rename(registry_root)
+    registry.refresh()
+    registry.check_ready()
+    assert registry.version("diabetes").number == 1
+
+
 def test_registry_is_not_ready_before_models_are_loaded(
     registry_root: Path, ledger: Ledger
 ) -> None:

@@ -139,10 +139,9 @@ def test_old_jobs_go_first_their_logs_then_themselves(
     (waiting,) = submitted(queue)
     with queue.database.writing() as session:
         session.get_one(Job, waiting).created_at = 1.0
-    expected = {"jobs": [oldest], "job logs": [oldest, older]}
-    assert found(state) == found(state) == expected
-    # The log of a job that is gone already is not found again.
-    assert remove(state) == {"jobs": [oldest], "job logs": [older]}
+    # The log of a job that goes is counted with it.
+    expected = {"jobs": [oldest], "job logs": [older]}
+    assert found(state) == found(state) == remove(state) == expected
     assert ids(queue.database, Job) == {recent, older, waiting}
     assert num_events(queue, older, "epoch") == 0
     assert num_events(queue, older, "state") == 1
@@ -362,3 +361,16 @@ def test_a_service_announces_an_hour_before_it_removes(
             select(AuditEntry.actor).where(AuditEntry.action == "delete")
         )
         assert by.all() == ["retention"]
+
+
+def test_removal_carries_out_what_was_shown(state: ServiceState) -> None:
+    queue = state.queue
+    datasets = [dataset(queue, 100.0, name) for name in ("a", "b", "c")]
+    for dataset_id in datasets[1:]:
+        ended_job(queue, 40.0, dataset_id=dataset_id)
+    # Without its job, nothing needs the dataset of a job.
+    for left in ({datasets[0]}, set(datasets[1:])):
+        shown = found(state)
+        assert set(shown["datasets"]) == left
+        assert remove(state) == shown
+    assert found(state) == {}

@@ -60,7 +60,7 @@ from service.api.retention import endpoints as retention
 from service.api.retention import removal
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
-from service.shared.data_directory import lock_data_directory
+from service.shared.data_directory import lock_data_directory, write_reserve
 from service.shared.database import Database, upgrade
 from service.shared.errors import (
     Forbidden,
@@ -255,3 +255,4 @@ def _prepare(database: Database, settings: Settings) -> None:
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
     DatasetStore(settings, database, store).sweep()
+    write_reserve(settings)

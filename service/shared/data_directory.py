@@ -1,13 +1,14 @@
-"""Locks the data directory of a running service."""
+"""Locks the data directory of a running service, and keeps a reserve in it."""
 
 import fcntl
 import json
 import logging
 import os
+import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from service.shared.database import timestamp
 from service.shared.settings import Settings
@@ -15,6 +16,8 @@ from service.shared.settings import Settings
 logger = logging.getLogger(__name__)
 
 _LOCK = "service.lock"
+# Bytes for deletions, which also write, on a disk that is full.
+_RESERVE, _RESERVE_BYTES = "reserve", 2**22
 
 
 class DataDirectoryInUseError(Exception):
@@ -77,3 +80,21 @@ def _owner(file: int) -> str:
     except (OSError, ValueError, KeyError):
         # It has just been locked.
         return ""
+
+
+def free_reserve(settings: Settings) -> None:
+    """Frees the reserve if the disk is full, so that a deletion can be written."""
+    with suppress(OSError):
+        if shutil.disk_usage(settings.data_dir).free < _RESERVE_BYTES:
+            (settings.data_dir / _RESERVE).unlink(missing_ok=True)
+
+
+def write_reserve(settings: Settings) -> None:
+    """Keeps some bytes of the disk for deletions, unless it is full."""
+    file = settings.data_dir / _RESERVE
+    with suppress(OSError):
+        if (
+            not file.exists()
+            and shutil.disk_usage(settings.data_dir).free > 2 * _RESERVE_BYTES
+        ):
+            file.write_bytes(bytes(_RESERVE_BYTES))

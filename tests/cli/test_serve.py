@@ -208,6 +208,17 @@ def test_only_the_first_start_prints_a_key_stored_as_hash(tfbbb, tmp_path):
 
 
 @pytest.mark.usefixtures("models", "served")
+def test_logs_in_json_do_not_have_the_first_key(tfbbb, tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("TFBBB_LOG_FORMAT", "json")
+    said = tfbbb("serve", "--port", 0)
+    file = tmp_path / ".tfbbb" / "first-key.txt"
+    key = key_in(file.read_text())
+    assert file.stat().st_mode & 0o777 == 0o600
+    for output in (said.stdout, said.stderr, caplog.text):
+        assert key.partition(".")[2] not in output
+
+
+@pytest.mark.usefixtures("models", "served")
 def test_a_taken_port_is_refused_before_a_key_is_created(tfbbb):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

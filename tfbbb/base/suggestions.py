@@ -33,6 +33,8 @@ def near_name(
     >>> near_name("epoch", ["target", "training.epochs"])
     'training.epochs'
     >>> near_name("width", ["area", "price"])
+    >>> near_name("validation.by", ["validation", "validation.time"])
+    'validation.time'
     """
     by_last: dict[str, str] = {}
     some = itertools.islice((str(path) for path in known), _MOST_COMPARED)
@@ -42,7 +44,9 @@ def near_name(
             by_last.setdefault(part.strip().lower(), path)
     plain = str(name)[:100].strip().lower()
     for asked in (plain, plain.rpartition(".")[2]):
-        if near := difflib.get_close_matches(asked, by_last, n=1, cutoff=cutoff):
+        # A field's own parent is no other spelling of it.
+        others = [x for x in by_last if not asked.startswith(f"{x}.")]
+        if near := difflib.get_close_matches(asked, others, n=1, cutoff=cutoff):
             return by_last[near[0]]
     return None
 

@@ -251,15 +251,29 @@ def _print_url(
             f"train{_database_options(settings)}`."
         )
     else:
-        _say(
-            f"This URL contains an admin key, shown only once; open or save it:\n\n"
-            f"    {url}?key={key.text}\n"
-        )
+        said = f"{url}?key={key.text}"
+        if _logs_are_json():  # Others may read logs.
+            file = settings.data_dir / "first-key.txt"
+            file.touch(mode=0o600)
+            file.write_text(f"{said}\n")
+            _say(
+                f"{file} contains a URL with an admin key, written only once: open or "
+                "save it, then delete the file."
+            )
+        else:
+            _say(
+                "This URL contains an admin key, shown only once; open or save it:\n\n"
+                f"    {said}\n"
+            )
+
+
+def _logs_are_json() -> bool:
+    return os.environ.get("TFBBB_LOG_FORMAT") == "json"
 
 
 def _say(text: str) -> None:
     """Prints a text; logs it where every line of the output must be JSON."""
-    if os.environ.get("TFBBB_LOG_FORMAT") == "json":
+    if _logs_are_json():
         logger.info(text)
     else:
         typer.echo(text)

@@ -102,9 +102,12 @@ class DatasetStore:
             return UploadDirectory(self._uploads, files, formats)
 
     def look_up(
-        self, caller: Caller, file: Upload
+        self, caller: Caller, file: Upload, name: str | None
     ) -> tuple[Dataset | None, Inspection | None]:
         """Looks up the bytes of an upload.
+
+        Gives the caller's dataset with these bytes the name of the upload, if it has
+        one.
 
         Returns:
             The caller's dataset with these bytes, or the inspection of another
@@ -117,6 +120,7 @@ class DatasetStore:
             own = repository.find_upload(session, caller, file.sha256)
             if own is not None:
                 own.uploaded_again_at = self._database.now(session)
+                own.name = name or own.name
                 return own, None
             repository.check_quota(session, caller, file.num_bytes)
             same = repository.find_same_bytes(session, file.sha256)

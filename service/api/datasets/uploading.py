@@ -60,8 +60,12 @@ async def upload(
             ]
             file = joined = await asyncio.to_thread(state.datasets.join, files, formats)
             format = "parts"
+        shown = clean_name(name) if name else names[0]
         dataset, inspection = await asyncio.to_thread(
-            state.datasets.look_up, caller, file
+            state.datasets.look_up,
+            caller,
+            file,
+            shown if name or body.names[0] else None,
         )
         if dataset is not None:
             return dataset, False
@@ -70,7 +74,6 @@ async def upload(
             inspection = await state.inspector.inspect(
                 file.path, format, limits, names if parts else ()
             )
-        shown = clean_name(name) if name else names[0]
         return await asyncio.to_thread(
             state.datasets.add, caller, shown, file, format, inspection, parts
         )

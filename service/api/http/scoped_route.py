@@ -1,5 +1,6 @@
 """Routes that require a scope and limit the request body."""
 
+import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, cast
@@ -15,6 +16,7 @@ from service.api.http.body_limit import body_limit
 from service.api.http.errors import as_json
 from service.api.keys.caller import Caller
 from service.api.keys.scope import Scope
+from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.errors import Forbidden, RequestTooLarge
 from service.shared.json_types import JsonObject
 
@@ -71,7 +73,15 @@ class ScopedRoute(LimitedRoute):
         if scope["method"] in cast(set[str], self.methods):
             caller: Caller = scope["state"]["caller"]
             caller.require(self.scope)
-        await super().handle(scope, receive, send)
+        if scope["method"] != "DELETE":
+            await super().handle(scope, receive, send)
+            return
+        settings = scope["state"]["service"].settings
+        await asyncio.to_thread(free_reserve, settings)
+        try:
+            await super().handle(scope, receive, send)
+        finally:
+            await asyncio.to_thread(write_reserve, settings)
 
     def _documented(self) -> dict[int | str, JsonObject]:
         """Returns the documented responses, including those of this class."""

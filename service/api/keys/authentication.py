@@ -5,6 +5,7 @@ from http import HTTPMethod
 from urllib.parse import parse_qs
 
 from starlette.requests import HTTPConnection, Request
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.http.errors import service_error_response
@@ -48,6 +49,10 @@ class Authentication:
                 else:
                     connection.state.caller = await self._caller(connection)
             except ServiceError as error:
+                if error.status == 401 and _is_documentation_in_browser(connection):
+                    # The page asks for a key.
+                    await RedirectResponse(".", 303)(scope, receive, send)
+                    return
                 headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
                 response = service_error_response(error, headers)
                 await response(scope, receive, send)
@@ -102,6 +107,12 @@ def _actor(connection: HTTPConnection) -> Actor:
 
 def _is_open(path: str) -> bool:
     return path in _OPEN_PATHS or path.startswith(_OPEN)
+
+
+def _is_documentation_in_browser(connection: HTTPConnection) -> bool:
+    return connection.scope["path"] == "/docs" and "text/html" in (
+        connection.headers.get("accept", "")
+    )
 
 
 def _signs_in_or_out(scope: Scope) -> bool:

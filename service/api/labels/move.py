@@ -52,6 +52,10 @@ async def move_label(
         for number in target.weights:
             if number != current:
                 await _check_gate(state, name, label, current, number, target.gate)
+    was = None
+    if label == LATEST and current is None:
+        by_itself = (await state.models.model(name)).labels.get(LATEST)
+        was = None if by_itself is None else int(by_itself)
     moved = await asyncio.to_thread(
         repository.move,
         state.database,
@@ -60,6 +64,7 @@ async def move_label(
         route,
         seen_at=current,
         key_id=caller.key_id,
+        was=was,
     )
     if label == LATEST:
         await state.models.load_newest(name)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.attributes import set_committed_value
 
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
@@ -48,6 +49,7 @@ def move(
     *,
     seen_at: int | None,
     key_id: str | None,
+    was: int | None = None,
 ) -> Label:
     """Points a label at versions.
 
@@ -58,6 +60,7 @@ def move(
         route: The versions.
         seen_at: The version that the label had before the move was checked.
         key_id: Id of the caller's key.
+        was: The version that was `latest` by itself, for the audit.
 
     Raises:
         LabelRefused: If the label was moved or a version deleted meanwhile.
@@ -77,6 +80,8 @@ def move(
         now = database.now(session)
         if row is None:
             row = Label(name=name, label=label)
+            if was is not None:
+                set_committed_value(row, "number", was)
             session.add(row)
         assert route.version is not None
         row.number, row.key_id, row.moved_at = route.version, key_id, now

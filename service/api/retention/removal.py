@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from service.api.retention.kinds import KINDS, Item, Kind
 from service.api.state import ServiceState
+from service.shared.data_directory import free_reserve, write_reserve
 from service.shared.database import Actor, acting
 from service.shared.errors import ServiceError
 
@@ -57,6 +58,7 @@ async def remove(state: ServiceState) -> list[Outcome]:
     the next one, so that it is shown before it goes.
     """
     outcomes = []
+    await asyncio.to_thread(free_reserve, state.settings)
     for found in await find(state):
         kind = found.kind
         removed = [item for item in found.items if await _remove(state, kind, item)]
@@ -64,6 +66,7 @@ async def remove(state: ServiceState) -> list[Outcome]:
         if removed:
             # What is gone must be in the log, whatever its level.
             logger.warning("retention removed %s", outcomes[-1])
+    await asyncio.to_thread(write_reserve, state.settings)
     return outcomes
 
 

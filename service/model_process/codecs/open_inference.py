@@ -194,7 +194,11 @@ def _read_inputs(inputs: object, raw: memoryview) -> JsonObject:
         name = _name(given, f"inputs.{place}", _INPUT_KEYS)
         if name in columns:
             raise InvalidRequest(f"The input {abbreviate(name)} is given twice.")
-        columns[name], raw = _read_input(given, f"The input {abbreviate(name)}", raw)
+        values, raw = _read_input(given, f"The input {abbreviate(name)}", raw)
+        if given["datatype"] == "BYTES":
+            # Raw tensors have no null: an empty text is no value, also of a number.
+            values[values == ""] = None
+        columns[name] = values
     if raw:
         raise InvalidRequest(
             f"{len(raw)} bytes follow the last tensor of the body: the sizes in "

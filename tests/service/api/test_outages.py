@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import os
 import shutil
@@ -15,11 +16,13 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
 from service.app import create_app
-from service.shared.database import Database
+from service.shared.database import Database, report_outage
 from service.shared.database.upgrade import copy_sqlite
+from service.shared.errors import Unavailable
 from service.shared.settings import Settings
 from tests.service.postgresql import PostgreSQL
 from tests.service.serving import listening, settings_of_a_test
+from tests.small_disk import small_disk
 
 BODY = {"name": "a robot", "scopes": ["predict"]}
 
@@ -87,6 +90,36 @@ def take_no_writes(url: str) -> None:
         connection.execute(
             f"select pg_terminate_backend(pid) {others} and pid != pg_backend_pid()"
         )
+
+
+def test_full_disk_leaves_room_for_deletions(settings: Settings) -> None:
+    with small_disk(settings.data_dir, 24 * 2**20):
+        app = create_app(settings.model_copy(update={"min_free_bytes": 0}))
+        with listening(app, "critical") as client:
+            table = client.post("/v1/datasets", content=b"a,b\n1,2\n").json()
+            with (
+                (settings.data_dir / "filler").open("wb", buffering=0) as filler,
+                contextlib.suppress(OSError),
+            ):
+                while filler.write(bytes(4096)):
+                    pass
+            key = BODY | {"name": "x" * 200}
+            refused = [client.post("/v1/keys", json=key) for _ in range(30)][-1]
+            assert refused.status_code == 507
+            assert "or delete datasets and jobs" in refused.json()["error"]
+            path = f"/v1/datasets/{table['id']}"
+            assert client.delete(path).status_code == 204
+            assert client.get(path).status_code == 404
+
+
+def test_outage_names_no_host() -> None:
+    fault = psycopg.OperationalError('connection to server at "10.0.0.5" failed')
+    with (
+        pytest.raises(Unavailable, match="The database does not answer; retry") as said,
+        report_outage(),
+    ):
+        raise OperationalError("SELECT 1", None, fault)
+    assert "10.0.0.5" not in str(said.value)
 
 
 def test_database_file_at_its_size_limit_is_reported_full(

@@ -250,6 +250,9 @@ def _as_matrix(inputs: Structure) -> np.ndarray:
         if column.dtype.kind in "OSU":
             # Texts of tensors are bytes.
             column = np.unique(column, return_inverse=True)[1]
+        elif column.dtype == np.float64:
+            # Forests take single precision.
+            column = column - np.nanmean(column, axis=0)
         parts.append(column.reshape(len(column), -1).astype(np.float32))
     return np.concatenate(parts, axis=1)
 

@@ -12,6 +12,8 @@ from tfbbb.tables import (
 )
 from tfbbb.tables.known_targets import UnusableTarget, read_known_targets
 from tfbbb.tables.override import Override
+from tfbbb.tables.scan import TableScan
+from tfbbb.tables.stored_table import StoredTable
 from tfbbb.tables.target import missing_values, rows_with_target
 
 
@@ -87,6 +89,19 @@ def test_na_among_codes_of_two_letters_is_a_class(tmp_path):
     assert schema.target.remarks == (
         "Its 'NA' is a code of two letters as the others are, not a missing value.",
     )
+
+
+def test_a_file_with_decimal_commas_has_points_between_thousands(tmp_path):
+    path = tmp_path / "towns.csv"
+    rows = [f"{10 + row}.500;{row},5;{row}" for row in range(12)]
+    path.write_text("\n".join(["people;area;doctors", *rows]))
+    for table in (
+        read_table(path),
+        StoredTable.from_scan(TableScan(path), tmp_path / "scratch"),
+    ):
+        schema = Schema.infer(table, "doctors", features=["people", "area"])
+        assert schema.features[0].high == 21500.0
+        assert Schema.infer(table, "people").target.low == 10500.0
 
 
 def test_composed_and_decomposed_letters_are_equal():

@@ -15,6 +15,8 @@ from tfbbb.tables.values import are_numbers, are_texts
 
 Kind = Literal["numeric", "categorical", "date"]
 
+# What the schema of a table says whose file has decimal commas.
+WITH_DECIMAL_COMMAS = {b"decimal_mark": b","}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -28,19 +30,21 @@ class Cells:
         is_category: Whether the program that gave the table says that the values are
             categories, whatever their texts look like.
         levels: The categories from the least to the greatest, if they have an order.
+        decimal_commas: Whether the file of the table has decimal commas.
     """
 
     name: str
     values: pa.ChunkedArray
     is_category: bool = False
     levels: tuple[str, ...] = ()
+    decimal_commas: bool = False
 
     @classmethod
     def read(cls, table: ColumnSource, name: str) -> "Cells":
         """Reads the cells of a column that the table has."""
         values = table.column(name)
         if not pa.types.is_dictionary(values.type):
-            return cls(name, values)
+            return cls(name, values, decimal_commas=_has_decimal_commas(table))
         levels: tuple[str, ...] = ()
         if values.type.ordered and values.num_chunks:
             levels = tuple(values.chunk(0).dictionary.to_pylist())
@@ -127,3 +131,11 @@ class Cells:
         ticks = self.values.cast(pa.int64())
         whole = np.floor_divide(ticks.fill_null(0).to_numpy(), _PER_SECOND[unit])
         return np.where(self.values.is_valid().to_numpy(), whole, np.nan)
+
+
+def _has_decimal_commas(table: ColumnSource) -> bool:
+    while isinstance(inner := getattr(table, "table", None), ColumnSource):
+        table = inner
+    schema = getattr(table, "schema", None)
+    found = (None if schema is None else schema.metadata) or {}
+    return bool(WITH_DECIMAL_COMMAS.items() <= found.items())

@@ -1,11 +1,12 @@
 """The interface of tables in memory and on disk."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@runtime_checkable
 class ColumnSource(Protocol):
     """A table from which a schema is inferred: a `pyarrow.Table` or a `StoredTable`.
 

@@ -17,6 +17,7 @@ import pyarrow.csv
 from pyarrow.csv import CSVStreamingReader
 
 from tfbbb.tables.blank_end import BlankEnd
+from tfbbb.tables.cells import WITH_DECIMAL_COMMAS
 from tfbbb.tables.column_names import (
     check_column_names,
     complete_names,
@@ -293,7 +294,10 @@ class CsvFile:
             last.append(batch)
             while sum(each.num_rows for each in last[1:]) >= RECENT:
                 del last[0]
-            yield batch.select([*names]).rename_columns([*names.values()])
+            batch = batch.select([*names]).rename_columns([*names.values()])
+            if self._parsed_dialect.decimal_mark == ",":
+                batch = batch.replace_schema_metadata(WITH_DECIMAL_COMMAS)
+            yield batch
         if any(batch.num_rows for batch in last):
             self._check_last_row(last)
         if marked is not None and marked.names:

@@ -154,7 +154,7 @@ def _choose_by_texts(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
         if isinstance(usual, NumberNotation | BooleanNotation):
             marked = infer_marks(cells.texts).notation or TextNotation()
             return replace(cast(TextNotation, marked), numbers=True), ()
-    found = infer_beside_odd_cells(cells.texts)
+    found = infer_beside_odd_cells(cells.texts, cells.decimal_commas)
     if isinstance(found.notation, NumberNotation):
         remark = remark_on_numbered_categories(cells, found.notation)
         if remark is not None:

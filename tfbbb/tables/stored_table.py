@@ -192,4 +192,5 @@ def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         else column
         for column in table.columns
     ]
-    return pa.concat_batches(pa.table(columns, names=table.column_names).to_batches())
+    whole = pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
+    return pa.concat_batches(whole.to_batches())

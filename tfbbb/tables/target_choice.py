@@ -98,7 +98,7 @@ def choose_target(
         )
     if task == "classification" or (task is None and cells.is_category):
         return as_classes
-    found = infer_beside_odd_cells(texts)
+    found = infer_beside_odd_cells(texts, cells.decimal_commas)
     if isinstance(found.notation, DateNotation) and found.share == 1.0:
         raise _of_dates(cells)
     if found.notation is not None and found.notation.kind in ("number", "duration"):

@@ -24,12 +24,17 @@ _RARE, _FEWEST_BESIDE_RARE, _DISTINCT_SHARE = 0.05, 5, 0.02
 _MOST_SHOWN = 3
 
 
-def infer_beside_odd_cells(texts: Texts) -> Finding:
+def infer_beside_odd_cells(texts: Texts, decimal_commas: bool = False) -> Finding:
     """Finds the notation of a column, and which of its cells are missing values.
 
     Among numbers, dates and durations, an odd cell marks a missing value if it is a
     usual mark (`unknown`, `****`, `n.d.`), one of at most three words beside 20
     distinct numbers, or rare. Ranges are ordered texts.
+
+    Args:
+        texts: The cells.
+        decimal_commas: Whether the file has decimal commas, so that the point of 4.800
+            separates thousands.
 
     Returns:
         The notation, whose `missing_marks` are the odd cells; None for categories.
@@ -44,6 +49,12 @@ def infer_beside_odd_cells(texts: Texts) -> Finding:
     """
     distinct = texts.distinct
     found = infer_notation(distinct)
+    notation = found.notation
+    if decimal_commas and isinstance(notation, NumberNotation) and found.share == 1.0:
+        commas = replace(notation, decimal=",", thousands=".")
+        has_points = pc.any(pc.match_substring(distinct, ".")).as_py()
+        if has_points and commas.matches(distinct).all():
+            return _with_remarks(Finding(commas), texts)
     is_read = found.notation is not None and found.share == 1.0
     if is_read and not getattr(found.notation, "ranges", False):
         return _with_remarks(found, texts)

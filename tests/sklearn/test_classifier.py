@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tfbbb
@@ -39,6 +40,21 @@ def test_learns_the_classes(fitted):
         fitted.predict(x), fitted.classes_[probabilities.argmax(axis=1)]
     )
     np.testing.assert_allclose(fitted.predict_log_proba(x), np.log(probabilities))
+
+
+@pytest.mark.parametrize("levels", [["small", "medium", "large"], [3, 1, 2]])
+def test_ordered_categories_keep_their_order(levels):
+    x, codes = blobs(60)
+    categories = pd.Categorical.from_codes(codes, levels, ordered=True)
+    y = pd.Series(categories) if levels[0] == 3 else categories
+    ordered = classifier(likelihood="ordered_logistic").fit(x, y)
+    assert ordered.classes_.tolist() == levels
+    np.testing.assert_array_equal(
+        ordered.predict(x),
+        np.array(levels)[ordered.predict_proba(x).argmax(axis=1)],
+    )
+    unordered = pd.Categorical.from_codes(codes, levels)
+    assert classifier().fit(x, unordered).classes_.tolist() == sorted(levels)
 
 
 def test_log_prob_is_that_of_the_label(fitted):

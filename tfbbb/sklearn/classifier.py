@@ -1,6 +1,7 @@
 """A classifier with predictive distributions."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -43,7 +44,7 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
     `tfbbb.training.JobSpec` takes; None leaves a field to the recipe.
 
     Attributes:
-        classes_: The labels, sorted.
+        classes_: The labels, sorted, or in the order of their categories.
         {attributes}
     """
 
@@ -125,10 +126,21 @@ class BayesianClassifier(Scored, ClassifierMixin, BayesianEstimator):
         found = np.asarray(self.predict_dist(X).probabilities, np.float64)
         return found / found.sum(axis=1, keepdims=True)
 
-    def _target_column(self, values: np.ndarray, *, known: bool = False) -> pa.Array:
+    def _target_column(
+        self,
+        values: np.ndarray,
+        *,
+        known: bool = False,
+        levels: Sequence[object] | None = None,
+    ) -> pa.Array:
         check_classification_targets(values)
         if not known:
-            self.classes_ = np.unique(values)
+            found = np.unique(values)
+            if levels is not None:
+                known_labels = set(found.tolist())
+                present = [level for level in levels if level in known_labels]
+                found = np.array(present, found.dtype)
+            self.classes_ = found
             if len(self.classes_) < 2:
                 raise ValueError(
                     "A classifier needs rows of at least two classes. Received: one "

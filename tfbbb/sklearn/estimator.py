@@ -24,6 +24,7 @@ from tfbbb.base.types import ArrayLike
 from tfbbb.sklearn.fitted import Fitted
 from tfbbb.sklearn.given_rows import (
     columns_without_values,
+    levels_in_order,
     numbers_as_texts,
     one_target,
     to_table,
@@ -153,7 +154,7 @@ class BayesianEstimator(BaseEstimator):
         features = [name for name in self.column_names_ if name not in without]
         features, remarks = _with_values(table, features)
         spec = job_spec(self, target=target, task=self._task, features=features)
-        column = self._target_column(values)
+        column = self._target_column(values, levels=levels_in_order(y))
         self._train(table.append_column(target, column), spec, weights, None)
         schema = self._fitted.trained.schema
         remarks += [reason for _, reason in schema.left_out]
@@ -360,12 +361,19 @@ class BayesianEstimator(BaseEstimator):
         return tags
 
     @abstractmethod
-    def _target_column(self, values: np.ndarray, *, known: bool = False) -> pa.Array:
+    def _target_column(
+        self,
+        values: np.ndarray,
+        *,
+        known: bool = False,
+        levels: Sequence[object] | None = None,
+    ) -> pa.Array:
         """Returns targets as the column that training reads.
 
         Args:
             values: Targets, [rows].
             known: Whether classes must be known.
+            levels: The labels of ordered categories, in order; None for others.
         """
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -151,6 +151,21 @@ def one_target(estimator: object, y: ArrayLike, num_rows: int) -> np.ndarray:
         return _plain_targets(values)
     assert_all_finite(values, input_name="y")
     return values
+
+
+def levels_in_order(y: ArrayLike) -> list[object] | None:
+    """Returns the categories of an ordered target, in their order; None for others.
+
+    Args:
+        y: Such as a series of pandas whose categories are ordered, or of an enum of
+            polars.
+    """
+    if getattr(y, "ndim", 1) == 2 and hasattr(y, "iloc"):
+        y = y.iloc[:, 0]
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return list(dtype.categories)
+    return None
 
 
 def _plain_targets(values: np.ndarray) -> np.ndarray:

@@ -106,7 +106,13 @@ class BayesianRegressor(Scored, RegressorMixin, BayesianEstimator):
         bounds = np.concatenate([lower, upper], axis=1)
         return self._with_columns(bounds, ["lower", "upper"], X)
 
-    def _target_column(self, values: np.ndarray, *, known: bool = False) -> pa.Array:
+    def _target_column(
+        self,
+        values: np.ndarray,
+        *,
+        known: bool = False,
+        levels: Sequence[object] | None = None,
+    ) -> pa.Array:
         try:
             return pa.array(np.ascontiguousarray(values, dtype=np.float64))
         except (TypeError, ValueError):

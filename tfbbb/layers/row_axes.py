@@ -369,13 +369,14 @@ class _Probe:
                 unfoldable = unfoldable or call.operation.name
         places: dict[int, set[int | None]] = {}
         for layer, inputs in self._seen:
+            found = places.setdefault(id(layer), set())
             # Tensors of a loop within a layer are unknown.
-            found = self._places.get(id(inputs))
-            places.setdefault(id(layer), set()).add(found)
-            if not found:
+            if id(inputs) in self._places:
+                found.add(self._places[id(inputs)])
+            if not self._places.get(id(inputs)):
                 unfoldable = unfoldable or layer.name
         # An operation that mixes rows shares the weights of layers between them.
-        one_place = {key for key, found in places.items() if found == {1} and not mixed}
+        one_place = {key for key, found in places.items() if found <= {1} and not mixed}
         without_rows = {
             call.key
             for call in self._calls

@@ -55,16 +55,18 @@ class Auto(Estimator):
             and layer.has_rows_first()
         ):
             return Local()
-        return self.choose_of_weights(layer)
+        return self.choose_in_call(layer)
+
+    def choose_in_call(self, layer: EstimatedLayer) -> Estimator:
+        """Returns an estimator that draws weights, for a layer that is being called."""
+        return self.choose_of_weights(layer) if layer.has_rows_first() else Weight()
 
     def choose_of_weights(self, layer: EstimatedLayer) -> Estimator:
-        """Returns the best estimator for a layer among those that draw weights."""
+        """Returns the best estimator among those that draw weights, for rows alone."""
         families = [weight.posterior for weight in layer.variational_weights]
         if all(family.deterministic for family in families):
             return Weight()
-        if all(map(Flipout().can_serve, families)) and layer.has_rows_first():
-            return Flipout()
-        return Weight()
+        return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
@@ -74,4 +76,4 @@ class Auto(Estimator):
     def draw_kernels(
         self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Tensor]]:
-        return self.choose_of_weights(layer).draw_kernels(layer, rows)
+        return self.choose_in_call(layer).draw_kernels(layer, rows)

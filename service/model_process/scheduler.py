@@ -151,7 +151,11 @@ class Scheduler(Generic[T, Result]):
         self._waiting: list[_Entry[T, Result]] = []
         self._spare: list[_Entry[T, Result]] = []
         self._order = itertools.count()
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        # Tasks of clients that named a deadline, at which they are answered.
+        self._due: set[Task[T, Result]] = set()
+        self._due_changed = threading.Condition(lock)
         # When each batch that is being computed should be ready.
         self._running: dict[int, float] = {}
 
@@ -160,6 +164,7 @@ class Scheduler(Generic[T, Result]):
         for place in range(threads):
             name = f"computing-{place}"
             threading.Thread(target=self._run, name=name, daemon=True).start()
+        threading.Thread(target=self._expire, name="deadlines", daemon=True).start()
 
     def submit(self, task: Task[T, Result]) -> None:
         """Queues a task; another thread calls its `finish`.
@@ -175,6 +180,9 @@ class Scheduler(Generic[T, Result]):
             self._check_load(task, now)
             self._push(task, task.deadline)
             self._changed.notify()
+            if not task.waits_anew:
+                self._due.add(task)
+                self._due_changed.notify()
 
     def submit_spare(self, task: Task[T, Result]) -> None:
         """Queues a spare task; the caller bounds their number."""
@@ -191,7 +199,7 @@ class Scheduler(Generic[T, Result]):
         with self._changed:
             if task.has_ended:
                 return 0.0
-            task.has_ended = True
+            self._end(task)
             self._waiting = [entry for entry in self._waiting if entry[2] is not task]
             heapq.heapify(self._waiting)
             return task.work_left
@@ -238,6 +246,26 @@ class Scheduler(Generic[T, Result]):
                 self.run_once()
             except Exception:
                 logger.exception("a batch failed")
+
+    def _expire(self) -> None:
+        """Answers tasks at their deadlines, also those that are being computed."""
+        while True:
+            with self._changed:
+                first = min((task.deadline for task in self._due), default=None)
+                now = self._clock()
+                if first is None or first > now:
+                    self._due_changed.wait(None if first is None else first - now)
+                    continue
+                late = {task for task in self._due if task.deadline <= now}
+                self._waiting = [e for e in self._waiting if e[2] not in late]
+                heapq.heapify(self._waiting)
+            for task in late:
+                self._finish(task, _deadline_passed())
+
+    def _end(self, task: Task[T, Result]) -> None:
+        """Notes that nobody waits for a task any more."""
+        task.has_ended = True
+        self._due.discard(task)
 
     def _check_load(self, task: Task[T, Result], now: float) -> None:
         if not (self._waiting or self._running or task.has_substitute):
@@ -383,7 +411,7 @@ class Scheduler(Generic[T, Result]):
         with self._changed:
             if task.has_ended:
                 return
-            task.has_ended = True
+            self._end(task)
         try:
             task.finish(outcome)
         except Exception:
@@ -400,6 +428,6 @@ def _seconds(batch: Batch[T, Result]) -> float:
 
 def _deadline_passed() -> DeadlineExceeded:
     return DeadlineExceeded(
-        "The deadline of the request passed before its turn; allow more time "
+        "The deadline of the request passed before its answer; allow more time "
         "(`parameters.deadline_ms`), or retry when less work is waiting."
     )

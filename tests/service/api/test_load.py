@@ -1,6 +1,7 @@
 """Predictions under load: batches, deadlines, large bodies and clients that hang up."""
 
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import httpx
 import numpy as np
 import pytest
 
-from tests.service.serving import ADMIN_KEY, ask
-from tests.service.stand_in import load
+from service.shared.settings import Settings
+from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
+from tests.service.stand_in import load, write_regression
 
 SEEDS = (None, 3)
 
@@ -42,6 +44,28 @@ def test_deadline_that_has_passed_is_refused_with_the_time_to_retry(
     assert response.status_code == 503
     assert "deadline" in response.json()["error"]
     assert int(response.headers["Retry-After"]) >= 1
+
+
+def test_deadline_is_kept_whatever_is_being_computed(tmp_path: Path) -> None:
+    write_regression(tmp_path / "slow" / "1", seconds=1.0)
+    settings = Settings(models=tmp_path, threads=1)
+    body = {"instances": [[1, 2, 3]]}
+    hurried = body | {"parameters": {"deadline_ms": 100, "num_samples": 2}}
+
+    def seconds(client: httpx.Client) -> float:
+        begin = time.monotonic()
+        response = ask(client, "slow", hurried)
+        assert response.status_code == 503, response.text
+        assert response.json()["code"] == "deadline_exceeded"
+        return time.monotonic() - begin
+
+    with serving(settings) as client, ThreadPoolExecutor(1) as executor:
+        wait_until_ready(client)
+        assert seconds(client) < 0.6  # It is computed itself.
+        patient = executor.submit(ask, client, "slow", body)
+        time.sleep(0.2)
+        assert seconds(client) < 0.6  # Others are before it.
+        assert patient.result().status_code == 200
 
 
 @pytest.mark.parametrize("deadline", [0, -1, 3.7e6, "soon"])

@@ -8,6 +8,7 @@ from tfbbb.training.target_likelihood import (
     _normal_scores,
     _part,
     _possible,
+    bounds_of_targets,
     choose_likelihood,
 )
 
@@ -162,3 +163,19 @@ def test_normal_scores_of_equal_values_are_equal():
 @pytest.mark.parametrize("name", ["negative_binomial", "log_normal", "gamma", "beta"])
 def test_the_network_gives_the_noise_of_each_row(name):
     assert _part(name).heteroscedastic
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "bounds"),
+    [
+        (-1.0, 5.0, None),
+        (0.0, 9038.0, (0.0, 1e18)),
+        (0.1, 0.97, (0.0, 1.0)),
+        (0.0, 100.0, (0.0, 100.0)),
+        (0.0, 98.0, (0.0, 1e18)),
+    ],
+)
+def test_targets_suggest_bounds(least, greatest, bounds):
+    targets = np.linspace(least, greatest, 60)[:, np.newaxis]
+    assert bounds_of_targets(targets) == bounds
+    assert bounds_of_targets(targets[:59]) is None

@@ -10,7 +10,6 @@ import numpy as np
 
 from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.support import Support
 from tfbbb.prediction.conformal_reach import conformal_bounds
 
 Summary = dict[str, Tensor]
@@ -43,7 +42,8 @@ class Answers:
             returns the greatest score that conformal intervals or prediction sets
             contain, [Q, k] or [rows, Q, k]: see `conformal_reach`. None if they are not
             conformal.
-        support: The numbers that a target may be; None for classes.
+        limits: The least and the greatest number that a target may be; None for
+            classes.
         member_weights: Weights of the members in the mixture; None for equal ones.
     """
 
@@ -56,7 +56,7 @@ class Answers:
     classes: Sequence[str] | None = None
     summary: Callable[[Summary, Quantiles], Summary] | None = None
     reach: Callable[[ArrayLike, Tensor | None], Tensor] | None = None
-    support: Support | None = None
+    limits: Sequence[float] | None = None
     member_weights: Sequence[float] | None = None
 
     @property
@@ -89,7 +89,7 @@ class Answers:
                 levels,
                 groups,
                 discrete=self.discrete,
-                support=self.support,
+                limits=self.limits,
             )
         tails = 0.5 - 0.5 * levels
         found = quantiles(xp.concatenate([tails, 1.0 - tails]))

@@ -10,7 +10,6 @@ import numpy as np
 from tfbbb.base.array_library import numpy_of, special_of
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import ArrayLike, Tensor
-from tfbbb.bayes.families.support import Support
 
 # The score of an interval between the quantiles of 1e-6 and 1 - 1e-6. Beyond it, a
 # distribution function near 1 has too few digits, and intervals become longer instead.
@@ -70,13 +69,13 @@ def conformal_bounds(
     groups: Tensor | None = None,
     *,
     discrete: bool = False,
-    support: Support | None = None,
+    limits: Sequence[float] | None = None,
 ) -> Tensor:
     """Returns lower and upper bounds of conformal intervals, [rows, 2, Q, k].
 
     The interval of a score s lies between the quantiles of the levels `Phi(-s)` and
     `Phi(s)`. Beyond `FARTHEST` it is the interval there, longer by the factor
-    `s / FARTHEST` about its centre, within the support. Each interval holds those of
+    `s / FARTHEST` about its centre, within the limits. Each interval holds those of
     smaller scores. An infinite score has an infinite interval.
 
     Args:
@@ -86,7 +85,7 @@ def conformal_bounds(
         groups: Index of each row's group, [rows]; None without groups.
         discrete: Whether targets are integers: half an integer is added to both sides
             before an interval becomes longer.
-        support: The numbers that a target may be.
+        limits: The least and the greatest number that a target may be.
     """
     xp, special = numpy_of(levels, groups), special_of(levels, groups)
     places = None
@@ -105,7 +104,7 @@ def conformal_bounds(
             index = places[:, np.newaxis] * numbers[-1] + numbers - 1
             ends = [xp.take_along_axis(end, index, axis=1) for end in ends]
             score = xp.take(score, places, axis=0)
-        bounds.append(_lengthened(ends[0], ends[1], score, discrete, support))
+        bounds.append(_lengthened(ends[0], ends[1], score, discrete, limits))
     return xp.stack(bounds, axis=-1)
 
 
@@ -126,7 +125,7 @@ def _lengthened(
     upper: Tensor,
     score: Tensor,
     discrete: bool,
-    support: Support | None,
+    limits: Sequence[float] | None,
 ) -> Tensor:
     """Returns bounds [rows, 2, Q], longer where the score is beyond `FARTHEST`."""
     xp = numpy_of(lower)
@@ -135,8 +134,8 @@ def _lengthened(
     ends = centre - half, centre + half
     if discrete:
         ends = xp.ceil(ends[0]), xp.floor(ends[1])
-    if support is not None:
-        ends = xp.maximum(ends[0], support.least), xp.minimum(ends[1], support.greatest)
+    if limits is not None:
+        ends = xp.maximum(ends[0], limits[0]), xp.minimum(ends[1], limits[1])
     known = xp.isfinite(score)
     ends = xp.where(known, ends[0], -np.inf), xp.where(known, ends[1], np.inf)
     longer = factor > 1.0

@@ -66,6 +66,6 @@ def live_answers(
         check_targets=check_targets,
         summary=None if density.is_identity else density.summary,
         reach=recalibration.reach if recalibration.conformal else None,
-        support=likelihood.support,
+        limits=likelihood.limits,
         member_weights=likelihood.member_weights,
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
 
 
@@ -80,6 +81,20 @@ class Question:
         return "levels" in self.arguments
 
 
+def _quantiles(recalibration: Any, mixture: Any, levels: ArrayLike) -> Tensor:
+    return _bounded(mixture, recalibration.quantiles(mixture, levels))
+
+
+def _sample(recalibration: Any, mixture: Any, draws: Tensor, noise: Tensor) -> Tensor:
+    return _bounded(mixture, recalibration.sample(mixture, draws, noise))
+
+
+def _bounded(mixture: Any, values: Tensor) -> Tensor:
+    """Returns values within the bounds of the targets, if a likelihood has any."""
+    bounds = mixture.likelihood.bounds
+    return values if bounds is None else numpy_of(values).clip(values, *bounds)
+
+
 QUESTIONS = (
     Question(
         "mean",
@@ -106,6 +121,7 @@ QUESTIONS = (
         shape=("levels", "numbers"),
         arguments=("levels",),
         needs_order=True,
+        compute=_quantiles,
         output="quantiles",
         parameter="quantiles",
     ),
@@ -141,6 +157,7 @@ QUESTIONS = (
         "S draws of y",
         shape=("draws", "y"),
         arguments=("draws", "noise"),
+        compute=_sample,
         output="samples",
         parameter="return_samples",
     ),

@@ -62,6 +62,7 @@ from tfbbb.training.spec.training import TrainingSpec
 from tfbbb.training.target_likelihood import (
     MOST_ROWS,
     LikelihoodChoice,
+    bounds_of_targets,
     choose_likelihood,
 )
 from tfbbb.training.time_limit import TimeLimit
@@ -661,11 +662,12 @@ def _make_networks(run: Run, plan: TrainingPlan) -> list[BayesianModel]:
                 )
                 for network in plan.networks.values()
             ]
+    targets = prepared.rows.targets()
     try:
         for network in networks:
-            network.likelihood.adapt(
-                prepared.rows.targets(), double=prepared.schema.target.precise
-            )
+            network.likelihood.adapt(targets, double=prepared.schema.target.precise)
+            if network.likelihood.unbounded:
+                network.likelihood.bounds = bounds_of_targets(targets)
     except ValueError as error:
         name = prepared.schema.target.name
         raise TableError(f"The target {name!r} cannot be learned: {error}") from None

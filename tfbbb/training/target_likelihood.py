@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy import special
 
 from tfbbb.base.types import Structure
+from tfbbb.bayes.families.support import LARGEST_TARGET
 from tfbbb.tables.groups import merge_copies
 from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
@@ -112,6 +113,23 @@ def default_likelihood(targets: np.ndarray) -> LikelihoodPart:
     """Returns Student t noise of each row, with the resolution of the targets."""
     part = DEFAULT_LIKELIHOODS["regression"]
     return part.model_copy(update={"resolution": target_resolution(targets)})
+
+
+def bounds_of_targets(targets: np.ndarray) -> tuple[float, float] | None:
+    """Returns the bounds that targets suggest: 0, and 1 or 100 of shares.
+
+    Of many numbers, some near 0 would be negative if a number could be. A share of 1
+    is nearly reached, and one of 100 % reached.
+
+    Args:
+        targets: The targets, [n, 1].
+    """
+    low, high = float(np.min(targets)), float(np.max(targets))
+    if low < 0.0 or len(targets) < _FEWEST_ROWS:
+        return None
+    if 0.9 < high <= 1.0 or high == 100.0:
+        return 0.0, 1.0 if high <= 1.0 else 100.0
+    return 0.0, LARGEST_TARGET
 
 
 def choose_likelihood(

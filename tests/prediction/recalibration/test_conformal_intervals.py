@@ -11,7 +11,6 @@ from tests.prediction.recalibration.known_models import (
     network,
     spread_out,
 )
-from tfbbb.bayes.families.support import Support
 from tfbbb.prediction.conformal_reach import FARTHEST, conformal_bounds
 from tfbbb.prediction.recalibration import ConformalIntervals
 
@@ -25,7 +24,7 @@ def bounds(recalibration, known, level):
         known.quantile,
         np.array([level]),
         discrete=known.discrete,
-        support=Support(0.0, 1e12, integer=True) if known.discrete else None,
+        limits=(0.0, 1e12) if known.discrete else None,
     )[0, :, 0, 0]
 
 
@@ -131,6 +130,25 @@ def test_no_bound_is_a_number_that_the_likelihood_excludes(likelihood):
     inside = (lower <= y[:, np.newaxis]) & (y[:, np.newaxis] <= upper)
     # Of 99 scores, j = 100 level are within, of the same rows.
     assert inside.sum(axis=(0, 2)) == pytest.approx([50, 90, 99], abs=1)
+
+
+def test_bounds_of_targets_bound_quantiles_intervals_and_samples(tmp_path):
+    model = network()
+    model.likelihood.adapt([[0.0], [2.0]])
+    model.likelihood.bounds = (0.0, 1.5)
+    # Scores beyond `FARTHEST` too.
+    model.recalibration = ConformalIntervals([[0.1, 0.5, 1.5, 20.0]])
+    model.export_predictive(tmp_path / "1")
+    for exported in (model, model.from_config(model.get_config())):
+        assert exported.likelihood.bounds == (0.0, 1.5)
+    for which in (model, tfbbb.load(tmp_path / "1")):
+        prediction = which.predictive(X[:20])
+        levels = [0.2, 0.6, 0.8]
+        lower, upper = prediction.interval(levels)
+        assert lower.min() == 0.0
+        assert upper.max() == 1.5
+        for values in (prediction.quantile([0.001, 0.999]), prediction.sample(50)):
+            assert (values.min(), values.max()) == (0.0, 1.5)
 
 
 def test_metrics_use_the_conformal_intervals():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
@@ -37,6 +38,8 @@ class Likelihood(_Layer):
 
     Args:
         members: Number of members whose parameters are learned; a model sets it.
+        bounds: The least and the greatest target, which no quantile, interval or sample
+            exceeds; None for those of the support. `train_table` sets them.
         **kwargs: Options of `keras.Layer`, and `members`, which a model sets.
 
     Attributes:
@@ -71,8 +74,15 @@ class Likelihood(_Layer):
         cls.__signature__ = constructor_signature(cls)
         document_inherited_arguments(cls)
 
-    def __init__(self, *, members: int = 1, **kwargs: Any):
+    def __init__(
+        self,
+        *,
+        members: int = 1,
+        bounds: Sequence[float] | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
+        self.bounds = None if bounds is None else tuple(map(float, bounds))
         # The model sets it. Each member learns the parameters it would learn alone.
         self.members = members
         # `tfbbb.average` sets it.
@@ -95,7 +105,16 @@ class Likelihood(_Layer):
         # mypy looks for the hash of a class in its instances.
         names = options(type(self))  # type: ignore[arg-type]
         config |= {name: getattr(self, name) for name in names}
+        if self.bounds is not None:
+            config["bounds"] = list(self.bounds)
         return config if self.members == 1 else {**config, "members": self.members}
+
+    @property
+    def limits(self) -> tuple[float, ...] | None:
+        """The `bounds`, by default those of the support; None for classes."""
+        if self.bounds is not None or self.support is None:
+            return self.bounds
+        return self.support.least, self.support.greatest
 
     @classmethod
     def support_of(cls, **options: Any) -> Support | None:

@@ -120,9 +120,9 @@ class Adaptation:
             discrete=targets is not None and targets.discrete,
             widest=self._widest[places],
         )
-        support = None if targets is None else targets.support
-        if support is not None:
-            adapted = np.clip(adapted, support.least, support.greatest)
+        limits = self.manifest.limits
+        if limits is not None:
+            adapted = np.clip(adapted, *limits)
         lower, upper = np.asarray(adapted, arrays["lower"].dtype)
         return {"lower": lower, "upper": upper}
 

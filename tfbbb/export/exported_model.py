@@ -579,7 +579,7 @@ def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers
         ),
         classes=manifest.classes,
         member_weights=manifest.member_weights,
-        limits=_limits(manifest),
+        limits=manifest.limits,
         reach=None
         if scores is None
         else functools.partial(
@@ -592,16 +592,6 @@ def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers
         for name, function in answers.functions.items()
     }
     return dataclasses.replace(answers, functions=in_parts)
-
-
-def _limits(manifest: Manifest) -> Sequence[float] | None:
-    """Returns the least and the greatest target; None for classes."""
-    assert manifest.targets is not None
-    bounds = manifest.likelihood.get("config", {}).get("bounds")
-    support = manifest.targets.support
-    if bounds is not None or support is None:
-        return bounds
-    return support.least, support.greatest
 
 
 def _some_rows_at_a_time(

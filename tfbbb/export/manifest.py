@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -401,6 +401,15 @@ class Manifest:
         if self.target is not None and needs_text(self.read_target_notation()):
             names.append(self.target)
         return tuple(names)
+
+    @property
+    def limits(self) -> Sequence[float] | None:
+        """The least and the greatest possible target; None for classes."""
+        bounds: Sequence[float] | None = self.likelihood.get("config", {}).get("bounds")
+        support = None if self.targets is None else self.targets.support
+        if bounds is not None or support is None:
+            return bounds
+        return support.least, support.greatest
 
     def read_target_notation(self) -> "Notation | None":
         """Returns how the cells of the target are written."""

@@ -21,6 +21,7 @@ from service.shared.database.upgrade import copy_sqlite
 from service.shared.errors import Unavailable
 from service.shared.settings import Settings
 from tests.service.postgresql import PostgreSQL
+from tests.service.recorded import add_versions
 from tests.service.serving import listening, settings_of_a_test
 from tests.small_disk import small_disk
 
@@ -90,6 +91,24 @@ def take_no_writes(url: str) -> None:
         connection.execute(
             f"select pg_terminate_backend(pid) {others} and pid != pg_backend_pid()"
         )
+
+
+def test_empty_directory_of_recorded_versions_is_not_ready(
+    app: FastAPI, settings: Settings
+) -> None:
+    with listening(app) as client:
+        assert client.get("/health/ready").status_code == 200
+        database = Database(settings.effective_database_url)
+        add_versions(database, "wine", 1, 2)
+        database.close()
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503
+        assert (
+            "has none of the 2 recorded versions, such as version 2 of 'wine'"
+            in ready.json()["error"]
+        )
+        (settings.models / "wine" / "2").mkdir(parents=True)
+        assert client.get("/health/ready").status_code == 200
 
 
 def test_full_disk_leaves_room_for_deletions(settings: Settings) -> None:

@@ -6,7 +6,9 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
+from tests.training import trainings
 from tfbbb.base.call_context import call_with
+from tfbbb.layers.row_axes import row_axes
 from tfbbb.tables.one_hot import OneHot
 from tfbbb.tables.piecewise_linear_encoding import PiecewiseLinearEncoding
 from tfbbb.tables.standardize import Standardize
@@ -49,3 +51,11 @@ def test_members_share_the_encoding_of_a_batch(monkeypatch):
     monkeypatch.setattr(Standardize, "_encode", counted)
     assert model(NUMBERS).shape == (12, 1)
     assert encoded == [4]
+
+
+def test_the_axes_of_rows_are_found_within_a_call_with_copies():
+    model = trainings.model(members=4)
+    with call_with(copies_in_batch=4, samples_in_batch=1):
+        axes = row_axes(model)
+    assert axes.no_output is None
+    assert not axes.unfoldable

@@ -171,7 +171,8 @@ def _is_plain_layer(layer: keras.Layer) -> bool:
 
 
 def _probe(model: keras.Layer, inputs: types.Structure, draws: Draws | None) -> RowAxes:
-    with tf.init_scope():
+    # The network may be found within a call of it, whose batch has copies of its rows.
+    with tf.init_scope(), call_with(copies_in_batch=1, samples_in_batch=None):
         try:
             return _Probe(model, draws or (lambda operation: False)).find(inputs)
         except Exception:

@@ -32,8 +32,6 @@ from tfbbb.base.private_apis import (
     sublayers,
 )
 from tfbbb.base.types import Tensor
-from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational import VariationalLayer
 
 # The rows of the first run, and those of them that the second run has. No flip, shift
 # or sum over rows gives the second run the same values by chance.
@@ -49,6 +47,9 @@ _PLAIN_MODULES = (
     *("tfbbb.layers.", "tfbbb.model.", "tfbbb.tables."),
 )
 _RANDOM = ("Random", "Multinomial", "TruncatedNormal", "StandardNormal", "Uniform")
+
+# What only a `VariationalLayer` has, whose module needs this one.
+_OF_VARIATIONAL = "add_variational_weight"
 
 # A call of an operation: its `id`, and how many calls of it were before.
 CallKey = tuple[int, int]
@@ -216,7 +217,7 @@ class _Probe:
         self._draws = draws
         self._calls: list[_Call] = []
         self._numbers: Counter[int] = Counter()
-        self._seen: list[tuple[VariationalLayer, Tensor]] = []
+        self._seen: list[tuple[keras.Layer, Tensor]] = []
         # The outputs of the calls that draw, in place of their own.
         self._outputs: dict[CallKey, list[np.ndarray]] = {}
         self._weights: dict[int, dict[str, Tensor]] = {}
@@ -257,7 +258,7 @@ class _Probe:
             self._shapes[id(tensor)] = first.shape, second.shape
         return self._decide({id(call.operation) for call in drawing})
 
-    def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> Tensor:
+    def outputs(self, layer: keras.Layer, inputs: Tensor) -> Tensor:
         """Returns the pre-activations of a layer."""
         weights = self.drawn_weights(layer, inputs)
         outputs = layer.linear(layer.cast_inputs(inputs), weights["kernel"][0])
@@ -266,9 +267,7 @@ class _Probe:
             outputs += layer.broadcast_bias(bias, len(outputs.shape))
         return outputs
 
-    def drawn_weights(
-        self, layer: VariationalLayer, inputs: Tensor
-    ) -> dict[str, Tensor]:
+    def drawn_weights(self, layer: keras.Layer, inputs: Tensor) -> dict[str, Tensor]:
         """Returns one draw of the weights of a layer, [1, *shape]."""
         self._seen.append((layer, inputs))
         if id(layer) not in self._weights:
@@ -405,7 +404,7 @@ class _Probe:
 
 def _is_stochastic(operation: keras.Operation) -> bool:
     return isinstance(operation, keras.Layer) and any(
-        isinstance(layer, VariationalLayer) for layer in sublayers(operation)
+        hasattr(layer, _OF_VARIATIONAL) for layer in sublayers(operation)
     )
 
 

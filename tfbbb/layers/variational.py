@@ -50,6 +50,7 @@ from tfbbb.bayes.posteriors import MeanFieldNormal, Posterior
 from tfbbb.bayes.priors import Normal, Prior
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.member_initializer import MemberInitializer
+from tfbbb.layers.row_axes import row_axes
 from tfbbb.layers.sharing import calls_per_pass, number_of
 
 PosteriorLike: TypeAlias = "str | Config | Callable[..., Distribution] | Posterior"
@@ -416,9 +417,6 @@ class VariationalLayer(keras.Layer):
 
     def has_rows_first(self) -> bool:
         """Whether the first axis of the layer's inputs is the rows of the model."""
-        # That module needs this class.
-        from tfbbb.layers.row_axes import row_axes
-
         return row_axes(outermost_layer(self)).has_rows_first(self)
 
     def begin_call(self) -> None:

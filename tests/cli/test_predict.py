@@ -393,7 +393,7 @@ def test_missing_and_unseen_values_are_predicted_with_a_warning(
     assert f"what is doubtful about {doubtful}." in result.stderr
     assert warnings[0] == warnings[1] == warnings[3] == ""
     assert warnings[2] == (
-        "Column 'ward' has no value; it counts as an unknown category."
+        "Column 'ward' has no value; the mean of the categories is assumed."
     )
     assert warnings[4].startswith("Column 'dose (mg)' is 99, outside the range of tr")
     assert np.isfinite(answers["mean"].to_numpy()).all()

@@ -445,7 +445,7 @@ def test_warnings_name_values_that_training_did_not_have():
         ],
         [
             "Column 'x' is 7, outside the range of training, 0 to 1.",
-            "Column 'kind' has no value; it counts as an unknown category.",
+            "Column 'kind' has no value; the mean of the categories is assumed.",
             "Column 'day' has no value; the mean of training is assumed.",
         ],
     ]

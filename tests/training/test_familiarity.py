@@ -1,10 +1,12 @@
-"""The sentence on intervals beyond the training rows."""
+"""Intervals beyond the training rows, and of rows with missing cells."""
 
 import re
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from tfbbb.training import train_table
 from tfbbb.training.familiarity import describe_extrapolation
 
 
@@ -19,3 +21,31 @@ def test_blocks_that_were_left_out_say_whether_width_helps(without, covered, exp
     trial = {"blocks": 8, "coverage_90_without": without, "coverage_90": covered}
     (sentence,) = describe_extrapolation(SimpleNamespace(trial=trial))
     assert re.search(expected, sentence)
+
+
+def test_intervals_without_a_column_cover_as_many_targets():
+    generator = np.random.default_rng(3)
+
+    def make(num_rows):
+        area, year = generator.uniform(size=(2, num_rows))
+        city = generator.choice(["Bern", "Genf"], num_rows)
+        price = 10.0 * area + 4.0 * year + (city == "Genf")
+        price += generator.normal(0.0, 1.0, num_rows)
+        return {"area": area, "year": year, "city": city, "price": price}
+
+    spec = {"target": "price", "training": {"effort": "quick"}}
+    trained = train_table(make(400), {**spec, "model": {"hidden_units": []}})
+    new = make(1000)
+    inputs = trained.schema.inputs(new)
+
+    def coverage(*columns):
+        without = dict(inputs)
+        for name in columns:
+            blank = "" if name == "city" else np.nan
+            without[name] = np.full_like(inputs[name], blank)
+        low, high = trained.model.predictive(without).interval(0.9)
+        return ((low[:, 0] <= new["price"]) & (new["price"] <= high[:, 0])).mean()
+
+    for columns in ((), ("area",), ("city",), ("area", "year"), ("area", "city")):
+        # The share of 1000 rows has a standard error of .01.
+        assert 0.85 < coverage(*columns) < 0.96, columns

@@ -22,6 +22,8 @@ from tfbbb.tables.values import MISSING_DATE
 MOST_COLUMNS = 1250
 # Codes of texts: float32 represents them exactly.
 _CODES = 1 << 24
+# The code of the empty text.
+_NO_TEXT = np.float64(0x9AE16A3B2F90404F % _CODES)
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,12 @@ class RowEncoding:
         own = np.arange(len(self.is_text))
         return np.concatenate([own, self.incomplete, [-1]]).astype(np.int64)
 
-    def __call__(self, inputs: Structure) -> Tensor:
+    def __call__(self, inputs: Structure, *, missing: bool = False) -> Tensor:
         """Encodes rows, float32 [n, p'].
+
+        Args:
+            inputs: The rows.
+            missing: Whether to append which cells are missing, [n, p].
 
         Raises:
             ValueError: The inputs are not of the columns that the encoding has.
@@ -94,7 +100,12 @@ class RowEncoding:
                 "Rows must have the columns of the training rows: "
                 f"{_described(self.is_text)}. Received: {_described(is_text)}"
             )
-        return self.encode(values)
+        encoded = self.encode(values)
+        if not missing:
+            return encoded
+        xp = numpy_of(values)
+        unknown = xp.where(self.is_text, values == _NO_TEXT, ~xp.isfinite(values))
+        return xp.concatenate([encoded, xp.asarray(unknown, np.float32)], axis=1)
 
     def encode(self, values: Tensor) -> Tensor:
         """Encodes values, float64 [n, p], as `row_values` returns them."""

@@ -16,6 +16,9 @@ class OneHot(RowEncoder):
 
         h_c = 1 if x = category c, else 0;   h_other = 1 if x is no category, else 0
 
+    The empty text, a missing value, has the mean of the categories unless it is one: of
+    C categories, h_c = 1/C and h_other = 0.
+
     The layer compares texts with the categories directly: a lookup table would be a
     resource that every exported graph must track and initialise.
 
@@ -31,9 +34,10 @@ class OneHot(RowEncoder):
     Example:
     >>> import numpy as np, tensorflow as tf
     >>> layer = OneHot([["blue", "red"]])
-    >>> np.asarray(layer([tf.constant(["red", "green"])]))
-    array([[0., 1., 0.],
-           [0., 0., 1.]], dtype=float32)
+    >>> np.asarray(layer([tf.constant(["red", "green", ""])]))
+    array([[0. , 1. , 0. ],
+           [0. , 0. , 1. ],
+           [0.5, 0.5, 0. ]], dtype=float32)
     """
 
     def __init__(self, categories: Sequence[Sequence[str]], **kwargs: Any):
@@ -47,8 +51,12 @@ class OneHot(RowEncoder):
         for column, texts in zip(inputs, self.categories, strict=True):
             known = tf.equal(column[:, None], tf.constant(texts, shape=(1, len(texts))))
             unknown = ~tf.reduce_any(known, axis=-1, keepdims=True)
+            known, unknown = (tf.cast(x, self.compute_dtype) for x in (known, unknown))
+            if "" not in texts:
+                missing = tf.cast(tf.equal(column, "")[:, None], self.compute_dtype)
+                known, unknown = known + missing / len(texts), unknown - missing
             features += [known, unknown]
-        return tf.cast(tf.concat(features, axis=-1), self.compute_dtype)
+        return tf.concat(features, axis=-1)
 
     def compute_output_shape(self, input_shape):
         width = sum(len(texts) + 1 for texts in self.categories)

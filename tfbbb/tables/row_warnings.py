@@ -94,7 +94,7 @@ class RowWarnings:
     """Finds values that the training rows did not have, row by row.
 
     A missing value in a column that was complete in training is replaced by the mean,
-    or counts as a category that training did not see. Values outside the range of the
+    also of categories. Values outside the range of the
     training rows, and categories that these did not have, are extrapolation.
 
     Args:
@@ -185,9 +185,12 @@ class RowWarnings:
         else:
             missing = np.isnan(values)
         if not column.missing:
-            assumed = "it counts as an unknown category"
-            if not is_text:
-                assumed = "the mean of training is assumed"
+            assumed = "the mean of training is assumed"
+            if is_text:
+                listed = len(self._categories[column.name])
+                assumed = "it counts as an unknown category"
+                if listed:
+                    assumed = "the mean of the categories is assumed"
             said = f"{name} has no value; {assumed}."
             yield Fault("missing", np.flatnonzero(missing), lambda row: said)
         elif missing.all():

@@ -512,8 +512,7 @@ def learn_familiarity(run: Run) -> Run:
     familiarity = fit_familiarity(rows, run.prepared.schema, seed)
     if familiarity is None:
         return run
-    likelihood = run.best.model.likelihood
-    extrapolation = fit_extrapolation(familiarity, likelihood, rows, seed)
+    extrapolation = fit_extrapolation(familiarity, run.best.model, rows, seed)
     return replace(run, familiarity=familiarity, extrapolation=extrapolation)
 
 

@@ -415,3 +415,37 @@ def test_an_extrapolation_is_none_or_a_fitted_one():
     np.testing.assert_array_equal(
         model.predictive(BEYOND).variance, plain.predictive(BEYOND).variance
     )
+
+
+COLUMNS = {
+    "a": RNG.normal(size=300).astype(np.float32),
+    "b": RNG.normal(size=300).astype(np.float32),
+    "fuel": RNG.choice(["petrol", "diesel"], 300).astype(object),
+}
+
+
+@pytest.mark.parametrize("log_units", [0.0, 0.5])
+def test_missing_cells_add_the_variance_of_their_changes_together(log_units):
+    familiarity = tfbbb.Familiarity.fit(COLUMNS)
+    changes = RNG.normal(size=(4, 3, 1))
+    made = tfbbb.Extrapolation(
+        familiarity,
+        RNG.normal(size=(300, 1)),
+        [1.0],
+        changes=changes,
+        log_units=[log_units],
+    )
+    read = tfbbb.Extrapolation.from_config(made.get_config(), familiarity)
+    rows = {
+        "a": np.float32([0.1, np.nan, 0.1, np.nan]),
+        "b": np.float32([0.1, 0.1, 0.1, 0.1]),
+        "fuel": np.array(["petrol", "petrol", "", ""], dtype=object),
+    }
+    missing = np.float32([[0, 0, 0], [1, 0, 0], [0, 0, 1], [1, 0, 1]])
+    expected = np.linalg.norm(missing @ changes[..., 0].T, axis=1)
+    if log_units:
+        # As likely as a normal number on the scale of log y, y is divided by 1 + d.
+        expected = np.expm1(1.645 * log_units * expected) / (1.645 * log_units)
+    for extrapolation in (made, read):
+        found = extrapolation.stddev(rows).numpy()[:, 0]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

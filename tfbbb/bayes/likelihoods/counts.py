@@ -67,7 +67,7 @@ class Counts(LogLink, Regression):
     def _unlocated(self, values: np.ndarray) -> np.ndarray:
         return values - self.target_shift.numpy() if self.standardize else values
 
-    def _log_units(self, further: tf.Tensor) -> tf.Tensor:
+    def log_units(self, further: tf.Tensor) -> tf.Tensor:
         return further
 
     def _concentration(

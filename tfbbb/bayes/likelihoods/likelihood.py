@@ -379,6 +379,13 @@ class Likelihood(_Layer):
         moved = outputs[..., :width] + tf.cast(further, outputs.dtype)
         return tf.concat([moved, outputs[..., width:]], axis=-1)
 
+    def log_units(self, further: Tensor) -> tf.Tensor:
+        """Returns differences of locations of the network as those of `log y`.
+
+        They are 0 if the locations are not on a logarithmic scale.
+        """
+        return tf.zeros_like(further)
+
     def locations(self, targets: ArrayLike) -> np.ndarray | None:
         """Returns the locations that suit targets best, [n, k].
 

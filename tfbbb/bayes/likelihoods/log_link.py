@@ -73,10 +73,10 @@ class LogLink(StandardizedTargets):
         """
         if "further_location" not in raw:
             return locations
-        further = self._log_units(raw["further_location"])
+        further = self.log_units(raw["further_location"])
         return locations + tf.math.log1p(further / (1.0 + tf.abs(further)))
 
-    def _log_units(self, further: tf.Tensor) -> tf.Tensor:
+    def log_units(self, further: tf.Tensor) -> tf.Tensor:
         """Returns differences of locations of the network as those of `log y`."""
         if not self.standardize:
             return further

@@ -8,7 +8,10 @@ from tfbbb.prediction.familiarity.familiarity import LEAST_ROWS, Familiarity
 
 
 def compare_beyond(
-    familiarity: Familiarity, locations: Tensor, rows: Tensor
+    familiarity: Familiarity,
+    locations: Tensor,
+    rows: Tensor,
+    missing: Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the familiarity of rows, and the deviation that no training row tells.
 
@@ -17,14 +20,19 @@ def compare_beyond(
     Args:
         familiarity: What is known of the training rows.
         locations: The locations of its representatives, [m, k].
-        rows: Encoded rows, [n, p].
+        rows: Encoded rows, [n, p'].
+        missing: Which cells are missing, [n, p]; they do not make a row farther. None
+            if none is.
 
     Returns:
         float32 [n] and [n, k].
     """
     distances, places = familiarity.nearest(rows, LEAST_ROWS)
     scores = familiarity.scores(rows, distances, places)
-    exceedance = familiarity.exceedance(scores)
+    of_known = scores
+    if missing is not None:
+        of_known = familiarity.scores_of_known(rows, places, missing)
+    exceedance = familiarity.exceedance(of_known)
     growth = tf.sqrt(tf.math.log(tf.maximum(exceedance, 1.0)))
     spread = tf.math.reduce_std(tf.gather(locations, places), axis=1)
     return familiarity.of_scores(scores), spread * growth[:, tf.newaxis]

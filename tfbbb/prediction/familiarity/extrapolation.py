@@ -18,6 +18,10 @@ from tfbbb.prediction.familiarity.left_out_blocks import LEAST_BLOCK_ROWS, fit_b
 
 # The familiarity of rows, [n], and the further deviations of their locations, [n, k].
 Compared = tuple[tf.Tensor, tf.Tensor]
+# 90 % of normal numbers are within so many deviations.
+_REACH = 1.645
+# Of a factor by which 90 % intervals of rows with missing cells are wider.
+_LARGEST_LOG = 5.0
 
 
 class Extrapolation:
@@ -28,7 +32,7 @@ class Extrapolation:
     further normal variance, which counts as epistemic:
 
         Var[f(x)] = min((amplitude * spread(x))^2 * log(max(1, exceedance(x))), s^2)
-                    + sum_j slope_j^2 (r_j(x) + r_j(x)^2)
+                    + sum_j slope_j^2 (r_j(x) + r_j(x)^2) + |C m(x)|^2
 
     `spread` is the standard deviation of the targets of the 20 nearest training rows,
     as locations. `exceedance` says how far the row is beyond the training rows, by the
@@ -40,6 +44,12 @@ class Extrapolation:
     `r_j` is how far number j lies outside the range of the training rows, in units of
     that range. There, the location may leave the prediction like a Brownian motion
     of unknown slope, with no bound.
+
+    `m_j` is 1 if cell j of the row is missing, else 0. The network puts a mean in its
+    place: over the training rows, this changes the location by c, and `C' C` is the
+    mean of `c c'`, so that the variance is that of the changes of all missing cells.
+    Missing cells do not count in `exceedance`. On the scale of `log y`, what they add
+    has the quantile of 5 % that a normal number of this variance has.
 
     The amplitude says how much the target may change where no row tells. `fit` finds it
     on blocks of rows: a quarter of the rows in order of a column is left out, random
@@ -79,6 +89,9 @@ class Extrapolation:
         slopes: The slope of each target by each column outside its range, [p, k]; 0 by
             default.
         trial: What `fit` found on blocks, as plain JSON values; None without it.
+        changes: C of each target, [r, p, k]; None if no cell may be missing.
+        log_units: A unit of the locations on the scale of `log y`, [k]; 0 if they are
+            on another.
     """
 
     def __init__(
@@ -88,6 +101,8 @@ class Extrapolation:
         amplitudes: ArrayLike,
         slopes: ArrayLike | None = None,
         trial: Config | None = None,
+        changes: ArrayLike | None = None,
+        log_units: ArrayLike = 0.0,
     ) -> None:
         self.familiarity = familiarity
         self.amplitudes = np.asarray(amplitudes, np.float32)
@@ -96,6 +111,8 @@ class Extrapolation:
             slopes = np.zeros((width, num_targets))
         self.slopes = np.asarray(slopes, np.float32)
         self.trial = trial
+        self.changes = None if changes is None else np.asarray(changes, np.float32)
+        self._reach = np.float32(_REACH) * np.asarray(log_units, np.float32)
         self._locations: Any = np.asarray(locations, np.float32)
         self._most = self._locations.std(axis=0)
         if self.slopes.shape != (width, num_targets):
@@ -118,6 +135,7 @@ class Extrapolation:
         likelihood: Likelihood,
         y: ArrayLike,
         *,
+        changes: np.ndarray | None = None,
         seed: int = 0,
     ) -> Self | None:
         """Finds the amplitudes on blocks of the training rows.
@@ -127,12 +145,13 @@ class Extrapolation:
                 rows.
             likelihood: The likelihood of the targets, adapted to them.
             y: The targets of the training rows, in raw units.
+            changes: What missing cells change, as for the class; None if none may be.
             seed: Seed of blocks and forests.
 
         Returns:
             The extrapolation; None if the likelihood has no location (classes,
-            mixtures, shares), there are fewer than 60 rows, no column can be divided,
-            or the columns explain nothing.
+            mixtures, shares), or, without `changes`, if there are fewer than 60 rows,
+            no column can be divided, or the columns explain nothing.
 
         Raises:
             ValueError: The familiarity was loaded from a file or copied with its model,
@@ -151,16 +170,29 @@ class Extrapolation:
                 f"to. Received: {len(y)} targets for {familiarity.num_training_rows} "
                 "rows"
             )
-        if familiarity.num_rows < LEAST_BLOCK_ROWS:
-            return None
         locations = likelihood.locations(y[familiarity.places])
         if locations is None:
             return None
-        found = fit_blocks(familiarity, locations, seed)
+        found = None
+        if familiarity.num_rows >= LEAST_BLOCK_ROWS:
+            found = fit_blocks(familiarity, locations, seed)
         if found is None or not (found.amplitudes.any() or found.slopes.any()):
-            return None
-        trial = found.describe(most=np.std(locations, axis=0))
-        return cls(familiarity, locations, found.amplitudes, found.slopes, trial)
+            if changes is None:
+                return None
+            amplitudes, slopes, trial = np.zeros(locations.shape[1]), None, None
+        else:
+            amplitudes, slopes = found.amplitudes, found.slopes
+            trial = found.describe(most=np.std(locations, axis=0))
+        units = likelihood.log_units(np.ones(locations.shape[1], np.float32))
+        return cls(
+            familiarity,
+            locations,
+            amplitudes,
+            slopes,
+            trial,
+            changes,
+            log_units=np.asarray(units),
+        )
 
     def stddev(self, inputs: Structure) -> tf.Tensor:
         """Returns the further deviation of the locations of rows, float32 [n, k].
@@ -176,7 +208,7 @@ class Extrapolation:
         Args:
             inputs: Inputs of the rows.
         """
-        encoded = self.familiarity.encode(inputs)
+        encoded = self._encode(inputs)
         if tf.executing_eagerly():
             found, deviations = in_parts(self._compare_compiled, encoded)
             return found, deviations
@@ -184,7 +216,7 @@ class Extrapolation:
 
     def in_parts(self, inputs: Structure) -> Compared:
         """Returns the same within a graph, in bounded memory for any number of rows."""
-        encoded = self.familiarity.encode(inputs)
+        encoded = self._encode(inputs)
 
         def together(rows: Tensor) -> tf.Tensor:
             found, deviations = self._compare(rows)
@@ -193,18 +225,42 @@ class Extrapolation:
         both = by_parts(together, encoded, [1 + len(self.amplitudes)])
         return both[:, 0], both[:, 1:]
 
+    def _encode(self, inputs: Structure) -> tf.Tensor:
+        """Returns rows as they are compared, and then which cells are missing."""
+        return self.familiarity.encode(inputs, missing=self.changes is not None)
+
     @functools.cached_property
     def _compare_compiled(self) -> Callable[[Tensor], list[tf.Tensor]]:
         width = self.familiarity.representatives.shape[1]
+        width += 0 if self.changes is None else self.changes.shape[1]
         spec = tf.TensorSpec([None, width], tf.float32)
         return fast_call(traced(self._compare, spec))
 
     def _compare(self, rows: Tensor) -> Compared:
         locations = tf.convert_to_tensor(self._locations)
-        found, deviation = compare_beyond(self.familiarity, locations, rows)
+        missing = None
+        if self.changes is not None:
+            width = self.changes.shape[1]
+            rows, missing = rows[:, :-width], rows[:, -width:]
+        found, deviation = compare_beyond(self.familiarity, locations, rows, missing)
         variance = tf.square(tf.minimum(self.amplitudes * deviation, self._most))
         outside = outside_ranges(self.familiarity, rows)
-        return found, tf.sqrt(variance + tf.matmul(outside, np.square(self.slopes)))
+        variance += tf.matmul(outside, np.square(self.slopes))
+        if missing is not None:
+            variance += tf.square(self._deviation_of_missing(missing))
+        return found, tf.sqrt(variance)
+
+    def _deviation_of_missing(self, missing: Tensor) -> tf.Tensor:
+        """Returns the deviation of rows of missing cells [n, p], [n, k]."""
+        assert self.changes is not None
+        number, width, num_targets = self.changes.shape
+        by_cell = self.changes.swapaxes(0, 1).reshape(width, number * num_targets)
+        changes = tf.reshape(tf.matmul(missing, by_cell), [-1, number, num_targets])
+        deviation = tf.sqrt(tf.reduce_sum(tf.square(changes), axis=1))
+        # A deviation of -d divides y by 1 + d, not by exp(d).
+        reach = tf.minimum(self._reach * deviation, _LARGEST_LOG)
+        factor = tf.math.divide_no_nan(tf.math.expm1(reach), self._reach)
+        return tf.where(self._reach > 0.0, factor, deviation)
 
     def of_familiarity(self, familiarity: Familiarity) -> Self:
         """Returns a copy with the familiarity of a model, of the same rows."""
@@ -230,6 +286,8 @@ class Extrapolation:
             "amplitudes": self.amplitudes.tolist(),
             "slopes": self.slopes.tolist(),
             "trial": self.trial,
+            "changes": None if self.changes is None else self.changes.tolist(),
+            "log_units": (self._reach / np.float32(_REACH)).tolist(),
         }
 
     @classmethod
@@ -237,8 +295,16 @@ class Extrapolation:
         """Returns the extrapolation of a config, with the familiarity of its model."""
         values = np.frombuffer(base64.b64decode(config["locations"]), np.float32)
         locations = values.reshape(-1, len(config["amplitudes"]))
-        names = "amplitudes", "slopes", "trial"
-        return cls(familiarity, locations, *(config[name] for name in names))
+        # Earlier versions know of no changes.
+        return cls(
+            familiarity,
+            locations,
+            config["amplitudes"],
+            config["slopes"],
+            config["trial"],
+            config.get("changes"),
+            config.get("log_units", 0.0),
+        )
 
     def __repr__(self) -> str:
         # Of each target.

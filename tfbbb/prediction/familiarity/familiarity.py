@@ -245,12 +245,17 @@ class Familiarity:
         """
         return by_parts(self._of_rows, self.encode(inputs))
 
-    def encode(self, inputs: Structure) -> tf.Tensor:
-        """Returns rows as they are compared, float32 [n, p]."""
+    def encode(self, inputs: Structure, *, missing: bool = False) -> tf.Tensor:
+        """Returns rows as they are compared, float32 [n, p].
+
+        Args:
+            inputs: Inputs of the rows.
+            missing: Whether to append which cells are missing, of compared inputs.
+        """
         if tf.executing_eagerly():
             inputs = as_inputs(inputs)
         if self.layer is None:
-            return tf.convert_to_tensor(self.encoding(inputs))
+            return tf.convert_to_tensor(self.encoding(inputs, missing=missing))
         if self._features is None:
             raise ValueError(
                 "The features of a layer need the model that has it: set "
@@ -424,16 +429,26 @@ class Familiarity:
         """Returns the familiarity of encoded rows, float32 [n]."""
         return self.of_scores(self.scores(rows, *self.nearest(rows)))
 
-    def scores(self, rows: Tensor, distances: Tensor, places: Tensor) -> tf.Tensor:
+    def scores(
+        self,
+        rows: Tensor,
+        distances: Tensor,
+        places: Tensor,
+        ignored: Tensor | None = None,
+    ) -> tf.Tensor:
         """Returns gap, new and distance of encoded rows, float32 [3, n].
 
         Args:
             rows: Encoded rows, [n, p].
             distances: From `nearest`, for 5 or more.
             places: The same.
+            ignored: Which pairs of values do not count, [n, pairs]; None for none.
         """
         gaps = self._gaps(rows, *self._around(rows))
-        is_new = tf.reduce_any(self._new_pairs(rows), axis=1)
+        new = self._new_pairs(rows)
+        if ignored is not None:
+            new &= ignored == 0.0
+        is_new = tf.reduce_any(new, axis=1)
         of_nearest = tf.gather(self._known.distances, places[:, :_NEIGHBOURS])
         spacings = tf.maximum(tf.reduce_mean(of_nearest, axis=1), _LEAST_SPACING)
         means = tf.reduce_mean(distances[:, :_NEIGHBOURS], axis=1)
@@ -443,6 +458,27 @@ class Familiarity:
                 tf.cast(is_new, tf.float32),
                 means / spacings,
             ]
+        )
+
+    def scores_of_known(
+        self, rows: Tensor, places: Tensor, missing: Tensor
+    ) -> tf.Tensor:
+        """Returns gap, new and distance by the cells that are not missing, [3, n].
+
+        Args:
+            rows: Encoded rows, [n, p'].
+            places: From `nearest`, for 5 or more.
+            missing: Which cells are missing, [n, p].
+        """
+        others = tf.reduce_max(missing, axis=1, keepdims=True)
+        flags = tf.gather(missing, self.encoding.incomplete, axis=1)
+        missing = tf.concat([missing, flags, others], axis=1)
+        nearest = tf.gather(self._known.rows, places[:, :_NEIGHBOURS])
+        apart = self._squares_apart(rows[:, tf.newaxis], nearest)
+        apart *= 1.0 - missing[:, tf.newaxis]
+        of_pairs = tf.reduce_max(tf.gather(missing, self._pairs, axis=1), axis=2)
+        return self.scores(
+            rows, tf.sqrt(tf.reduce_sum(apart, axis=-1)), places, of_pairs
         )
 
     def of_scores(self, scores: Tensor) -> tf.Tensor:

@@ -12,6 +12,8 @@ import pytest
 import tfbbb
 from tests.export.test_columns import exported  # noqa: F401  (a fixture)
 from tests.export.test_predictive import X, network
+from tfbbb.layers import DenseVariational
+from tfbbb.tables import Schema, preprocessing
 
 
 def test_a_table_is_answered_as_by_the_saved_model(
@@ -30,6 +32,38 @@ def test_a_table_is_answered_as_by_the_saved_model(
     assert set(found.columns) == set(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values[:, 0])
+
+
+def test_the_frame_of_the_training_is_taken(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "rooms": generator.integers(1, 9, 60),
+            "floor": pd.array([None, *generator.integers(0, 9, 59)], "Int64"),
+            "garden": np.arange(60) % 2 == 0,
+            "old": pd.array([None, *(np.arange(59) % 3 == 0)], "boolean"),
+            "kind": np.array(["a", "b"])[np.arange(60) % 2],
+            "zone": [None, *(np.arange(59) % 4)],
+            "area": [np.nan, *generator.normal(size=59)],
+            "y": generator.normal(size=60),
+        }
+    )
+    schema = Schema.infer(frame, "y")
+    inputs, features = preprocessing(schema)
+    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(features))
+    live.likelihood.adapt(schema.targets(frame))
+    live.export_predictive(tmp_path / "1", schema=schema)
+    live.export_predictive(tmp_path / "model", format="mlflow", schema=schema)
+    loaded = tfbbb.load(tmp_path / "1")
+    model = mlflow.pyfunc.load_model(tmp_path / "model")
+    expected = loaded.predict(frame)["mean"][:, 0]
+    np.testing.assert_array_equal(model.predict(frame)["mean"], expected)
+    # One row, whose missing cells have no type, and columns that are not there.
+    one = model.predict(frame[:1])["mean"]
+    np.testing.assert_allclose(one, expected[:1], rtol=1e-6)
+    found = model.predict(frame.drop(columns=["y", "area", "floor"]))["mean"]
+    blank = frame.assign(area=np.nan, floor=None)
+    np.testing.assert_array_equal(found, loaded.predict(blank)["mean"][:, 0])
 
 
 def test_classes_have_a_column_each(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from tfbbb.base.extras import import_extra
 from tfbbb.base.files import atomic_directory
 from tfbbb.export.exported_model import ExportedModel
-from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.export.manifest import Manifest
 from tfbbb.export.reader import load
 from tfbbb.export.writer import write_saved_model
 from tfbbb.prediction.likelihood_model import LikelihoodModel
@@ -25,7 +25,6 @@ _MOMENTS = (
     *("mean", "variance", "epistemic", "aleatoric", "mean_standard_error"),
     *("entropy", "mutual_information", "between_members"),
 )
-_TYPES = {"numeric": "double", "categorical": "string", "date": "datetime"}
 
 
 def write_mlflow(
@@ -34,7 +33,10 @@ def write_mlflow(
     """Writes the posterior predictive as a model of `mlflow.pyfunc` at `path`.
 
     The directory holds a SavedModel in `data`, the signature of the model with the
-    names and types of the features, and what to install. `mlflow.pyfunc.load_model`
+    names of the features, and what to install. Features have any type: MLflow's numbers
+    would refuse a column of integers, and its texts one of numbers, which the model
+    reads. Columns that the model lacks are ignored, and one that may be missing may be
+    left out. `mlflow.pyfunc.load_model`
     loads it where tfbbb is installed. Its `predict(frame, params)` takes `num_samples`
     and `seed` as parameters, and returns a frame with the index of the given one:
 
@@ -87,11 +89,13 @@ def write_mlflow(
 
 
 def _signature(manifest: Manifest) -> Any:
-    """Returns the names and types of features and parameters, as MLflow has them."""
-    types, models = import_extra("mlflow", "mlflow.types", "mlflow.models")
+    """Returns the names of features and parameters, as MLflow has them."""
+    types, models, schema = import_extra(
+        "mlflow", "mlflow.types", "mlflow.models", "mlflow.types.schema"
+    )
     columns = [
         types.ColSpec(
-            _type(feature),
+            schema.AnyType(),
             feature.name,
             required=not (feature.missing or feature.imputed),
         )
@@ -105,16 +109,6 @@ def _signature(manifest: Manifest) -> Any:
     return models.ModelSignature(
         inputs=types.Schema(columns), params=types.ParamSchema(params)
     )
-
-
-def _type(feature: Feature) -> Any:
-    if feature.notation is not None:
-        # A value such as 1200, or a text such as `$1,200`.
-        (schema,) = import_extra("mlflow", "mlflow.types.schema")
-        return schema.AnyType()
-    if feature.dtype is not None and not feature.dtype.startswith("float"):
-        return "boolean" if feature.dtype == "bool" else "long"
-    return _TYPES[feature.kind]
 
 
 def _load_pyfunc(path: str) -> "_FrameModel":
@@ -145,8 +139,13 @@ class _FrameModel:
             InputError: The frame does not fit the model.
         """
         (pd,) = import_extra("mlflow", "pandas")
+        manifest = self._model.manifest
+        for feature in manifest.features:
+            optional = feature.missing or feature.imputed
+            if optional and feature.name not in frame.columns:
+                frame = frame.assign(**{feature.name: None})
         found = self._model.predict(frame, **(params or {}))
-        classes = self._model.manifest.classes
+        classes = manifest.classes
         columns: dict[str, np.ndarray] = {}
         if classes is not None:
             probabilities = found["probabilities"]

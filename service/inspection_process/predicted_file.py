@@ -33,7 +33,7 @@ _OF_NUMBERS = {
     "aleatoric": "aleatoric_standard_deviation",
 }
 _OF_CLASSES = ("class", "probabilities", "entropy", "mutual_information")
-_LAST = ("familiarity", "abstained", "warnings")
+_LAST = ("epistemic_percentile", "familiarity", "abstained", "warnings")
 _LEFT_OUT = ("variance", "mean_standard_error", "between_members")
 
 
@@ -56,7 +56,10 @@ class PredictedFile:
             name: pa.string() if _TEXTS.fullmatch(name) else pa.float64()
             for name in names
         }
-        options = pa.csv.ConvertOptions(column_types=kinds, strings_can_be_null=True)
+        # A class may be `NA`.
+        options = pa.csv.ConvertOptions(
+            column_types=kinds, strings_can_be_null=True, null_values=[""]
+        )
         parsing = pa.csv.ParseOptions(newlines_in_values=True)
         self._answers.append(
             pa.csv.read_csv(
@@ -207,7 +210,7 @@ def _arranged(answers: pa.Table) -> pa.Table:
 
 def _of_target(names: list[str], start: str, target: str) -> list[str]:
     """Returns the columns of an output and a target, one or one per level."""
-    pattern = re.compile(rf"{start}(_0\.\d+)?{target}")
+    pattern = re.compile(rf"{start}(_(0\.\d+|[\d.]+e-\d+))?{target}")
     return [name for name in names if pattern.fullmatch(name)]
 
 

@@ -149,6 +149,9 @@ def test_several_levels_and_classes_have_their_columns(client: httpx.Client) -> 
         f"{e}_{p}" for e in ("lower", "upper") for p in (0.5, 0.9)
     ]
     assert header.split(",")[-1] == "quantiles_0.1"
+    url = f"{URL}?intervals=5e-05,0.9"
+    header = send(client, written(ROWS, "csv"), "a.csv", url).text.splitlines()[0]
+    assert {"lower_5e-05", "upper_5e-05", "lower_0.9"} < set(header.split(","))
     found = send(
         client, written(flowers(client), "csv"), "a.csv", "/v1/models/iris:predict-file"
     )

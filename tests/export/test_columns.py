@@ -221,7 +221,8 @@ def test_live_and_exported_models_answer_alike(exported):
     texts = {name: table[name].to_pylist() for name in table.column_names}
     live = model.predictive(schema.inputs(table), num_samples=20, seed=1)
     answer = loaded.predictive(texts, num_samples=20, seed=1)
-    np.testing.assert_allclose(answer.mean, live.mean, rtol=1e-5)
+    # Single precision of standard units: the targets have a deviation of 1e4.
+    np.testing.assert_allclose(answer.mean, live.mean, rtol=1e-5, atol=1e-2)
 
 
 def test_missing_and_unseen_values_are_imputed_and_flagged(exported):

@@ -229,7 +229,7 @@ def test_rows_that_mix_are_predicted_together():
 def test_output_without_an_axis_of_rows_is_refused():
     inputs = keras.Input((4,))
     hidden = variational(2)(inputs)
-    for lost in (ops.transpose(hidden), ops.sum(hidden, axis=0)):
+    for lost in (ops.transpose(hidden), ops.sum(hidden, axis=0), hidden[1], hidden[-1]):
         with pytest.raises(ValueError, match="needs the rows as its first axis"):
             predictive(keras.Model(inputs, lost), X)
 

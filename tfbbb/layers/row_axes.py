@@ -33,9 +33,9 @@ from tfbbb.base.private_apis import (
 )
 from tfbbb.base.types import Tensor
 
-# The rows of the first run, and those of them that the second run has. No flip, shift
-# or sum over rows gives the second run the same values by chance.
-_ROWS, _CHOSEN = 3, (2, 1)
+# Number of rows of the first run, and those of them that the second run has. No place
+# has the same row in both, nor does a flip, a shift or a sum over rows agree.
+_ROWS, _CHOSEN = 4, (1, 3, 0)
 # The size of an axis that a network leaves open, e.g. time steps or pixels.
 _OPEN_SIZE = 32
 # Differences by the order of summation, relative to the largest value of a tensor.
@@ -177,7 +177,7 @@ def _probe(model: keras.Layer, inputs: types.Structure, draws: Draws | None) -> 
         try:
             return _Probe(model, draws or (lambda operation: False)).find(inputs)
         except Exception:
-            # The network cannot run on two or three rows of made-up values, so nothing
+            # The network cannot run on a few rows of made-up values, so nothing
             # is known: it is run as it is called, with one draw at a time.
             return RowAxes(model.name, mixes_rows=True, one_place=frozenset())
 
@@ -203,7 +203,7 @@ class _Call(NamedTuple):
 
 
 class _Probe:
-    """Runs a network on three rows and on two of them, with one draw of the weights.
+    """Runs a network on some rows and on a part of them, with one draw of the weights.
 
     It draws the outputs of layers, as `tfbbb.base.call_context.LayerDraws`.
 

@@ -98,7 +98,11 @@ class Propagation:
                 self._batches |= {id(x): x for x in tree.flatten(outputs)}
             return outputs
         name = f"{path}{op.name}"
-        if isinstance(op, VariationalLayer) and not self._axes.has_rows_first(op):
+        # Operations that mix rows have no rule.
+        mixed = self._axes.unfoldable
+        if isinstance(op, VariationalLayer) and not (
+            mixed or self._axes.has_rows_first(op)
+        ):
             raise MomentsError(op, "the first axis of its inputs is not the rows alone")
         if isinstance(op, keras.Model) and graph_of(op) is not None:
             inner = args[0] if args else kwargs["inputs"]

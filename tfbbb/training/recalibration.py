@@ -121,7 +121,7 @@ def calibrate(
         choice = {"chosen": "none", "reason": "The job asks for no recalibration."}
         return Calibrated(before, {**asked, **choice}, prediction, prediction)
     by = None if name is None else _input_of(name, schema)
-    labels = None if by is None else labels_of(inputs, by)
+    labels = None if by is None else labels_of(model, inputs, by)
     options: Config = {"by": by, "labels": labels, "together": together}
     made = choose(
         model.likelihood, prediction, targets, method, **options, weights=weights

@@ -146,6 +146,41 @@ def test_saved_and_loaded_models_know_the_groups(tmp_path):
         loaded.ask("intervals", more, [0.5, 0.995])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("int32", [7, 2]),
+        ("int64", [2**40, 2**40 + 1]),
+        ("bool", [False, True]),
+        ("float64", [1.7e9, 1.7e9 + 1.0]),
+    ],
+)
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_groups_may_be_integers_booleans_and_dates(dtype, values, shape, tmp_path):
+    keras.utils.set_random_seed(0)
+    inputs = {
+        "area": keras.Input((1,), name="area"),
+        "group": keras.Input(shape, name="group", dtype=dtype),
+    }
+    outputs = tfbbb.layers.DenseVariational(1)(inputs["area"])
+    model = tfbbb.BayesianModel(inputs, outputs)
+    generator = np.random.default_rng(0)
+    codes = np.arange(100) % 2
+    x = {
+        "area": generator.normal(size=(100, 1)).astype("float32"),
+        "group": np.array(values, dtype)[codes].reshape(-1, *shape),
+    }
+    y = (1.0 + 9.0 * codes[:, None]) * generator.normal(size=(100, 1))
+    fitted = model.recalibrate(x, y, "conformal_intervals", by="group")
+    assert sorted(fitted.group_values) == sorted(values)
+    lower, upper = model.predictive(x).interval(0.9)
+    widths = (upper - lower)[:, 0]
+    assert widths[codes == 1].min() > widths[codes == 0].max()
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.recalibration == fitted
+
+
 def test_only_conformal_methods_have_groups():
     with pytest.raises(ValueError, match=r"Groups have intervals or sets of their own"):
         network().recalibrate(X[:50], X[:50, :1], "variance_scaling", by=0)
@@ -154,7 +189,7 @@ def test_only_conformal_methods_have_groups():
 @pytest.mark.parametrize("by", [7, "street"])
 def test_by_must_be_an_input(by):
     with pytest.raises(ValueError, match="`by` must be the name of an input column"):
-        labels_of(X, by)
+        labels_of(network(), X, by)
 
 
 def test_every_group_needs_scores():

@@ -11,6 +11,7 @@ from tfbbb.base.row_weights import weighted_scores
 from tfbbb.base.types import ArrayLike, Config, Structure, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
+from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.recalibration.applied import apply
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.result import Predictive
@@ -241,33 +242,36 @@ def group_numbers(recalibration: Conformal, labels: ArrayLike) -> tf.Tensor:
     return found
 
 
-def labels_of(inputs: ArrayLike, by: str | int) -> np.ndarray:
+def labels_of(model: keras.Model, x: ArrayLike, by: str | int) -> np.ndarray:
     """Returns the values of the input that tells groups apart, [rows].
 
+    They have the data type in which the model reads them.
+
     Args:
-        inputs: The inputs of the rows: a matrix, or columns by name.
+        model: The model.
+        x: The inputs of the rows, as the model takes them.
         by: The name of a column, or the index of a column of a matrix.
 
     Raises:
         ValueError: The inputs have no such column.
     """
+    tensors = input_tensors(model, x)
     try:
-        column = inputs[by] if isinstance(by, str) else np.asarray(inputs)[:, by]
-    except (KeyError, IndexError, TypeError, ValueError):
+        values = _column(tensors, by).numpy()
+    except (KeyError, IndexError, TypeError, ValueError, tf.errors.OpError):
         raise ValueError(
             "`by` must be the name of an input column, or the index of a column of the "
             f"input matrix. Received: by={by!r}"
         ) from None
-    values = np.asarray(column)
-    if values.dtype.kind in "OUS":
-        return values.astype(str)
-    # In the precision of the model's inputs.
-    return values.astype(np.float32)
+    if values.dtype.kind == "O":
+        return np.array([text.decode() for text in values])
+    return np.asarray(values)
 
 
 def _column(inputs: ArrayLike, by: str | int) -> Tensor:
     if isinstance(by, str):
-        return tf.convert_to_tensor(inputs[by])
+        column = tf.convert_to_tensor(inputs[by])
+        return column[:, 0] if len(column.shape) == 2 else column
     return tf.convert_to_tensor(tf.nest.flatten(inputs)[0])[:, by]
 
 

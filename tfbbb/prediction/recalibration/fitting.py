@@ -116,7 +116,7 @@ def recalibrate(
             "Held-out rows need targets: pass `y`, or a dataset of (inputs, targets). "
             f"Received: x of type {type(x).__name__} without targets"
         )
-    labels = None if by is None else labels_of(x, by)
+    labels = None if by is None else labels_of(model, x, by)
     ratios = None
     if new_rows is not None:
         ratios = weights_for(x, gathered(new_rows)[0])

@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 # The tests start hundreds of processes, which would each compile every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# A pipe fails with its first command.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo serve check touched docs test test-all tested test-slow mutations screenshots helm lint format lock clean
 
@@ -13,10 +17,10 @@ help: ## List the targets
 
 install: $(VENV)/installed ## Create the environment of the lock file in .venv
 
-demo: install ## Start the service, upload a real table, train, predict and plot
+demo: $(VENV)/runnable ## Start the service, upload a real table, train, predict and plot
 	$(BIN)/tfbbb demo
 
-serve: install ## Run the service on 127.0.0.1:8000, with models in saved_models/
+serve: $(VENV)/runnable ## Run the service on 127.0.0.1:8000, with models in saved_models/
 	$(BIN)/tfbbb serve
 
 check: install ## Lint, and run the tests nearest to what differs from HEAD (BASE=commit)
@@ -92,16 +96,38 @@ $(VENV)/installed: $(VENV)/locked pyproject.toml
 	$(BIN)/pip check
 	@touch $@
 
-# Created from scratch each time: an interrupted installation leaves packages that pip
-# considers complete. The lock names every dependency, so pip need not resolve them, and
-# Python compiles each module when it is first imported: few of the packages' modules are.
 $(VENV)/locked: requirements-test.lock
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
-		echo 'tfbbb needs Python 3.11, 3.12 or 3.13; name one with `make PYTHON=python3.12 ...`.' \
-			"Received: $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-		echo 'Python has no `venv` with pip: install it, on Debian with `apt-get install python3-venv`.' \
-			"Received: $$(command -v $(PYTHON))" >&2; exit 1; }
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes --requirement requirements-test.lock
+	$(call install-lock,$<,0.9 GB to download once and 3.2 GB on disk)
 	@touch $@
+
+# What the service needs, without what tests need. The environment of the tests has it.
+$(VENV)/runnable: requirements.lock pyproject.toml
+	@if [ -e $(VENV)/installed ]; then $(MAKE) --no-print-directory install; else \
+		$(MAKE) --no-print-directory runtime; fi
+	@touch $@
+
+.PHONY: runtime
+runtime:
+	$(call install-lock,requirements.lock,0.7 GB to download once and 2.5 GB on disk)
+	@$(BIN)/pip install --quiet --no-deps --editable .
+
+# Makes the environment of a lock file. From scratch each time: an interrupted installation
+# leaves packages that pip considers complete. The lock names every dependency, so pip need
+# not resolve them, and Python compiles each module when it is first imported: few of the
+# packages' modules are. pip tells what it collects, and nothing while it unpacks.
+define install-lock
+@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	echo 'tfbbb needs Python 3.11, 3.12 or 3.13; name one with `make PYTHON=python3.12 ...`.' \
+		"Received: $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
+@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	echo 'Python has no `venv` with pip: install it, on Debian with `apt-get install python3-venv`.' \
+		"Received: $$(command -v $(PYTHON))" >&2; exit 1; }
+$(PYTHON) -m venv --clear $(VENV)
+@packages=$$(grep -c == $(1)); \
+echo "Installing $$packages packages with TensorFlow: $(2)."; \
+$(BIN)/pip install --no-deps --no-compile --require-hashes --requirement $(1) 2>&1 | awk \
+	-v packages=$$packages ' \
+	/^(Collecting|Processing) /{printf "\r%-72s", ++n " of " packages ": " $$2; fflush(); next} \
+	/^Installing collected/{printf "\r%-72s", "unpacking, about a minute"; fflush(); next} \
+	/^(ERROR|error)/{print "\n" $$0; fflush()} END{print ""}'
+endef

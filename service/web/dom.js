@@ -122,6 +122,8 @@ export function actionButton(text, action, { kind = "", problem } = {}) {
       problem.replaceChildren(notice("error", error.message));
     } finally {
       button.disabled = false;
+      // A dialog cannot give the focus back to a button that was disabled, or is gone.
+      if (document.activeElement === document.body) (button.isConnected ? button : document.querySelector("h1"))?.focus();
     }
   } }, text);
   return button;

@@ -19,12 +19,13 @@ const UNSEEN = "a value that training did not see";
  * @param {import("./form.js").Form} form
  * @param {any} initial The cell that it shows first.
  * @param {() => void} onChange A person has changed it.
+ * @param {Object|undefined} column Of the table that the model was trained on, if it is there.
  * @returns {{name: string, element: HTMLElement, read: () => any, set: (cell: any) => void}}
  *   `set` shows a cell of a table.
  */
-export function featureField(feature, form, initial, onChange) {
+export function featureField(feature, form, initial, onChange, column) {
   if (feature.kind === "categorical") return choice(feature, form, initial, onChange);
-  if (feature.notation?.kind === "boolean") return yesOrNo(feature, form, initial, onChange);
+  if (feature.notation?.kind === "boolean") return twoValues(feature, form, initial, onChange, column);
   if (feature.notation?.kind === "ordered" && feature.notation.levels) return levels(feature, form, initial, onChange);
   if (feature.kind === "date") return dateField(feature, form, initial, onChange);
   return numberField(feature, form, initial, onChange);
@@ -125,7 +126,8 @@ function slidingField(feature, form, onChange, { type, inputmode, initial, range
  */
 function slider(low, high, whole, name) {
   const margin = whole ? Math.ceil(BEYOND * (high - low)) : BEYOND * (high - low);
-  const bottom = low >= 0 && low - margin < 0 && low > 0 ? 0 : low - margin;
+  // Of counts, lengths and prices none is below zero.
+  const bottom = low >= 0 ? Math.max(0, low - margin) : low - margin;
   const top = high + margin;
   const step = whole ? Math.max(1, Math.round((top - bottom) / (5 * STEPS))) : (top - bottom) / STEPS;
   const input = h("input", { type: "range", min: bottom, max: top, step, "aria-label": `${name}, slider` });
@@ -141,9 +143,23 @@ function slider(low, high, whole, name) {
   return { input, element, show };
 }
 
-function yesOrNo(feature, form, initial, onChange) {
-  const textOf = (cell) => String(!/^(false|no|n|f|0|off)$/i.test(String(typeof cell === "number" ? Number(cell >= 0.5) : cell ?? true)));
-  return choiceOf(feature, form, [["true", "yes"], ["false", "no"]], textOf, initial, onChange, (text) => text === "true");
+/** Two values in the spelling of the table, which the service reads; without a table, yes and no. */
+function twoValues(feature, form, initial, onChange, column) {
+  const spelled = (column?.most_common ?? []).map(([value]) => value).filter((value) => value !== null && value !== "").map(String);
+  const texts = spelled.length ? spelled : ["yes", "no"];
+  const options = texts.map((text) => [text, text]);
+  let field = null;
+  const textOf = (cell) => {
+    const text = String(cell ?? texts[0]);
+    if (texts.includes(text)) return text;
+    if (typeof cell !== "string" && !spelled.length) return Number(cell) >= 0.5 ? "yes" : "no";
+    // A rarer spelling is asked about as it is.
+    texts.push(text);
+    field?.offer(text);
+    return text;
+  };
+  field = choiceOf(feature, form, options, textOf, initial, onChange, (text) => text);
+  return field;
 }
 
 function levels(feature, form, initial, onChange) {
@@ -159,6 +175,7 @@ function choiceOf(feature, form, options, textOf, initial, onChange, read) {
   return {
     name,
     element: form.field(name, name, select),
+    offer: (text) => select.append(h("option", { value: text }, text)),
     read: () => (select.value === MISSING ? null : read(select.value)),
     set(cell) {
       select.value = cell === null ? MISSING : textOf(cell);

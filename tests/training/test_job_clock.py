@@ -103,6 +103,17 @@ def test_a_part_that_takes_long_is_never_said_to_end_now():
     assert left.done < 1.0
 
 
+def test_a_part_that_is_held_up_does_not_slow_all_later_ones():
+    now = [0.0]
+    clock = JobClock(now=lambda: now[0])
+    clock.begin("reading")
+    now[0] = 20.0
+    early = clock.left().most
+    now[0] = 60.0
+    # A part that has taken so long may take half as long again.
+    assert clock.left().most - early == pytest.approx(0.5 * 40.0)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

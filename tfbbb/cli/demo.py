@@ -56,7 +56,8 @@ def demo(
         picture = output / f"{_NAME}.png"
         _plot(truth, predictions, picture)
         typer.echo(
-            f"stopped the service; {picture} plots the intervals and the true values"
+            f"stopped the service; {picture} plots the intervals and the true values. "
+            "Next: `tfbbb serve` opens a page for your own table."
         )
 
 
@@ -69,12 +70,22 @@ def _split_table() -> "tuple[pa.Table, pa.Table]":
 
 
 def _train(client: "Client", table: "pa.Table") -> "Model":
-    from tfbbb.cli.remote.watch import follow
+    from tfbbb.cli.remote.watch import show_progress
 
     typer.echo(f"uploading {table.num_rows} rows to {client.url}")
     dataset = client.upload(table, name=_NAME)
     job = client.train(dataset, _TARGET, name=_NAME)
-    follow(job)
+    show_progress(job, details=False)
+    lineage = job.model.describe_version(job.version)["lineage"]
+    typer.echo(
+        f"published {job.name}, version {job.version}, after {job.duration:.0f} s"
+    )
+    figures = lineage["source"]["judgement"]["figures"]["model"]
+    typer.echo(
+        f"On rows left out of training it explains {100 * figures['r_squared']:.0f} % "
+        f"of the target's variance; {100 * figures['coverage_90']:.0f} % of the "
+        "targets are in their 90 % interval."
+    )
     return job.model
 
 
@@ -112,6 +123,10 @@ def _print(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
             style=None if inside else "bold",
         )
     Console().print(table)
+    typer.echo(
+        "The standard deviation is how far the truth may be from the mean. With more "
+        "patients the epistemic share of its square would shrink, the aleatoric not."
+    )
     inside = (predictions["lower"] <= truth) & (truth <= predictions["upper"])
     typer.echo(f"{inside.sum()} of {len(truth)} true values are in their interval")
 

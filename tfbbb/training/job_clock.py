@@ -69,6 +69,9 @@ _SPREAD_OF_STEPS = 0.1
 # Of a part that takes longer than expected.
 _LEAST_LEFT, _MOST_LEFT = 0.1, 0.5
 _LEAST_WIDTH = 0.1
+# A part that takes longer than so many times the expected seconds is held up: the later
+# parts are not slower by as much.
+_MOST_OVERDUE = 4.0
 
 # What this process has learned from earlier trainings: whether it was one, and how many
 # times the expected seconds its parts took.
@@ -269,7 +272,9 @@ class JobClock:
         slowness = self._slowness
         if self._part is not None:
             # A part that is overdue says that the machine is slow.
-            so_far = {**self.seconds, self._part: self._now() - self._part_began}
+            most_told = _MOST_OVERDUE * slowness * self._expected(self._part)
+            spent = min(self._now() - self._part_began, most_told)
+            so_far = {**self.seconds, self._part: spent}
             slowness = max(slowness, self._slowness_with(so_far))
         spread += _SPREAD_OF_SLOW * max(math.log(slowness), 0.0)
         least = most = least_after = most_after = 0.0

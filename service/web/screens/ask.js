@@ -77,7 +77,7 @@ export async function showAsk(root, { parts, signal }) {
   const named = (list, name) => list?.find((one) => one.name === name);
   const told = manifest.features.map(({ name }) => [named(table?.columns, name), named(report?.effects, name)]);
   const fields = manifest.features.map((feature, at) =>
-    featureField(feature, form, typicalValue(feature, ...told[at]), change));
+    featureField(feature, form, typicalValue(feature, ...told[at]), change, told[at][0]));
   const start = told.every(([column, effect]) => column || effect) ? "a typical row" : "the middles of the ranges";
   const reset = () => {
     form.draft.clear();

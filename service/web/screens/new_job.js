@@ -26,7 +26,7 @@ const RELATIONS = [
   ["time", "yes, rows follow each other in time"],
 ];
 const RELATED = {
-  group: ["Column of the group", "Such as a patient who has several rows. The model is measured on groups that it has not seen."],
+  group: ["Column of the group", "Such as a patient who has several rows. The model is measured on groups that it has not seen, and does not predict from this column."],
   time: ["Column of the time", "Dates, times or numbers. The model is measured on rows that come later than those it has learned from."],
 };
 const MOST_DATASETS = 200;
@@ -65,8 +65,8 @@ export async function showNewJob(root, { query, signal }) {
   const related = h("div");
   let relatedBy = null;
 
-  /** The columns to predict from, of which the one that relates rows is none. */
-  const candidates = () => names.filter((column) => column !== target.value && column !== relatedBy?.value);
+  /** The columns to predict from; the one that tells groups apart is not one of them. */
+  const candidates = () => names.filter((column) => column !== target.value && !(relation.value === "group" && column === relatedBy?.value));
 
   /** Whether the service predicts from a column unless a person says otherwise. */
   function isUsual(column) {
@@ -84,8 +84,10 @@ export async function showNewJob(root, { query, signal }) {
     if (relation.value) {
       const [label, help] = RELATED[relation.value];
       const field = `training.validation.${relation.value}`;
-      relatedBy = form.select(field, [["", "choose a column"], ...names.map((one) => [one, one])], "", () => drawFeatures());
-      replace(related, form.field(field, label, relatedBy, { help: `${help} The model does not predict from this column.` }));
+      const dates = dataset.columns.filter((column) => column.kind === "date").map((column) => column.name);
+      const usual = relation.value === "time" && dates.length === 1 ? dates[0] : "";
+      relatedBy = form.select(field, [["", "choose a column"], ...names.map((one) => [one, one])], usual, () => drawFeatures());
+      replace(related, form.field(field, label, relatedBy, { help, wrong: "Choose a column." }));
     } else replace(related);
     drawFeatures();
   }

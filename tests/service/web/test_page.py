@@ -593,6 +593,61 @@ MODULE = """async (name) => {
 }"""
 
 
+FIELD = """async ([feature, column]) => {
+    const start = document.querySelector("script[type=module]").src;
+    const found = (name) => import(new URL(`${name}.js`, start));
+    const { featureField } = await found("feature_fields");
+    const [{ Form }, { Draft }] = [await found("form"), await found("drafts")];
+    const usual = column?.most_common[0][0];
+    const form = new Form(new Draft(`test:${feature.name}`));
+    window.field = featureField(feature, form, usual, () => {}, column);
+}"""
+
+
+@pytest.mark.parametrize("cell", ["ja", "nein", "non", "faux", "нет"])
+def test_one_of_two_values_is_asked_as_the_table_spells_it(
+    page: Page, cell: str
+) -> None:
+    feature = {"name": "garden", "kind": "numeric", "notation": {"kind": "boolean"}}
+    page.evaluate(FIELD, [feature, {"most_common": [["ja", 5], ["nein", 4]]}])
+    asked = page.evaluate(
+        "(cell) => (window.field.set(cell), window.field.read())", cell
+    )
+    assert asked == cell
+
+
+def test_a_slider_of_counts_has_nothing_below_zero(page: Page) -> None:
+    page.evaluate(FIELD, [{"name": "visits", "kind": "numeric", "low": 0, "high": 30}])
+    least = "window.field.element.querySelector('input[type=range]').min"
+    assert page.evaluate(least) == "0"
+
+
+def test_the_only_column_of_dates_is_the_time(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    def date_area(route: Route) -> None:
+        found = route.fetch().json()
+        found["columns"][0]["kind"] = "date"
+        route.fulfill(json=found)
+
+    page.route(f"**/v1/datasets/{trained['dataset']}", date_area)
+    visit(page, site, SCREENS["new job"].format(**trained))
+    page.get_by_label("Do rows belong together").select_option("time")
+    expect(page.get_by_label("Column of the time")).to_have_value("area")
+    page.get_by_label("Do rows belong together").select_option("group")
+    expect(page.get_by_label("Column of the group")).to_have_value("")
+
+
+def test_the_focus_is_where_it_was_before_a_dialog(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    visit(page, site, SCREENS["versions"])
+    button = page.get_by_role("button", name=re.compile("^Delete")).first
+    button.click()
+    page.get_by_role("dialog").get_by_role("button", name="Keep it").click()
+    expect(button).to_be_focused()
+
+
 def test_numbers_have_three_digits_and_a_common_unit(page: Page) -> None:
     page.evaluate(MODULE, "format")
     texts = {

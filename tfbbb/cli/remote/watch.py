@@ -40,11 +40,41 @@ def follow(job: "Job") -> None:
     Raises:
         JobFailedError: The job failed or was cancelled.
     """
+    from tfbbb.cli.judgement_table import echo_judgement
+    from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
+
+    show_progress(job)
+    details = job.model.describe_version(job.version)
+    description, lineage = details["description"], details["lineage"] or {}
+    recipe, figures = lineage.get("source", {}).get("recipe"), "held-out figures"
+    if recipe is not None:
+        echo_recipe(recipe)
+        figures = f"figures of {recipe['metrics_from']}"
+    took = job.duration
+    after = "" if took is None else f" after {took:.0f} s"
+    typer.echo(f"published {job.name}, version {job.version}{after}; {figures}:")
+    echo_metrics(description["metrics"])
+    judgement = lineage.get("source", {}).get("judgement") or {}
+    echo_judgement(judgement)
+    echo_recalibration(description.get("recalibration_choice"))
+    if not judgement.get("learned", True):
+        raise typer.Exit(EXIT_LEARNED_NOTHING)
+
+
+def show_progress(job: "Job", details: bool = True) -> None:
+    """Shows the progress of a job until the job ends.
+
+    Args:
+        job: The job.
+        details: Whether to show the objective of each epoch and how a stage trains,
+            beside the stage and the time left.
+
+    Raises:
+        JobFailedError: The job failed or was cancelled.
+    """
     from rich.console import Console
 
     from tfbbb.cli.epoch_bar import EpochBar
-    from tfbbb.cli.judgement_table import echo_judgement
-    from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
     # The service sends past events at once: those of before are not shown.
@@ -67,8 +97,9 @@ def follow(job: "Job") -> None:
             if event.type == "stage":
                 timing, told_at = data, time.monotonic()
             elif event.type == "epoch" and data["epoch"] >= already_done:
-                stage = data.get("stage", "")
-                bar.show(data["epoch"], data["epochs"], data, stage)
+                if details:
+                    stage = data.get("stage", "")
+                    bar.show(data["epoch"], data["epochs"], data, stage)
             elif event.type == "state":
                 # `JobFailedError` gives the reason of a failed job.
                 queued = data["state"] == "queued" and "reason" in data
@@ -85,18 +116,3 @@ def follow(job: "Job") -> None:
                 f"`tfbbb remote cancel {job.id}` cancels it"
             )
             raise
-    details = job.model.describe_version(job.version)
-    description, lineage = details["description"], details["lineage"] or {}
-    recipe, figures = lineage.get("source", {}).get("recipe"), "held-out figures"
-    if recipe is not None:
-        echo_recipe(recipe)
-        figures = f"figures of {recipe['metrics_from']}"
-    took = job.duration
-    after = "" if took is None else f" after {took:.0f} s"
-    typer.echo(f"published {job.name}, version {job.version}{after}; {figures}:")
-    echo_metrics(description["metrics"])
-    judgement = lineage.get("source", {}).get("judgement") or {}
-    echo_judgement(judgement)
-    echo_recalibration(description.get("recalibration_choice"))
-    if not judgement.get("learned", True):
-        raise typer.Exit(EXIT_LEARNED_NOTHING)

@@ -139,6 +139,11 @@ def _built_for(model: keras.Layer) -> tf.TensorSpec | None:
         or not all(size is None or isinstance(size, int) for size in shape)
     ):
         return None
+    with tf.init_scope():
+        # The variables of a model that is built while a step is traced have no value
+        # yet; each variational layer has a scalar, which is read fast.
+        if any(x.numpy().size != 1 for x in model.variables if not x.shape):
+            return None
     return tf.TensorSpec([None, *shape[1:]], keras.config.floatx())
 
 

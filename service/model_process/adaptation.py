@@ -122,7 +122,7 @@ class Adaptation:
         )
         limits = self.manifest.limits
         if limits is not None:
-            adapted = np.clip(adapted, *limits)
+            adapted = np.clip(np.asarray(adapted), limits[0], limits[1])
         lower, upper = np.asarray(adapted, arrays["lower"].dtype)
         return {"lower": lower, "upper": upper}
 

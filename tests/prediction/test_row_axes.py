@@ -8,6 +8,7 @@ import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
 from tests.prediction.test_graphs import SEQUENCES, X, variational
 from tfbbb.layers import DenseVariational, LSTMVariational
+from tfbbb.layers.row_axes import row_axes
 
 ops = keras.ops
 LIKELIHOOD = tfbbb.likelihoods.Normal(scale=0.5, standardize=False)
@@ -29,10 +30,10 @@ class Code(keras.layers.Layer):
 class Perceiver(keras.Model):
     """A learned query that passes a variational layer attends to the steps."""
 
-    def __init__(self):
+    def __init__(self, **options):
         super().__init__()
-        self.query, self.value = variational(4), keras.layers.Dense(4)
-        self.attention, self.head = keras.layers.Attention(), variational(2)
+        self.query, self.value = variational(4, **options), keras.layers.Dense(4)
+        self.attention, self.head = keras.layers.Attention(), variational(2, **options)
 
     def build(self, shape):
         self.latent = self.add_weight(shape=(3, 4), initializer="normal")
@@ -212,6 +213,16 @@ def test_probe_leaves_losses_of_a_training_step():
         model(X, training=True)
         counts.append(len(model.losses))
     assert counts == [3, 3]
+
+
+def test_subclass_that_fit_builds_is_probed_with_its_values():
+    model = Perceiver(kl_weight=1.0)
+    model.compile("adam", "mse")
+    model.fit(SEQUENCES, X[:, :2], verbose=0)
+    axes = row_axes(model, SEQUENCES)
+    assert axes.unfoldable == model.query.name
+    assert not axes.mixes_rows
+    assert axes.has_rows_first(model.head)
 
 
 def test_rows_that_mix_are_predicted_together():

@@ -140,9 +140,9 @@ def _built_for(model: keras.Layer) -> tf.TensorSpec | None:
     ):
         return None
     with tf.init_scope():
-        # The variables of a model that is built while a step is traced have no value
-        # yet; each variational layer has a scalar, which is read fast.
-        if any(x.numpy().size != 1 for x in model.variables if not x.shape):
+        # Variables of a model that is built while a step is traced have no value yet.
+        small = [x for x in model.variables if len(x.shape) < 2]
+        if any(x.numpy().shape != tuple(x.shape) for x in small):
             return None
     return tf.TensorSpec([None, *shape[1:]], keras.config.floatx())
 

@@ -337,18 +337,29 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn([{sys.executable!r}, "-c", {predict
     assert "and 10 rows more; --output writes all rows" in shown
 
 
+def test_standard_input_has_the_answers_of_the_file(tfbbb, data, regression, printed):
+    answer = tfbbb("predict", regression[0], "-", input=data.read_bytes())
+    assert answer.exit_code == 0, answer.output
+    assert answer.stdout == printed
+    command = ("predict", regression[0], data, "--output")
+    assert tfbbb(*command, "-").stdout == printed
+    assert tfbbb(*command, "a.tsv.gz").exit_code == 0
+    assert read_table("a.tsv.gz").equals(parsed(printed))
+
+
 def test_a_file_with_a_header_only_has_an_empty_answer(
     tfbbb, table, regression, classification, tmp_path
 ):
     header = ",".join(f'"{name}"' for name in table.column_names)
     (tmp_path / "empty.csv").write_text(f"{header}\n")
-    write_table(table.slice(0, 1), tmp_path / "one.csv")
+    # No column of texts tells so many rows apart.
+    write_table(table.slice(0, 9), tmp_path / "some.csv")
     for model in (regression[0], classification[0]):
-        empty, one = (
-            tfbbb("predict", model, name) for name in ("empty.csv", "one.csv")
+        empty, some = (
+            tfbbb("predict", model, name) for name in ("empty.csv", "some.csv")
         )
         assert empty.exit_code == 0, empty.output
-        names = one.stdout.splitlines()[0].removesuffix(",warnings")
+        names = some.stdout.splitlines()[0].removesuffix(",warnings")
         assert empty.stdout.splitlines() == [names]
     (tmp_path / "other.csv").write_text("a,b\n")
     assert "no feature column" in tfbbb("predict", regression[0], "other.csv").output
@@ -410,8 +421,8 @@ def test_missing_and_unseen_values_are_predicted_with_a_warning(
         (
             "MODEL",
             "DATA",
-            ["--output", "a.txt"],
-            "must end in .csv, .jsonl, .parquet or .xlsx",
+            ["--output", "a.doc"],
+            "a.doc has an unknown format: its name must end in .csv",
         ),
         ("MODEL", "DATA", ["--output", "nowhere/a.csv"], "no such directory"),
     ],

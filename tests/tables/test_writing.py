@@ -1,3 +1,4 @@
+import codecs
 import datetime as dt
 import io
 import json
@@ -7,10 +8,11 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pytest
 
-from tfbbb.tables import TableError, read_table
+from tfbbb.tables import TableError, TableScan, read_table
 from tfbbb.tables.writing import (
     check_writable,
     write_csv,
+    write_rows,
     write_table,
 )
 
@@ -24,10 +26,11 @@ TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
-def test_a_table_survives_a_round_trip(tmp_path, name):
-    write_table(TABLE, tmp_path / name)
-    table = read_table(tmp_path / name)
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "arrow", "parquet"])
+def test_a_table_survives_a_round_trip(tmp_path, suffix):
+    path = tmp_path / f"table.{suffix}"
+    write_table(TABLE, path)
+    table = read_table(path)
     assert table.column_names == TABLE.column_names
     assert table.drop_columns("plain").equals(TABLE.drop_columns("plain"))
     assert table["plain"].cast(pa.float32()).equals(TABLE["plain"])
@@ -38,6 +41,17 @@ def test_csv_has_the_shortest_digits_and_quotes_where_needed():
     write_csv(TABLE.select(["plain", "whole", "a, b"]).slice(0, 1), file)
     assert file.getvalue() == b'plain,whole,"a, b"\n0.1,1,"quoted ""text"""\n'
     assert not file.closed
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_csv_begins_with_a_mark_where_the_given_file_does(tmp_path, mark):
+    path = tmp_path / "given.csv"
+    path.write_bytes(mark + b"a,b\n1,2\n")
+    dialect = TableScan(path).dialect
+    assert dialect.is_plain
+    file = io.BytesIO()
+    write_rows(read_table(path).to_reader(), file, "csv", dialect)
+    assert file.getvalue() == path.read_bytes()
 
 
 def test_a_replaced_file_has_default_permissions(tmp_path):
@@ -61,7 +75,8 @@ def test_a_failed_write_keeps_the_old_file(tmp_path):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("table.xls", r"must end in \.csv, \.jsonl, \.parquet or \.xlsx"),
+        ("table.xls", r"must end in \.csv, .*, \.feather or \.xlsx\."),
+        ("table.ods", r"must end in \.csv, .*, \.feather or \.xlsx\."),
         ("nowhere/table.csv", "no such directory"),
         ("folder.csv", "is a directory"),
     ],

@@ -1,12 +1,33 @@
 """Options of the commands that read a table, and of those that predict."""
 
 import math
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tfbbb.tables.format import SUFFIX_LIST
+from tfbbb.tables.format import SUFFIX_LIST, WRITTEN_SUFFIX_LIST
+
+_STANDARD = Path("-")
+
+
+def _read_standard_input(context: typer.Context, path: Path) -> Path:
+    """Returns a file with the standard input for `-`, until the command ends."""
+    if path != _STANDARD or context.resilient_parsing:
+        return path
+    from tfbbb.tables.content import BEGINNING_BYTES, table_format
+
+    given = typer.get_binary_stream("stdin")
+    beginning = given.read(BEGINNING_BYTES)
+    directory = context.with_resource(tempfile.TemporaryDirectory(prefix="tfbbb-"))
+    path = Path(directory) / f"standard-input.{table_format(beginning) or 'csv'}"
+    with path.open("wb") as file:
+        file.write(beginning)
+        shutil.copyfileobj(given, file)
+    return path
+
 
 Model = Annotated[
     Path,
@@ -14,7 +35,13 @@ Model = Annotated[
         help="Exported model, or a directory of versions, of which the highest is used."
     ),
 ]
-Table = Annotated[Path, typer.Argument(help=f"Table: {SUFFIX_LIST}.")]
+Table = Annotated[
+    Path,
+    typer.Argument(
+        callback=_read_standard_input,
+        help=f"Table: {SUFFIX_LIST}; - for standard input.",
+    ),
+]
 Sheet = Annotated[
     str | None,
     typer.Option(
@@ -24,7 +51,8 @@ Sheet = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        help="File to write: .csv, .jsonl, .parquet or .xlsx; stdout by default."
+        callback=lambda path: None if path == _STANDARD else path,
+        help=f"File to write: {WRITTEN_SUFFIX_LIST}; stdout by default, or for -.",
     ),
 ]
 Keep = Annotated[

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.tables.format import WRITTEN_SUFFIX_LIST
 
 
 def sample(
     table: Annotated[
-        Path, typer.Argument(help="File to write: .csv, .jsonl, .parquet or .xlsx.")
+        Path, typer.Argument(help=f"File to write: {WRITTEN_SUFFIX_LIST}.")
     ],
     rows: Annotated[int, typer.Option(min=1, max=10**6, help="Number of rows.")] = 800,
     seed: Annotated[

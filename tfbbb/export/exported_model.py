@@ -264,7 +264,7 @@ class ExportedModel:
         found = prediction.to_numpy()
         names = {*summary_outputs(prediction.answers, found), "mean_standard_error"}
         return {
-            name: np.asarray(found[name], self._dtype)
+            name: self._in_own_precision(found[name])
             for name in sorted(names | ({"familiarity"} & found.keys()))
         }
 
@@ -466,7 +466,15 @@ class ExportedModel:
         )
         if question.draws_first:
             found = np.swapaxes(found, 0, 1)
-        return found if found.dtype.kind in "bi" else found.astype(self._dtype)
+        return found if found.dtype.kind in "bi" else self._in_own_precision(found)
+
+    def _in_own_precision(self, values: ArrayLike) -> np.ndarray:
+        """Returns numbers in the precision of the signatures, too large ones infinite.
+
+        As those of the signatures: a row has no finite answer then.
+        """
+        with np.errstate(over="ignore"):
+            return np.asarray(values, self._dtype)
 
     @property
     def _draws_samples(self) -> bool:

@@ -1,6 +1,6 @@
 """How a CSV file writes its table: encoding, delimiter, decimal mark and header."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tfbbb.tables.decimal_mark import DecimalMark
@@ -38,6 +38,8 @@ class Dialect:
             or None.
         is_damaged: Whether some bytes are not in the encoding.
         remarks: Sentences about what reading named, filled or left out.
+        has_mark: Whether UTF-8 text begins with a byte order mark, without which it
+            is as plain.
 
     Example:
     >>> print(Dialect("cp1252", ";", ",").describe())
@@ -56,6 +58,7 @@ class Dialect:
     units_line: int | None = None
     is_damaged: bool = False
     remarks: tuple[str, ...] = ()
+    has_mark: bool = field(default=False, compare=False)
 
     @property
     def is_plain(self) -> bool:

@@ -1,5 +1,6 @@
 """Finds the delimiter, the decimal mark and the header line of a CSV file."""
 
+import codecs
 import csv
 import io
 import re
@@ -64,6 +65,7 @@ def find_dialect(
     """
     found = encoding or find_encoding(source)
     beginning = source.beginning()
+    has_mark = beginning.startswith(codecs.BOM_UTF8)
     text = decode(beginning, found.encoding, is_damaged=found.is_damaged)
     is_whole = len(beginning) < BEGINNING_BYTES
     declared = _DECLARATION.match(text)
@@ -88,6 +90,7 @@ def find_dialect(
             reading.dialect,
             encoding=found.encoding,
             is_damaged=found.is_damaged,
+            has_mark=has_mark,
             doubts=found.doubts,
             header_line=rows[0].line if rows else 1,
             decimal_mark=_decimal_mark(reading) if rows else ".",
@@ -98,6 +101,7 @@ def find_dialect(
         best.dialect,
         encoding=found.encoding,
         is_damaged=found.is_damaged,
+        has_mark=has_mark,
         decimal_mark=_decimal_mark(best),
         header_line=best.rows[0].line,
         has_header=has_header,

@@ -53,10 +53,12 @@ DESCRIPTIONS: dict[Format, str] = {
 }
 
 # The suffixes for people, in the help of commands and in errors.
-SUFFIX_LIST = (
+_ALL_BUT_WORKBOOKS = (
     ".csv, .tsv, .txt, .dat, .data (each also with .gz or .zst), .tab, .jsonl, "
-    ".ndjson, .parquet, .arrow, .feather, .xlsx or .ods"
+    ".ndjson, .parquet, .arrow, .feather"
 )
+SUFFIX_LIST = f"{_ALL_BUT_WORKBOOKS}, .xlsx or .ods"
+WRITTEN_SUFFIX_LIST = f"{_ALL_BUT_WORKBOOKS} or .xlsx"
 
 
 def part_path(directory: Path, number: int, format: Format) -> Path:
@@ -64,8 +66,12 @@ def part_path(directory: Path, number: int, format: Format) -> Path:
     return directory / f"{number:05d}.{format}"
 
 
-def infer_format(path: Path) -> Format:
+def infer_format(path: Path, suffixes: str = SUFFIX_LIST) -> Format:
     """Returns the format by the suffix of a name.
+
+    Args:
+        path: The name.
+        suffixes: The suffixes that the error names.
 
     Raises:
         TableError: The name has another suffix.
@@ -77,9 +83,7 @@ def infer_format(path: Path) -> Format:
     for suffix, format in SUFFIXES.items():
         if path.name.lower().endswith(f".{suffix}"):
             return format
-    raise TableError(
-        f"{path} has an unknown format: its name must end in {SUFFIX_LIST}."
-    )
+    raise TableError(f"{path} has an unknown format: its name must end in {suffixes}.")
 
 
 def validate_format(format: str) -> Format:

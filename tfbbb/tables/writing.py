@@ -17,15 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from tfbbb.tables.dialect import Dialect
-from tfbbb.tables.format import Format
+from tfbbb.tables.format import WRITTEN_SUFFIX_LIST, Format, infer_format
 from tfbbb.tables.table_error import TableError
 
-_FORMATS: dict[str, Format] = {
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".parquet": "parquet",
-    ".xlsx": "xlsx",
-}
 _ROWS_AT_ONCE = 65536
 _MOST_EXCEL_ROWS = 2**20 - 1
 
@@ -33,14 +27,12 @@ _MOST_EXCEL_ROWS = 2**20 - 1
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raises a `TableError` unless `write_table` could write to `path`."""
     path = Path(path)
-    if path.suffix.lower() not in _FORMATS:
-        *first, last = _FORMATS
+    format = infer_format(path, WRITTEN_SUFFIX_LIST)
+    if format == "ods":
         raise TableError(
-            f"{path} has an unknown format: its name must end in "
-            f"{', '.join(first)} or {last}."
+            f"{path} cannot be written: its name must end in {WRITTEN_SUFFIX_LIST}."
         )
-    excel = path.suffix.lower() == ".xlsx"
-    if excel and importlib.util.find_spec("xlsxwriter") is None:
+    if format == "xlsx" and importlib.util.find_spec("xlsxwriter") is None:
         raise TableError(
             f"{path} cannot be written without the package XlsxWriter; install it with "
             "`pip install 'tfbbb[excel]'`, or name a .csv file."
@@ -53,14 +45,15 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def keeps_all_digits(path: str | os.PathLike[str]) -> bool:
     """Returns whether numbers are for programs to read, not for people."""
-    return Path(path).suffix.lower() == ".parquet"
+    return infer_format(Path(path)) in ("parquet", "arrow")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Writes a `.csv`, `.jsonl`, `.parquet` or `.xlsx` file.
+    """Writes a table to a file; the suffix of its name is its format.
 
-    The write is atomic: it goes to a temporary file in the same directory, which then
-    replaces `path`.
+    The formats are those of `tfbbb.tables.read_table`, but `.ods`. The write is
+    atomic: it goes to a temporary file in the same directory, which then replaces
+    `path`.
 
     Args:
         table: Table to write.
@@ -83,8 +76,9 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            rows = table.to_reader(_ROWS_AT_ONCE)
-            write_rows(rows, file, _FORMATS[path.suffix.lower()])
+            # An Arrow file has one dictionary per column.
+            rows = table.unify_dictionaries().to_reader(_ROWS_AT_ONCE)
+            write_rows(rows, file, infer_format(path))
             file.flush()
             os.fsync(file.fileno())
         # `mkstemp` creates a private file; give it the permissions of other new files.
@@ -109,8 +103,8 @@ def write_rows(
         format: A format of `tfbbb.tables.TableScan`, but `"ods"` and `"parts"`.
         dialect: For CSV, how a given file is written, whose delimiter and decimal mark
             the rows get; commas and points by default. They are UTF-8 text, after a
-            byte order mark if the given file is other text than plain UTF-8, because
-            such a file goes back to a spreadsheet.
+            byte order mark if the given file has one or is other text than UTF-8,
+            because such a file goes back to a spreadsheet.
 
     Raises:
         TableError: An Excel file cannot hold so many rows.
@@ -175,7 +169,7 @@ def _write_csv(
     delimiter = "," if dialect.delimiter == " " else dialect.delimiter
     has_commas = dialect.decimal_mark == "," and delimiter != ","
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    if dialect.encoding != "utf-8":
+    if dialect.has_mark or dialect.encoding != "utf-8":
         text.write("\ufeff")
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(rows.schema.names)

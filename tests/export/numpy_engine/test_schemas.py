@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import example as explicit
 from hypothesis import strategies as st
 
 import tfbbb
@@ -196,6 +197,15 @@ def examples(number: int) -> Callable[[Any], Any]:
 
 
 @given(EXAMPLES)
+# The moments of extreme rows are too large for single precision.
+@explicit(
+    Example(
+        likelihood="multivariate_normal",
+        columns=(("large", True), ("hashed", True)),
+        model={"hidden_units": [4, 1], "posterior": "low_rank_normal"},
+        familiar=False,
+    )
+)
 @examples(2)
 def test_engines_agree_about_a_few_schemas(example: Example) -> None:
     check(example)

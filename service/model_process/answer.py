@@ -402,7 +402,7 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
             )
     if PERCENTILE in arrays:
         outputs[PERCENTILE] = arrays[PERCENTILE]
-    check_finite(outputs, request.version)
+    check_finite(outputs, request)
     if request.targets is not None and "log_prob" in outputs:
         known = request.targets.known
         if not known.all():
@@ -564,20 +564,24 @@ def swap_draws(values: object, question: Question) -> Any:
 
 
 def check_finite(
-    outputs: Mapping[str, np.ndarray | JsonList], version: VersionName
+    outputs: Mapping[str, np.ndarray | JsonList], request: Request
 ) -> None:
     """Checks that all numbers about the rows are finite.
 
     Inputs and weights are, so only extreme values can overflow.
 
     Raises:
-        InvalidRequest: If a number is not finite; names its row.
+        InvalidRequest: If a number is not finite; names its row, and what is not as in
+            training in the row.
     """
+    version = request.version
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():
-            row = np.argwhere(~np.isfinite(values))[0][0] + 1
-            raise InvalidRequest(
+            row = np.argwhere(~np.isfinite(values))[0][0]
+            said = [
                 f"Version {version.number} of the model {version.name!r} has no finite "
-                f"`{name}` for row {row}: its values are too far from those the model "
-                "was trained on."
-            )
+                f"`{name}` for row {row + 1}: its values are too far from those the "
+                "model was trained on.",
+                *request.warnings[row],
+            ]
+            raise InvalidRequest(" ".join(said))

@@ -69,7 +69,7 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
         # A file of an older tfbbb may have no intervals.
         with contextlib.suppress(ValueError):
             scores |= _adaptation(prediction, targets, request.manifest)
-    check_finite(scores, request.version)
+    check_finite(scores, request)
     return scores
 
 

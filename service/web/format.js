@@ -80,13 +80,15 @@ function minus(text) {
   return text.replace("-", "−");
 }
 
-/** A number with the decimals of its column of figures. */
+/** A number with the decimals of its column of figures; a large one has few digits. */
 export function decimals(value, most = 3) {
-  return value === null || value === undefined ? "–" : minus(value.toFixed(most));
+  if (value === null || value === undefined) return "–";
+  return Math.abs(value) < 1000 ? minus(value.toFixed(most)) : number(value);
 }
 
 export function percent(share, digits = 1) {
-  return share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`;
+  if (share === null || share === undefined) return "–";
+  return `${Math.abs(share) < 10 ? (100 * share).toFixed(digits) : number(100 * share)} %`;
 }
 
 export function bytes(count) {

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tfbbb.cli.judgement_table import judgement_rows
 from tfbbb.export import load
 from tfbbb.tables.writing import write_table
 
@@ -179,3 +180,9 @@ def test_a_report_is_one_page_without_other_files(
     }
     assert len(report["effects"]) == len(report["importance"]["columns"]) == 3
     assert len(report["unusual"]["rows"]) == 10
+
+
+def test_huge_figures_have_few_digits():
+    figures = {"r_squared": -1978088715843455942656.0, "log_likelihood": -17731.25}
+    rows = judgement_rows({"figures": {"model": figures}})
+    assert rows[1] == ["model", "-1.978e+21", "-17731"]

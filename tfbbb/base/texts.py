@@ -74,6 +74,16 @@ def shown_number(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if decimals else text
 
 
+def shown_decimals(value: float) -> str:
+    """Returns a figure with three decimals, or with few digits if it is large.
+
+    Example:
+    >>> shown_decimals(0.98765), shown_decimals(-17731.25), shown_decimals(-1.978e21)
+    ('0.988', '-17731', '-1.978e+21')
+    """
+    return f"{value:.3f}" if abs(value) < 1000.0 else shown_number(value, 4)
+
+
 def shown_share(share: float) -> str:
     """Returns a share as people write it: in per cent, above ten as a number of times.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from tfbbb.base.texts import shown_number
+from tfbbb.base.texts import shown_decimals, shown_number
 
 _HEADINGS = {
     "r_squared": "R²",
@@ -52,7 +52,7 @@ def _format(name: str, value: float | None) -> str:
         return "-"
     if name in _SHARES:
         return f"{100 * value:.1f} %"
-    return shown_number(value, 4) if name == "rmse" else f"{value:.3f}"
+    return shown_number(value, 4) if name == "rmse" else shown_decimals(value)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

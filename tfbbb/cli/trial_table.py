@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tfbbb.base.texts import shown_decimals
+
 if TYPE_CHECKING:
     from tfbbb.training.tuning import Trial, TunedTable
 
@@ -60,8 +62,10 @@ def echo_comparison(tuned: "TunedTable") -> None:
 
 def with_error(mean: float, error: float | None, *, signed: bool = False) -> str:
     """Returns `mean ± standard error`, without the error if it is not known."""
-    text = f"{mean:+.3f}" if signed else f"{mean:.3f}"
-    return text if error is None or error != error else f"{text} ± {error:.3f}"
+    text = f"{'+' if signed and mean >= 0.0 else ''}{shown_decimals(mean)}"
+    if error is None or error != error:
+        return text
+    return f"{text} ± {shown_decimals(error)}"
 
 
 def _describe(params: Mapping[str, Any]) -> str:

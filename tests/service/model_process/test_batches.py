@@ -1,5 +1,7 @@
 """Requests that are computed together, and those that are computed in blocks."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,9 @@ def test_row_without_a_finite_answer_fails_its_own_request(numbers: Any) -> None
     assert_same(finish(good, parts[:1]), answers(numbers, [good])[0])
     with pytest.raises(InvalidRequest, match="for row 1: its values are too far"):
         finish(bad, parts[1:])
+    said = "Column 'x' is 3e+38, outside the range of training, 0 to 1."
+    with pytest.raises(InvalidRequest, match=re.escape(f"trained on. {said}")):
+        finish(replace(bad, warnings=[[said]]), parts[1:])
 
 
 def test_requests_that_cannot_be_answered_together_differ_in_their_key(

@@ -45,7 +45,7 @@ WITHOUT_TENSORFLOW = {
         *("calendar_features", "column_input", "features", "hashed_text"),
         *("memory_rows", "one_hot"),
         *("piecewise_linear_encoding", "row_encoder", "row_layout", "standardize"),
-        "stored_rows",
+        *("stored_rows", "text_means"),
     },
     "tfbbb.training.spec": set(),
 }

@@ -5,11 +5,11 @@ import pytest
 
 from tfbbb.training.target_likelihood import (
     _neighbour_weights,
-    _normal_scores,
     _part,
     _possible,
     bounds_of_targets,
     choose_likelihood,
+    normal_scores,
 )
 
 ROWS = 500
@@ -154,7 +154,7 @@ def test_a_row_of_each_tree_is_weighted_by_its_leaf():
 
 
 def test_normal_scores_of_equal_values_are_equal():
-    scores = _normal_scores(np.array([3.0, 1.0, 3.0, 9.0]))
+    scores = normal_scores(np.array([3.0, 1.0, 3.0, 9.0]))
     assert scores[0] == scores[2]
     np.testing.assert_allclose(scores[[1, 3]], [-0.8416, 0.8416], atol=1e-4)
     np.testing.assert_allclose(scores[0], 0.0, atol=1e-12)

@@ -43,7 +43,7 @@ _LARGEST_ROUNDING, _SMALLEST_SPREAD = 1e-4, 1e-6
 _SMALLEST_RANGE = 1e-14
 _DAY = 86400
 _NUMBERED = re.compile(r"([^0-9]*)([0-9]{1,15})(?![0-9])")
-_LISTS = ("categories", "edges", "cycles", "remarks", "warnings")
+_LISTS = ("categories", "edges", "cycles", "remarks", "warnings", "codes", "means")
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,9 @@ class Column:
         num_missing: Number of missing values in the table.
         precise: Whether single precision loses what differs between numbers, such as
             1e9 and 1e9 + 1, so that a model takes them in double precision.
+        codes: Of a column with buckets, the `tfbbb.tables.text_means.text_code` of each
+            text whose mean target a model takes; empty for none.
+        means: The smoothed mean target of each of them, as a standardised number.
     """
 
     name: str
@@ -99,6 +102,8 @@ class Column:
     num_missing: int = 0
     warnings: tuple[str, ...] = ()
     precise: bool = False
+    codes: tuple[int, ...] = ()
+    means: tuple[float, ...] = ()
 
     @classmethod
     def infer(

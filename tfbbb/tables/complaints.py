@@ -198,7 +198,7 @@ def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str
     if buckets:
         remarks.append(
             f"Its {many} distinct texts are distributed over {buckets} buckets by a "
-            "hash; texts of one bucket are not told apart."
+            "hash; texts of one bucket differ by their mean target alone."
         )
     return tuple(remarks)
 

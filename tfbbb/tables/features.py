@@ -28,7 +28,8 @@ def preprocessing(
 
     Dates become days, years and cycles: see
     `tfbbb.tables.calendar_features.CalendarFeatures`. A text column of too many
-    categories becomes indicators of buckets: see `tfbbb.tables.hashed_text.HashedText`.
+    categories becomes indicators of buckets, and the mean target of each text if the
+    schema has it: see `tfbbb.tables.hashed_text.HashedText`.
     A missing value in a column that was complete in training becomes 0 too, like the
     mean; missing text counts as text that training did not see.
 
@@ -80,7 +81,11 @@ def preprocessing(
         one_hot = OneHot([column.categories for column in listed])
         parts.append(one_hot([inputs[column.name] for column in listed]))
     if hashed:
-        in_buckets = HashedText([column.buckets for column in hashed])
+        in_buckets = HashedText(
+            [column.buckets for column in hashed],
+            [column.codes for column in hashed],
+            [column.means for column in hashed],
+        )
         parts.append(in_buckets([inputs[column.name] for column in hashed]))
     features = keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
     return inputs, features

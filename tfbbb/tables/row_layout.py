@@ -13,6 +13,7 @@ from tfbbb.tables.column_source import ColumnSource
 from tfbbb.tables.hashed_text import text_bucket
 from tfbbb.tables.parsed_column import ParsedColumn
 from tfbbb.tables.schema import Schema
+from tfbbb.tables.text_means import TextMeans
 from tfbbb.tables.values import MISSING_DATE
 
 _DAY = 86400
@@ -24,9 +25,10 @@ class RowLayout:
     A text is encoded as the index of its category; any other text gets the index after
     the last category. There are at most 1000 categories or classes, so that each index
     is exact in single precision. A text of a column with buckets is encoded as its
-    bucket. A date takes two numbers, its day and the second of the day: seconds since
-    1970 are not exact in single precision. A float64 number takes two as well: itself
-    in single precision, and the rest.
+    bucket, with its mean target if the column has means: see `TextMeans.encode` in
+    `tfbbb.tables.text_means`. A date takes two numbers, its day and the second of the
+    day: seconds since 1970 are not exact in single precision. A float64 number takes
+    two as well: itself in single precision, and the rest.
 
     Example:
 
@@ -64,6 +66,16 @@ class RowLayout:
         columns += _split(targets) if self.schema.target.precise else [targets]
         return np.stack(columns, axis=-1, dtype=np.float32, casting="unsafe")
 
+    def with_means(self, rows: np.ndarray, name: str, means: np.ndarray) -> np.ndarray:
+        """Returns encoded rows with other means `[n]` of the texts of a column."""
+        names = [column.name for column in self.schema.features]
+        column = self.schema.features[names.index(name)]
+        place = sum(map(_width, self.schema.features[: names.index(name)]))
+        buckets = rows[:, place].astype(np.int64) % (column.buckets + 1)
+        rows = rows.copy()
+        rows[:, place] = _means(column).encode(buckets, means)
+        return rows
+
     def decode(self, rows: ArrayLike) -> tuple[Structure, Tensor]:
         """Returns the model inputs and the targets of rows `[n, width]`."""
         rows = tf.convert_to_tensor(rows)
@@ -90,6 +102,10 @@ class RowLayout:
         return rows[:, -1:]
 
 
+def _means(column: Column) -> TextMeans:
+    return TextMeans(column.buckets, column.codes, column.means)
+
+
 def _width(column: Column) -> int:
     return 2 if column.kind == "date" or column.precise else 1
 
@@ -113,7 +129,12 @@ def _encode_column(column: Column, parsed: ParsedColumn) -> list[np.ndarray]:
         return [np.where(parsed.missing, np.nan, part) for part in parts]
     texts = parsed.texts
     if column.buckets:
-        codes = text_bucket(texts.to_numpy(zero_copy_only=False), column.buckets)
+        given = texts.to_numpy(zero_copy_only=False)
+        codes = text_bucket(given, column.buckets)
+        if column.means:
+            known = _means(column)
+            buckets, means = known.lookup(tf.constant(given, tf.string), codes)
+            codes = known.encode(buckets.numpy(), means.numpy())
     else:
         listed = pa.array(column.categories, texts.type)
         codes = pc.index_in(texts, value_set=listed).fill_null(len(listed))
@@ -131,7 +152,9 @@ def _decode_column(column: Column, numbers: Tensor) -> Tensor:
         return tf.where(missing, least, _DAY * day + second)
     if column.kind == "numeric":
         return _joined(numbers) if column.precise else numbers[:, 0]
-    if column.buckets:
+    if column.means:
+        texts = tf.constant(_means(column).texts_of_rows)
+    elif column.buckets:
         texts = tf.constant(_texts_of_buckets(column.buckets))
     else:
         # This text is longer than every category, so it equals none.

@@ -31,6 +31,7 @@ from tfbbb.training.plan import cross_fitting_folds
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
+from tfbbb.training.target_means import RowMeans, with_target_means
 
 # Rows that show whether a column of times helps, and the share of the error by which
 # it must not be worse.
@@ -127,15 +128,22 @@ def prepare(
     if schema is None and fits_memory:
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
+    means: RowMeans = {}
     if schema is None and spec.features is None:
         whole, rows = _with_chosen_columns(whole, spec, table, rows, row_weights)
     if schema is None:
         schema = _with_useful_time(whole, spec, table, rows)
         schema = schema.refitted(table, rows.training)
+        if _fit_memory(RowLayout(schema), rows, directory):
+            places, seed = np.sort(rows.training), spec.training.seed
+            groups = None if rows.groups is None else rows.groups[places]
+            schema, means = with_target_means(
+                schema, _take(table, places), groups=groups, last=rows.last, seed=seed
+            )
     held_out = _take(table, rows.held_out)
     return Prepared(
         schema=schema,
-        rows=_training_rows(table, RowLayout(schema), rows, directory),
+        rows=_training_rows(table, RowLayout(schema), rows, directory, means),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=kept[rows.held_out],
         training_rows=kept[np.sort(rows.training)],
@@ -318,14 +326,23 @@ def _training_rows(
     layout: RowLayout,
     rows: Split,
     directory: Path | None,
+    means: RowMeans,
 ) -> BatchSource:
     training = np.zeros(table.num_rows, dtype=bool)
     training[rows.training] = True
     parts = _encoded(table, layout, training)
-    num_bytes = 4 * layout.width * len(rows.training)
-    if directory is None or num_bytes <= BYTES_PER_GROUP:
-        return MemoryRows(layout, np.concatenate(list(parts)))
+    if _fit_memory(layout, rows, directory):
+        encoded = np.concatenate(list(parts))
+        for name, of_rows in means.items():
+            encoded = layout.with_means(encoded, name, of_rows)
+        return MemoryRows(layout, encoded)
+    assert directory is not None
     return StoredRows.write(directory / "rows", layout, parts)
+
+
+def _fit_memory(layout: RowLayout, rows: Split, directory: Path | None) -> bool:
+    num_bytes = 4 * layout.width * len(rows.training)
+    return directory is None or num_bytes <= BYTES_PER_GROUP
 
 
 def _encoded(

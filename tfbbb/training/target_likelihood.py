@@ -281,7 +281,7 @@ def _with_neighbours(
     # scikit-learn takes a second to import.
     from sklearn.ensemble import RandomForestRegressor
 
-    scores = _normal_scores(targets)
+    scores = normal_scores(targets)
     logs = np.log(targets) if targets.min() > 0.0 else np.zeros_like(targets)
     values = np.stack([targets, logs], axis=1)
     shift, scale = values.mean(axis=0), values.std(axis=0) + _TINY
@@ -317,7 +317,7 @@ def _with_neighbours(
     )
 
 
-def _normal_scores(values: np.ndarray) -> np.ndarray:
+def normal_scores(values: np.ndarray) -> np.ndarray:
     """Returns normal quantiles at the mean ranks of values, [n]."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - 0.5 * (counts - 1)

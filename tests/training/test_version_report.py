@@ -43,7 +43,9 @@ def report(of_numbers):
 def of_classes():
     """A tenth of the rows is held out."""
     x, word, y = columns()
-    table = pa.table({"x": x, "word": word, "kind": np.where(y > 0, "above", "below")})
+    kind = np.where(y > 0, "above", "below")
+    is_new = np.where(y > 1, "ja", "nein")
+    table = pa.table({"x": x, "word": word, "new": is_new, "kind": kind})
     training = {"epochs": 5, "validation": {"fraction": 0.1}}
     return trained_table(table, {"target": "kind", "training": training})
 
@@ -180,6 +182,14 @@ def test_report_of_classes_has_probabilities_and_bins(of_classes):
         assert (accuracy is None) == (number == 0)
     assert np.shape(found["effects"][0]["mean"])[1] == 2
     assert found["variance_split"]["measure"] == "entropy"
+
+
+def test_effects_have_the_spelling_of_the_table(of_classes):
+    found = replace(of_classes.report, seconds=1e9).to_dict()["effects"]
+    (new,) = (part for part in found if part["name"] == "new")
+    assert (new["kind"], new["values"]) == ("text", ["nein", "ja"])
+    # The probability of "above" rises.
+    assert new["mean"][0][0] < new["mean"][1][0]
 
 
 def test_export_writes_the_report_and_its_hash(of_classes, tmp_path):

@@ -225,6 +225,7 @@ class Run:
             report=VersionReport.measure(
                 best.model,
                 prepared.schema,
+                self.source,
                 self.baselines.of_all,
                 self.calibrated,
                 self.recipe,

@@ -2,11 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 import numpy as np
+import pyarrow as pa
 
 from tfbbb.base.types import Config
 from tfbbb.judging.evaluation.baselines import Baselines
@@ -31,13 +32,16 @@ from tfbbb.judging.report import (
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
-from tfbbb.tables import Schema
+from tfbbb.tables import Schema, TableScan
+from tfbbb.tables.notations.boolean import BooleanNotation
 from tfbbb.training.recalibration import Calibrated
 
 # Rows times columns behind the importance, and the fewest rows of a wide table.
 _ROWS_TIMES_COLUMNS, _FEWEST_ROWS = 8000, 100
 _MOST_EFFECTS, _POINTS, _ROWS_OF_EFFECT = 12, 15, 50
 _DRAWS = 20
+# The rows that show how a table writes two values.
+_ROWS_SPELLED = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class VersionReport:
         num_rows: Number of rows that the metrics are of.
         seconds: The processor time for the explanations, which other processes do not
             shorten. Columns for which it is too short have none.
+        spellings: How the table writes the two values of each column that has two.
     """
 
     model: BayesianModel
@@ -72,12 +77,14 @@ class VersionReport:
     places: np.ndarray
     num_rows: int
     seconds: float
+    spellings: Mapping[str, dict[float, str]] = field(default_factory=dict)
 
     @classmethod
     def measure(
         cls,
         model: BayesianModel,
         schema: Schema,
+        source: pa.Table | TableScan,
         baselines: Baselines,
         calibrated: Calibrated,
         recipe: Config,
@@ -92,6 +99,7 @@ class VersionReport:
         Args:
             model: The trained model.
             schema: The schema of the table.
+            source: The table.
             baselines: The baselines of the training rows.
             calibrated: The metrics, and the prediction of the n rows that gave them.
             recipe: What was chosen and why.
@@ -133,6 +141,7 @@ class VersionReport:
             places[chosen],
             len(targets),
             seconds,
+            _spellings(source, schema),
         )
 
     def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:
@@ -183,7 +192,7 @@ class VersionReport:
                     points=_POINTS,
                     max_rows=_ROWS_OF_EFFECT,
                     num_samples=_DRAWS,
-                )
+                ).spelled(self.spellings.get(name, {}))
                 for name in takewhile(lambda _: clock() < end, measured[:_MOST_EFFECTS])
                 if rows.has_values(name)
             ]
@@ -194,6 +203,24 @@ class VersionReport:
                 split, self.places, importance, effects, names, self.num_rows
             ),
         }
+
+
+def _spellings(
+    source: pa.Table | TableScan, schema: Schema
+) -> dict[str, dict[float, str]]:
+    """Returns how the first rows write the values of columns of two values."""
+    notations = {column.name: column.notation for column in schema.features}
+    of_two = {
+        name: notation
+        for name, notation in notations.items()
+        if isinstance(notation, BooleanNotation)
+    }
+    if not of_two:
+        return {}
+    if isinstance(source, TableScan):
+        source = source.head(_ROWS_SPELLED)
+    rows = source.slice(0, _ROWS_SPELLED)
+    return {name: notation.spelling(rows[name]) for name, notation in of_two.items()}
 
 
 def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:

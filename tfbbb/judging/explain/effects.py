@@ -1,8 +1,8 @@
 """How the prediction changes with one column."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,13 @@ class Effect:
         if isinstance(value, str):
             return repr(value)
         return show_date(value) if self.date else shown_number(value, 5)
+
+    def spelled(self, texts: Mapping[float, str]) -> "Effect":
+        """Returns the effect with texts in place of numbers, if all have one."""
+        if not set(self.values) <= texts.keys():
+            return self
+        values = tuple(texts[float(value)] for value in self.values)
+        return replace(self, values=values, between=False)
 
     @property
     def range(self) -> float:

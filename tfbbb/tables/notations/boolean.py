@@ -1,5 +1,6 @@
 """Booleans in the spellings of several languages: `yes`, `N`, `true`, `nein`."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -44,3 +45,18 @@ class BooleanNotation(Notation):
             found = pc.is_in(lower, pa.array(words, texts.type))
             numbers[found.to_numpy(zero_copy_only=False)] = value
         return Parsed(numbers, np.isnan(numbers))
+
+    def spelling(self, cells: pa.ChunkedArray) -> dict[float, str]:
+        """Returns the commonest text of each of the two values in a column.
+
+        Example:
+        >>> BooleanNotation().spelling(pa.chunked_array([["ja", "nein", "ja", None]]))
+        {1.0: 'ja', 0.0: 'nein'}
+        """
+        texts = cells.cast(pa.string()).drop_null()
+        found: dict[float, str] = {}
+        for text, _ in Counter(texts.to_pylist()).most_common():
+            number = self.parse(pa.array([text.strip()])).numbers.item()
+            if not np.isnan(number):
+                found.setdefault(number, text)
+        return found

@@ -60,14 +60,14 @@ def test_features_are_numbers_then_missing_indicators_then_categories():
     np.testing.assert_allclose(features_of(schema, table), expected, atol=1e-5)
 
 
-def test_unseen_texts_share_one_indicator():
+def test_unseen_texts_share_one_indicator_and_missing_ones_are_the_mean():
     table = table_of(["text"])
     known = [i for i, text in enumerate(table["text"].to_pylist()) if text]
     schema = Schema.infer(table, "y", training_rows=known)
     asked = pa.table({"text": ["red", "mauve", "", None]})
-    np.testing.assert_array_equal(
-        features_of(schema, asked),
-        [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]],
+    mean = [1 / 3, 1 / 3, 1 / 3, 0]
+    np.testing.assert_allclose(
+        features_of(schema, asked), [[0, 0, 1, 0], [0, 0, 0, 1], mean, mean], rtol=1e-6
     )
 
 

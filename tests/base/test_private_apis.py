@@ -549,30 +549,29 @@ def test_is_rematerialized(mode, is_again):
     assert private_apis.is_rematerialized(layer, layer.call, given) == is_again
 
 
-def test_graph_around_control_flow():
-    assert private_apis.graph_around_control_flow() is None
-    assert not private_apis.in_control_flow()
-    found = []
+def test_around_control_flow():
+    assert private_apis.current_graph() is None
+    assert private_apis.around_control_flow(None) is None
+    graphs, bodies = [], []
 
     def look(*given):
-        found.append(private_apis.in_control_flow())
-        around = private_apis.graph_around_control_flow()
-        found.append(around is graph)
+        bodies.append(private_apis.current_graph())
         return given
 
     @tf.function
     def function(x):
-        nonlocal graph
-        graph = tf.compat.v1.get_default_graph()
-        look(x)
+        graphs.append(private_apis.current_graph())
         tf.while_loop(lambda x: x < 3, lambda x: [look(x)[0] + 1], [x])
         return tf.cond(
-            x > 0, lambda: tf.switch_case(x, [lambda: look(x)]), lambda: (x,)
+            x > 0, lambda: tf.switch_case(x, [lambda: look(x)]), lambda: look(x)
         )
 
-    graph = None
     function.get_concrete_function(tf.TensorSpec([], tf.int32))
-    assert found == [False, True, True, True, True, True]
+    assert len(bodies) == 3
+    for body in bodies:
+        assert body is not graphs[0]
+        assert private_apis.around_control_flow(body) is graphs[0]
+        assert private_apis.around_control_flow(body, within=body) is body
 
 
 def test_compiled_metrics_are_updated_by_a_function():

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tfbbb
 from tests.keras_programs.twins import (
@@ -455,6 +456,42 @@ def test_layers_in_loops_and_conditions_train_as_unrolled():
             np.testing.assert_allclose(ours[name], values, rtol=1e-5)
         assert_same_weights(model, expected)
         np.testing.assert_allclose(model.predictive(X).mean, mean, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bayesian", "plain"])
+def test_a_loop_over_steps_trains_as_steps_one_by_one(kind):
+    """The noise of a step is its own, and its divergence has a gradient."""
+
+    def trained(steps_in_loop):
+        keras.utils.set_random_seed(1)
+        inputs = keras.Input((6,))
+        outputs = tfbbb.layers.DenseVariational(1, seed=1, kl_weight=0.5)(inputs)
+        model = (
+            tfbbb.BayesianModel(inputs, outputs, likelihood=squared_error())
+            if kind == "bayesian"
+            else keras.Model(inputs, outputs)
+        )
+        model.compile(keras.optimizers.SGD(0.05), *(["mse"] * (kind == "plain")))
+        model.optimizer.build(model.trainable_variables)
+        batch = tf.constant(X), tf.constant(Y)
+
+        @tf.function(autograph=False)
+        def take():
+            if not steps_in_loop:
+                for _ in range(3):
+                    model.train_step(batch)
+                return
+            tf.while_loop(
+                lambda step: step < 3,
+                lambda step: [[model.train_step(batch), step + 1][1]],
+                [0],
+            )
+
+        take()
+        return [np.asarray(x) for x in model.trainable_variables]
+
+    for ours, expected in zip(trained(True), trained(False), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.usefixtures("compiled_functions")

@@ -501,33 +501,32 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def graph_around_control_flow() -> tf.Graph | None:
-    """Returns the graph around all loops and conditions, or None where code is eager.
+def current_graph() -> tf.Graph | None:
+    """Returns the graph that is built, or None where code is eager."""
+    return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
-    The graph is that which is built; each body and each branch is a graph of its own.
+
+def around_control_flow(
+    graph: tf.Graph | None, within: tf.Graph | None = None
+) -> tf.Graph | None:
+    """Returns the graph around the loops and conditions in which a graph is.
+
+    Each body of a loop and each branch of a condition is a graph of its own.
+
+    Args:
+        graph: The graph; None where code is eager.
+        within: A graph around it, perhaps a body itself, to stop at.
     """
-    if tf.executing_eagerly():
-        return None
-    return _around_control_flow(tf.compat.v1.get_default_graph())
-
-
-def in_control_flow() -> bool:
-    """Whether the body of a loop or the branch of a condition is traced."""
-    graph = graph_around_control_flow()
-    return graph is not None and graph is not tf.compat.v1.get_default_graph()
-
-
-def _around_control_flow(graph: tf.Graph) -> tf.Graph:
     from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph
 
-    while isinstance(graph, ControlFlowFuncGraph):
+    while graph is not within and isinstance(graph, ControlFlowFuncGraph):
         graph = graph.outer_graph
     return graph
 
 
 def _keep_gradient_in_graph(result: tf.Tensor) -> None:
     # The body of a loop may be freed before its gradient is asked for.
-    graph = _around_control_flow(result.graph)
+    graph = around_control_flow(result.graph)
     _keep_gradient(result.op.get_attr("_gradient_op_type"), graph)
 
 

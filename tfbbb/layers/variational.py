@@ -22,9 +22,9 @@ from tfbbb.base.call_context import call_with, current_call
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.numbers import is_finite_number, positive_integer
 from tfbbb.base.private_apis import (
+    around_control_flow,
+    current_graph,
     exports_call,
-    graph_around_control_flow,
-    in_control_flow,
     is_rematerialized,
     outermost_call,
     outermost_layer,
@@ -360,7 +360,7 @@ class VariationalLayer(keras.Layer):
 
     def keep_for_score(self, draws: dict[str, Tensor]) -> None:
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
-        if in_control_flow():
+        if _in_control_flow():
             raise ValueError(
                 "The estimator 'score_function' needs draws outside of loops and "
                 "conditions such as `keras.ops.while_loop`. Use another estimator, "
@@ -424,7 +424,7 @@ class VariationalLayer(keras.Layer):
         # One step is one outermost call: its context object is the step's identity.
         # Noise must not cross into another trace. The seed is that of the graph around
         # loops and conditions, so that all iterations and branches share it.
-        graph = graph_around_control_flow()
+        graph = _graph_of_step()
         identity = (outermost_call(self), graph)
         if self._step.identity != identity:
             if getattr(outermost_layer(self), "jit_compile", False):
@@ -507,11 +507,11 @@ class VariationalLayer(keras.Layer):
                 "to that by itself.",
                 stacklevel=2,
             )
-        if not in_control_flow():
+        if not _in_control_flow():
             self._add_kl(draws)
             return
         # The divergence of a step leaves a loop or a condition as its seed does.
-        graph = graph_around_control_flow()
+        graph = _graph_of_step()
         with _within(graph), call_with(memos={}), self.weights_read_once():
             self._add_kl({})
 
@@ -644,6 +644,20 @@ def _seed_of_all_layers(step: _Step) -> Tensor:
     if known is None or known[0] is not graph:
         known = _SEEDS[call] = graph, noise.fold(step.seed, -1)
     return known[1]
+
+
+def _graph_of_step() -> tf.Graph | None:
+    """Returns the graph around the loops and conditions of this step.
+
+    A loop may be one over steps: only those within the call of a `BayesianModel` are
+    known to be within a step.
+    """
+    graph, within = current_graph(), current_call().graph
+    return graph if within is None else around_control_flow(graph, within)
+
+
+def _in_control_flow() -> bool:
+    return _graph_of_step() is not current_graph()
 
 
 def _within(graph: tf.Graph | None) -> contextlib.AbstractContextManager[Any]:

@@ -23,6 +23,7 @@ from tfbbb.base.clones import arguments_for_config, given_arguments
 from tfbbb.base.diverged_training import FiniteLoss
 from tfbbb.base.private_apis import (
     average_loss_in,
+    current_graph,
     graph_of,
     is_validation_of_fit,
     mask_of,
@@ -640,7 +641,9 @@ class BayesianModel(PredictiveModel):
             inputs, mask = tree.map_structure(
                 lambda x: None if x is None else repeated(x, copies), (inputs, mask)
             )
-        with call_with(samples_in_batch=samples, copies_in_batch=copies):
+        with call_with(
+            samples_in_batch=samples, copies_in_batch=copies, graph=current_graph()
+        ):
             return super().call(inputs, training=training, mask=mask)
 
     def compute_loss(

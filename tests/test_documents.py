@@ -31,7 +31,7 @@ NUM_PROGRAMS = {
     "docs/distributed.md": 3,
     "docs/evidence.md": 7,
     "docs/inference.md": 12,
-    "docs/keras.md": 16,
+    "docs/keras.md": 17,
     "docs/saved_models.md": 5,
     "docs/service.md": 1,
     "docs/sklearn.md": 2,

@@ -413,8 +413,8 @@ def test_existing_path_is_refused_before_anything_is_written(
     ("description", "message"),
     [
         (
-            {"method": "auto"},
-            r"'local', 'weight', 'linearised'\. Received: method='auto'",
+            {"method": "moments"},
+            r"'local', 'weight', 'linearised'\. Received: method='moments'",
         ),
         ({"num_samples": 1}, r"at least 2 .*num_samples=1"),
         ({"seed": 2**31}, r"below 2\*\*31\. Received: seed=2147483648"),

@@ -141,8 +141,10 @@ def _built_for(model: keras.Layer) -> tf.TensorSpec | None:
         return None
     with tf.init_scope():
         # Variables of a model that is built while a step is traced have no value yet.
-        small = [x for x in model.variables if len(x.shape) < 2]
-        if any(x.numpy().shape != tuple(x.shape) for x in small):
+        small = [x.value for x in model.variables if len(x.shape) < 2]
+        if any(
+            not hasattr(x, "numpy") or x.numpy().shape != tuple(x.shape) for x in small
+        ):
             return None
     return tf.TensorSpec([None, *shape[1:]], keras.config.floatx())
 

@@ -253,9 +253,9 @@ def match_likelihoods(
     likelihoods = likelihoods_in_order(given, form)
     if likelihoods is None:
         raise ValueError(
-            "Each output of the model has a likelihood: pass them in the structure of "
-            "its outputs, or in a dictionary by their names. Received: "
-            f"likelihood={given!r}, outputs of structure "
+            f"The model has {len(tree.flatten(form))} outputs, each of which has a "
+            "likelihood: pass them in the structure of its outputs, or in a dictionary "
+            f"by their names. Received: likelihood={given!r}, outputs of structure "
             f"{tree.map_structure(lambda x: x.name, form)}"
         )
     return form, [_checked(likelihood) for likelihood in likelihoods]

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tfbbb.base.array_library import numpy_of
 from tfbbb.base.types import ArrayLike, Tensor
 
 
@@ -91,6 +90,9 @@ def _sample(recalibration: Any, mixture: Any, draws: Tensor, noise: Tensor) -> T
 
 def _bounded(mixture: Any, values: Tensor) -> Tensor:
     """Returns values within the bounds of the targets, if a likelihood has any."""
+    # The API reads the questions without NumPy.
+    from tfbbb.base.array_library import numpy_of
+
     bounds = mixture.likelihood.bounds
     return values if bounds is None else numpy_of(values).clip(values, *bounds)
 

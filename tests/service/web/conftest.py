@@ -40,7 +40,8 @@ SPEC: dict[str, Any] = {
 # The columns of the predictions in a file.
 PREDICTED = [
     *("mean", "standard_deviation", "lower", "upper"),
-    *("epistemic_standard_deviation", "aleatoric_standard_deviation", "familiarity"),
+    *("epistemic_standard_deviation", "aleatoric_standard_deviation"),
+    *("epistemic_percentile", "familiarity"),
 ]
 
 

@@ -47,7 +47,7 @@ def test_a_file_comes_back_in_its_format(
         assert name in header
     found = download(page, tmp_path / f"new-predicted.{format}")
     own = houses(1).splitlines()[0].split(",")
-    assert found.column_names[:10] == [*own, *PREDICTED]
+    assert found.column_names[:11] == [*own, *PREDICTED]
     assert found.num_rows == 30
     assert found["area"].to_pylist()[0] == int(houses(1).splitlines()[1].split(",")[0])
 

@@ -127,7 +127,7 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 7
         assert rows[0]["area"] == next(csv.DictReader(io.StringIO(houses(7))))["area"]
-        assert list(rows[0])[:10] == [*houses(1).splitlines()[0].split(","), *PREDICTED]
+        assert list(rows[0])[:11] == [*houses(1).splitlines()[0].split(","), *PREDICTED]
         assert float(rows[0]["lower"]) < float(rows[0]["mean"])
 
 

@@ -373,7 +373,7 @@ def compare_baselines(run: Run) -> Run:
     """Fits the baselines; where a linear one competes, trains a linear network, too.
 
     A network gains nothing where the target is linear in the columns, or mostly noise;
-    there, a Bayesian linear model may be better. It is trained at temperature 1.
+    there, a Bayesian linear model may be better.
 
     Raises:
         Interrupted: `should_stop` returned true.
@@ -413,16 +413,11 @@ def compare_baselines(run: Run) -> Run:
         name: network.model_copy(update=same)
         for name, network in run.plan.simpler.items()
     }
-    plan, of_linear = replace(run.plan, networks=networks), run
-    if len(plan.temperatures) > 1:
-        # Its posterior has one mode, and suits Bayes' rule: the others shrink it.
-        plan = replace(plan, temperatures=(1.0,))
-        members = replace(run.members, temperatures=plan.temperatures)
-        of_linear = replace(run, members=members)
+    plan = replace(run.plan, networks=networks)
     models, limit = _make_networks(run, plan), run.limit.rest()
     progress = ProgressOfTurns(run.report, [each.outcome for each in run.candidates])
     try:
-        found = _train(of_linear, models, plan, limit, "linear", progress)
+        found = _train(run, models, plan, limit, "linear", progress)
     except TrainingDivergedError:
         return run
     return replace(run, candidates=[*run.candidates, *found])

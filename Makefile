@@ -126,8 +126,9 @@ $(PYTHON) -m venv --clear $(VENV)
 @packages=$$(grep -c == $(1)); \
 echo "Installing $$packages packages with TensorFlow: $(2)."; \
 $(BIN)/pip install --no-deps --no-compile --require-hashes --requirement $(1) 2>&1 | awk \
-	-v packages=$$packages ' \
-	/^(Collecting|Processing) /{printf "\r%-72s", ++n " of " packages ": " $$2; fflush(); next} \
-	/^Installing collected/{printf "\r%-72s", "unpacking, about a minute"; fflush(); next} \
-	/^(ERROR|error)/{print "\n" $$0; fflush()} END{print ""}'
+	-v packages=$$packages -v terminal=$$([ -t 1 ] && echo 1 || echo 0) ' \
+	function show(text) {if (terminal) {printf "\r%-72s", text; fflush()}} \
+	/^(Collecting|Processing) /{sub(".*/", "", $$2); show(++n " of " packages ": " $$2)} \
+	/^Installing collected/{show("unpacking, about a minute")} \
+	/^(ERROR|error)/{print "\n" $$0; fflush()} END{if (terminal) print ""}'
 endef

@@ -97,7 +97,7 @@ def _parts(value: Any, depth: int) -> Iterator[Any]:
 
 
 def _of_function(function: Any, depth: int) -> Iterator[Any]:
-    """Yields a function, what it closes over, and the globals that it names."""
+    """Yields a function, its closure variables, and the globals it reads."""
     function = getattr(function, "__func__", function)
     yield function
     known = not isinstance(function, FunctionType)

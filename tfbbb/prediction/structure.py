@@ -116,7 +116,7 @@ class Structure:
         return known
 
     def is_of(self, model: keras.Model) -> bool:
-        """Whether graphs of the model still compute what it computes."""
+        """Whether compiled graphs of the model are still right."""
         layers = sublayers(model)
         return (
             len(layers) == len(self.layers)

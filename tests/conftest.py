@@ -107,6 +107,19 @@ def fixed_seed() -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_call_left_open() -> Iterator[None]:
+    """Checks that a test leaves no call open, whose `training` later ones inherit."""
+    yield
+    if "keras" not in sys.modules:
+        return
+    from keras.src.backend.common import global_state
+
+    left = global_state.get_global_attribute("current_call_ctx")
+    global_state.set_global_attribute("current_call_ctx", None)
+    assert left is None, f"The call of {left.entry_layer} is still open."
+
+
+@pytest.fixture(autouse=True)
 def no_open_figures() -> Iterator[None]:
     """Closes the figures that a test opened, which the programs of pages leave open."""
     yield

@@ -200,13 +200,21 @@ def has_activation_logits(tensor: Tensor) -> bool:
 
 
 def outermost_call(layer: keras.Layer) -> Any:
-    """Returns Keras' object for the outermost call that runs, a new one for each."""
-    return layer._get_call_context()
+    """Returns Keras' object for the outermost call that runs, a new one for each.
+
+    A layer whose `call` is called as a function has none, and gets a new object. It
+    must not enter a call, as Keras' own look-up does: nothing would leave it.
+    """
+    from keras.src.backend.common import global_state
+    from keras.src.layers.layer import CallContext
+
+    found = global_state.get_global_attribute("current_call_ctx")
+    return CallContext(entry_layer=layer) if found is None else found
 
 
 def outermost_layer(layer: keras.Layer) -> keras.Layer:
     """Returns the layer or model whose call is the outermost that runs."""
-    return layer._get_call_context().entry_layer
+    return outermost_call(layer).entry_layer
 
 
 def exports_call() -> bool:

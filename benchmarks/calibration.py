@@ -92,11 +92,7 @@ class Case:
 
 
 def find_cases(directory: Path, names: Sequence[str] | None) -> list[Case]:
-    """Returns the sets of a directory.
-
-    Raises:
-        DataError: There is no set, or not one of the names.
-    """
+    """Returns the sets of a directory."""
     cases = [*_classes(directory), *_numbers(directory)]
     found = {case.name: case for case in cases}
     missing = [name for name in names or () if name not in found]

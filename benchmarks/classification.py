@@ -115,11 +115,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
 
 
 def find_tables(directory: Path, names: Sequence[str] | None = None) -> list[Table]:
-    """Returns the sets of a directory.
-
-    Raises:
-        DataError: There is no set, or not one of the names.
-    """
+    """Returns the sets of a directory."""
     found = []
     for name in names or SETS:
         path = directory / f"{name}.npz"

@@ -62,12 +62,7 @@ class Comparison:
 
 
 def values(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Values:
-    """Returns a figure by table, method and split.
-
-    Args:
-        records: Records with `set`, `method` and `split`.
-        names: Names of the figure; the first that a record has counts.
-    """
+    """Returns a figure by table, method and split."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for record in sorted(records, key=lambda record: record["set"].lower()):
         figures = [record[name] for name in names if record.get(name) is not None]
@@ -82,14 +77,7 @@ def compare_methods(
     rivals: Sequence[str],
     figures: Mapping[str, tuple[Sequence[str], bool]],
 ) -> list[Comparison]:
-    """Returns the defaults beside each rival on each set, over their common splits.
-
-    Args:
-        records: Records with `set`, `method` and `split`.
-        rivals: Other methods.
-        figures: By title: the names of the figure, as for `values`, and whether the
-            larger one is better.
-    """
+    """Returns the defaults beside each rival on each set, over their common splits."""
     found = []
     for figure, (names, larger) in figures.items():
         for name, by_method in values(records, names).items():
@@ -118,11 +106,7 @@ def compare_pairs(
 
 
 def summarize_losses(compared: Mapping[str, Sequence[Comparison]]) -> str:
-    """Returns how many comparisons are lost, and a line for each figure with losses.
-
-    Args:
-        compared: The comparisons by program.
-    """
+    """Returns how many comparisons are lost, and a line for each figure with losses."""
     counts, lines = [], []
     for program, found in compared.items():
         for figure in dict.fromkeys(each.figure for each in found):

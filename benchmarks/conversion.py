@@ -166,14 +166,7 @@ def split(name: str, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 def prediction_scores(
     prediction: Any, y: np.ndarray, likelihood: str
 ) -> dict[str, float]:
-    """Returns the scores of the distributions of one target.
-
-    Returns:
-        `log_likelihood` in nats per row, or per place; `error`, the share of wrong
-        classes, or the RMSE; `calibration_error`, the expected calibration error of
-        classes, or the mean over levels of |level - share of targets below the
-        quantile|.
-    """
+    """Returns the scores of the distributions of one target."""
     from tfbbb import metrics
 
     log_likelihood = float(np.mean(prediction.log_prob(y)))

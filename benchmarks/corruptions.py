@@ -22,17 +22,7 @@ _UNMOVED = np.zeros((1, 2))
 
 
 def corrupted(images: np.ndarray, name: str, level: int, seed: int = 0) -> np.ndarray:
-    """Returns corrupted images.
-
-    Args:
-        images: Images [n, side, side] from 0 to 1.
-        name: One of `CORRUPTIONS`.
-        level: From 1, the mildest, to 5.
-        seed: The same seed gives the same images.
-
-    Returns:
-        Images [n, side, side] from 0 to 1, float32.
-    """
+    """Returns corrupted images."""
     corrupt, sizes = CORRUPTIONS[name]
     size = sizes[level - 1]
     parts = size if isinstance(size, tuple) else (size,)
@@ -207,13 +197,7 @@ def _matrices(a: Any, b: Any, c: Any, d: Any) -> np.ndarray:
 def _warped(
     x: np.ndarray, matrix: np.ndarray, shift: np.ndarray = _UNMOVED
 ) -> np.ndarray:
-    """Returns images whose pixel p is that at `matrix @ (p - centre) + centre + shift`.
-
-    Args:
-        x: Images [n, side, side].
-        matrix: [2, 2] or [n, 2, 2], of rows and columns.
-        shift: In pixels, [n or 1, 2].
-    """
+    """Returns images whose pixel p is at `matrix @ (p - centre) + centre + shift`."""
     side = x.shape[1]
     centre = (side - 1) / 2
     grid = np.stack(np.meshgrid(*2 * [np.arange(side)], indexing="ij"), axis=-1)

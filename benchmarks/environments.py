@@ -42,10 +42,6 @@ class Peer:
         """Runs the program in its environment; returns its arrays.
 
         The program reads the arguments from one npz file and writes another.
-
-        Raises:
-            SkippedError: The environment cannot be made, or the program fails or takes
-                longer than an hour.
         """
         python = self.environment()
         with tempfile.TemporaryDirectory() as folder:
@@ -57,11 +53,7 @@ class Peer:
                 return dict(arrays)
 
     def environment(self) -> Path:
-        """Returns the Python of the environment, which is made at the first call.
-
-        Raises:
-            SkippedError: A requirement cannot be installed.
-        """
+        """Returns the Python of the environment, which is made at the first call."""
         key = " ".join([sys.version, *self.requirements])
         if self.needs_tensorflow:
             key += f" tensorflow {importlib.metadata.version('tensorflow')}"
@@ -84,11 +76,7 @@ class Peer:
 
 
 def _add_tensorflow(python: Path) -> None:
-    """Gives an environment the version of TensorFlow of this one.
-
-    Raises:
-        SkippedError: It cannot be installed beside the requirements.
-    """
+    """Gives an environment the version of TensorFlow of this one."""
     version = importlib.metadata.version("tensorflow")
     found = importlib.util.find_spec("tensorflow")
     assert found is not None
@@ -125,11 +113,7 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def _run(command: list[Any], what: str) -> None:
-    """Runs a command.
-
-    Raises:
-        SkippedError: The command failed; the message ends with its last lines.
-    """
+    """Runs a command."""
     try:
         done = subprocess.run(
             [str(part) for part in command],

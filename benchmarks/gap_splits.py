@@ -40,16 +40,7 @@ class GapSplit:
 
 
 def gap_splits(data: Path, place: str) -> dict[str, list[GapSplit]]:
-    """Makes gaps in the tables `DIR/uci/SET.npz`; a tenth of the rows is held out.
-
-    Args:
-        data: The directory.
-        place: Where the gaps are: `MIDDLE`, or `END` for the upper third of a feature
-            and the lower third of the next, in turn.
-
-    Raises:
-        DataError: The directory has no table.
-    """
+    """Makes gaps in the tables `DIR/uci/SET.npz`; a tenth of the rows is held out."""
     paths = sorted((data / "uci").glob("*.npz"))
     if not paths:
         raise DataError(

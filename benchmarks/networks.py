@@ -30,20 +30,7 @@ def fit_and_predict(
     seed: int,
     smoke: bool = False,
 ) -> tuple[Any, float, dict[str, Any]]:
-    """Chooses within the training rows, fits to all of them and predicts.
-
-    Args:
-        method: A key of `SETTINGS`.
-        x_train: Inputs [rows, columns].
-        y_train: Targets [rows].
-        x_test: Inputs [test rows, columns].
-        seed: Seed of the rows held out for choosing, and of the network.
-        smoke: Whether to train for a few steps only.
-
-    Returns:
-        A `tfbbb.Predictive` or, of dropout, a mixture of normals; the seconds; and what
-        was chosen.
-    """
+    """Chooses within the training rows, fits to all of them and predicts."""
     start = time.perf_counter()
     options = SETTINGS[method] | ({"steps": 80, "rates": [0.05]} if smoke else {})
     shift, scale = x_train.mean(axis=0), x_train.std(axis=0)

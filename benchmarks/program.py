@@ -27,11 +27,7 @@ class DataError(Exception):
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
-    """Returns a parser with the options of all benchmarks.
-
-    Args:
-        description: The docstring of the program, whose first line describes it.
-    """
+    """Returns a parser with the options of all benchmarks."""
     parser = argparse.ArgumentParser(
         description=(description or "").partition("\n")[0],
         prog=f"tfbbb benchmark {Path(sys.argv[0]).stem}",
@@ -66,14 +62,7 @@ def add_table_options(
     sets: Sequence[str] | None = None,
     splits: int | None = None,
 ) -> None:
-    """Adds the options of benchmarks that score methods on splits of tables.
-
-    Args:
-        parser: The parser.
-        methods: The methods; the default is all of them.
-        sets: The names that `--sets` takes; None for any.
-        splits: The default of `--splits`; None for all.
-    """
+    """Adds the options of benchmarks that score methods on splits of tables."""
     add_names_option(parser, "methods", methods)
     known = "sets by file name" if sets is None else f"some of {', '.join(sets)}"
     parser.add_argument(
@@ -115,14 +104,7 @@ def run_tasks(
     measure: Callable[[RecordFile, argparse.Namespace], object],
     report: Callable[[RecordFile], str],
 ) -> None:
-    """Runs a benchmark, as `run` does, which measures where its options say.
-
-    Args:
-        program: As for `run`.
-        options: The options of `argument_parser` and `add_place_options`.
-        measure: Adds records, by `measure_all`.
-        report: As for `run`.
-    """
+    """Runs a benchmark, as `run` does, which measures where its options say."""
     if options.processes == 1:
         compute_with_one_thread()
     with ExitStack() as stack:
@@ -176,15 +158,7 @@ def run(
     report: Callable[[RecordFile], str],
     draw: Callable[[RecordFile], Any] | None = None,
 ) -> None:
-    """Measures what the file lacks, prints the report and saves the picture.
-
-    Args:
-        program: `__file__` of the program.
-        options: Options of `argument_parser`.
-        measure: Adds the records.
-        report: Returns Markdown made from the records alone.
-        draw: Returns a figure made from the records alone, which is saved beside them.
-    """
+    """Measures what the file lacks, prints the report and saves the picture."""
     output = options.output or _default_output(Path(program), smoke=options.smoke)
     measured = RecordFile(output, smoke=options.smoke, again=options.again)
     if measured.records and not options.again:
@@ -304,11 +278,7 @@ def decimals(values: Iterable[float | None]) -> int:
 
 
 def splits_line(records: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a sentence with the number of splits of each method.
-
-    Args:
-        records: Records with `set`, `method` and `split`.
-    """
+    """Returns a sentence with the number of splits of each method."""
     counts: dict[str, dict[str, int]] = {}
     for record in records:
         sets = counts.setdefault(record["method"], {})
@@ -340,13 +310,7 @@ def _published() -> dict[str, Any]:
 
 
 def published_score(method: str, score: str, name: str) -> float | None:
-    """Returns a published score of a set, None where the paper has none.
-
-    Args:
-        method: A method of `[uci.methods]` in `published.toml`.
-        score: `log_likelihood` or `rmse`.
-        name: The name of a set; it may be longer than the paper's.
-    """
+    """Returns a published score of a set, None where the paper has none."""
     for known, value in published("uci")["methods"][method].get(score, {}).items():
         if name.lower().startswith(known.lower()):
             return value

@@ -102,17 +102,7 @@ class RecordFile:
         settings: Mapping[str, Any] | None = None,
         seed: int | None = 0,
     ) -> dict[str, Any] | None:
-        """Returns the record of a key; measures and writes it if the file lacks it.
-
-        Args:
-            key: As for `Measurement`, and so are the others.
-            function: Measures, in this process.
-            settings: What else the figures depend on.
-            seed: The seed.
-
-        Returns:
-            The record; None if `function` skipped the measurement.
-        """
+        """Returns the record of a key; measures and writes it if the file lacks it."""
         wanted = Measurement(key, function, settings or {}, seed)
         (found,) = self.measure_all([wanted])
         return found
@@ -120,14 +110,7 @@ class RecordFile:
     def measure_all(
         self, measurements: Sequence[Measurement]
     ) -> list[dict[str, Any] | None]:
-        """Measures what the file lacks, by `call_each`; writes each record as it comes.
-
-        Args:
-            measurements: What to measure.
-
-        Returns:
-            The records, in the order of the measurements; None for what was skipped.
-        """
+        """Measures what the file lacks, by `call_each`; writes each record at once."""
         wanted = {_named(each.key): each for each in measurements}
         missing = {
             name: each for name, each in wanted.items() if self._misses(self._key(each))

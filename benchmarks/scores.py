@@ -151,16 +151,7 @@ def distribution_scores(
     whole_numbers: bool,
     interval: np.ndarray | None = None,
 ) -> dict[str, float]:
-    """Returns the scores of predictive distributions; of a density, log scores too.
-
-    Args:
-        distribution: Predictive distributions of the rows.
-        y: Targets [rows].
-        whole_numbers: Whether all targets of the table are whole numbers; then also
-            scores the probability of the number.
-        interval: Intervals of 90 % [2, rows] that the method gives in place of those
-            of the distribution.
-    """
+    """Returns the scores of predictive distributions; of a density, log scores too."""
     scores = {
         "rmse": float(np.sqrt(np.mean((distribution.mean - y) ** 2))),
         "crps": float(distribution.crps(y).mean()),
@@ -212,17 +203,7 @@ def prediction_scores(
 
 
 def class_scores(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Returns the scores of probabilities of classes.
-
-    Args:
-        probabilities: Probabilities [rows, 2].
-        y: Classes 0 and 1 [rows].
-
-    Returns:
-        `log_likelihood` in nats per row, `accuracy`, `brier_score` of the second class,
-        and `expected_calibration_error`, the mean over rows of |accuracy - confidence|
-        of the row's bin, one of 15 of equal width (Guo et al. 2017).
-    """
+    """Returns the scores of probabilities of classes."""
     given = probabilities[np.arange(len(y)), y]
     confidence = probabilities.max(axis=1)
     correct = probabilities.argmax(axis=1) == y

@@ -57,12 +57,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
 
 
 def random_table(name: str, text: str) -> SourceTable:
-    """Returns a table whose folds are at random.
-
-    Args:
-        name: Its name in `strangers.toml`.
-        text: A CSV file of its cells.
-    """
+    """Returns a table whose folds are at random."""
     table = source_table(name, known_tables()[name], text, MOST_ROWS)
     return replace(table, is_in_order=False)
 

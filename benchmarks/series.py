@@ -197,12 +197,7 @@ def forecast_by_network(
 
 
 def mean_crps(quantiles: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Returns the mean CRPS of each step.
-
-    Args:
-        quantiles: [levels, origins, horizon].
-        truth: [origins, horizon].
-    """
+    """Returns the mean CRPS of each step."""
     flat = EqualWeights(np.array(0.0), quantiles.reshape(len(quantiles), -1))
     return flat.crps(truth.ravel()).reshape(truth.shape).mean(axis=0)
 

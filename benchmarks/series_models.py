@@ -166,12 +166,7 @@ class Forecaster:
         return np.concatenate([columns, constant], axis=1).astype("float32")
 
     def paths(self, series: np.ndarray, origins: np.ndarray) -> np.ndarray:
-        """Returns paths [draws, origins, horizon] after the first points of a series.
-
-        Args:
-            series: The series; a path knows no more than the points before its origin.
-            origins: How many points each of the paths knows.
-        """
+        """Returns paths [draws, origins, horizon] after first points of a series."""
         windows = self.table.windows(series)[np.asarray(origins) - 1]
         last = windows[:, -1:]
         start = ((windows - last) / self.unit).astype("float32")

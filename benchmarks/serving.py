@@ -71,11 +71,7 @@ class Server:
     peer: Peer | None = None
 
     def python(self) -> Path:
-        """Returns the Python that runs it.
-
-        Raises:
-            SkippedError: Its environment cannot be made.
-        """
+        """Returns the Python that runs it."""
         return Path(sys.executable) if self.peer is None else self.peer.environment()
 
 
@@ -321,17 +317,7 @@ def export_network(path: Path, num_features: int) -> None:
 def _running(
     name: str, model: Path, means: dict[str, float]
 ) -> Iterator[psutil.Process]:
-    """Runs a server until the block ends; yields its process.
-
-    Args:
-        name: Name of the server.
-        model: The SavedModel.
-        means: Gets the mean of the row, by name of the server.
-
-    Raises:
-        SkippedError: If it cannot be installed, does not start, or predicts otherwise
-            than the others.
-    """
+    """Runs a server until the block ends; yields its process."""
     server = SERVERS[name]
     command = [str(part) for part in server.command(server.python())]
     variables = {

@@ -85,11 +85,7 @@ class Split:
 
 
 def find_tables(directory: Path, names: Sequence[str] | None = None) -> list[Table]:
-    """Returns the sets of a directory.
-
-    Raises:
-        DataError: There is no set, or not one of the names.
-    """
+    """Returns the sets of a directory."""
     layout = (
         f"it must hold uci/SET.npz or SET.npz with the arrays {', '.join(KEYS)}; name "
         "the directory with --data"

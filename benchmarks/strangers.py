@@ -106,11 +106,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
 
 
 def read_packages(names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Returns the files and the cells of tables, as `peers/read_packages.py` does.
-
-    Raises:
-        SkippedError: The packages cannot be installed.
-    """
+    """Returns the files and the cells of tables, as `peers/read_packages.py` does."""
     entries = known_tables()
     wanted = [{"name": name, **entries[name]} for name in names]
     return PACKAGES.run(tables=json.dumps(wanted))
@@ -119,14 +115,7 @@ def read_packages(names: Sequence[str]) -> dict[str, np.ndarray]:
 def source_table(
     name: str, entry: Mapping[str, Any], text: str, most_rows: int = MOST_ROWS
 ) -> SourceTable:
-    """Returns the table that methods learn from.
-
-    Args:
-        name: Its name.
-        entry: Its entry in `strangers.toml`.
-        text: A CSV file of its cells, in the order of time if there is one.
-        most_rows: How many rows are drawn of a larger table.
-    """
+    """Returns the table that methods learn from."""
     head, *rows = csv.reader(io.StringIO(text))
     target = named(entry["target"], head)
     cells = np.array(rows)
@@ -152,14 +141,7 @@ def source_table(
 
 
 def read(entry: Mapping[str, Any], content: bytes) -> dict[str, Any]:
-    """Reads a file as it is; compares what its columns are taken for with the key.
-
-    Returns:
-        `rows`, the number of rows; `columns`, the number of columns in the key;
-        `right`, the number of those that the reader takes for what the key says;
-        `wrong`, a text for each other column; `notes` on the file; and `refused`, the
-        error if the file cannot be read.
-    """
+    """Reads a file as it is; compares what its columns are taken for with the key."""
     from tfbbb.tables import TableError, read_table
     from tfbbb.tables.feature_inference import infer_features
     from tfbbb.tables.relations import Relations

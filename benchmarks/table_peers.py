@@ -39,11 +39,7 @@ def knows(method: str, task: str) -> bool:
 
 
 def fit(method: str, **inputs: Any) -> dict[str, np.ndarray]:
-    """Runs a method; returns what `peers/fit_table.py` writes.
-
-    Raises:
-        SkippedError: It cannot be installed, or fails.
-    """
+    """Runs a method; returns what `peers/fit_table.py` writes."""
     return PEERS[method].run(method=method, **inputs)
 
 

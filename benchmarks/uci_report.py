@@ -82,13 +82,7 @@ class Means:
     def rivals(
         self, name: str, score: str, others: Sequence[str]
     ) -> dict[str, tuple[float, float]]:
-        """Returns our mean and the figure of each rival that has one.
-
-        Args:
-            name: A set.
-            score: `log_likelihood` or `rmse`.
-            others: Rivals: measured methods, and names of published ones.
-        """
+        """Returns our mean and the figure of each rival that has one."""
         values = self.values(name, "default", score).values()
         if not values:
             return {}

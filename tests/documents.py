@@ -83,13 +83,7 @@ def blocks(page: str, language: str, heading: str = "") -> list[str]:
 
 
 def run_programs(page: str, *, short: bool = False) -> dict[str, Any]:
-    """Runs the programs of a page in its order, in one namespace; returns that.
-
-    Args:
-        page: The page.
-        short: Whether its sizes, such as `epochs=400`, become 4. What it asserts is
-            then left out.
-    """
+    """Runs the programs of a page in its order, in one namespace; returns that."""
     namespace: dict[str, Any] = {}
     for program in blocks(page, "python"):
         if short:
@@ -115,10 +109,6 @@ def shell_session(page: str, *, short: bool = False) -> str:
     the script goes on when the service is ready. A request that is refused ends the
     script, as any other failure does. Programs in Python are run if the page asks a
     service.
-
-    Args:
-        page: The page.
-        short: Whether trainings have few steps.
     """
     parts, heading = [_SESSION], ""
     languages = {"sh", "bash"} | ({"python"} if page == CLIENT_PAGE else set())

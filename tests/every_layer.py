@@ -83,15 +83,7 @@ def applied(layer, inputs):
 
 
 def every_layer(members=1, of_model=None, cycle=({},), kinds=tuple(KINDS), **options):
-    """Returns a `BayesianModel` in which a row passes through a layer of every kind.
-
-    Args:
-        members: Number of members that the layers are made with.
-        of_model: Number of members that the model is made with.
-        cycle: Options of one layer each; the layers take them in turn.
-        kinds: Of which there is a layer each, before a last dense one.
-        **options: Of all layers.
-    """
+    """Returns a `BayesianModel` in which a row passes through a layer of every kind."""
     keras.utils.set_random_seed(1)
     options = {"bias_initializer": "random_normal", **options}
     inputs = keras.Input((24,))

@@ -116,9 +116,6 @@ def run_in_shell(script, directory):
     """Runs a script in a directory, with the commands of this environment.
 
     Nothing of the caller's environment but the paths of programs reaches it.
-
-    Returns:
-        The lines that it prints.
     """
     paths = {x: os.environ[x] for x in ("PYTHONPATH", "LANG") if x in os.environ}
     commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -27,12 +27,7 @@ _LIBRARIES = ("keras", "numpy", "pyarrow", "tensorflow", "tensorflow-probability
 
 
 def trained_table(table: TableLike, spec: Any) -> Any:
-    """Trains a table, or reads the result of an earlier training.
-
-    Args:
-        table: The table, as `train_table` takes it.
-        spec: The spec, or its fields.
-    """
+    """Trains a table, or reads the result of an earlier training."""
     from tfbbb.training import JobSpec, train_table
 
     given = JobSpec.model_validate(spec)
@@ -51,16 +46,7 @@ def trained_table(table: TableLike, spec: Any) -> Any:
 
 
 def exported_table(table: TableLike, spec: Any, root: Path) -> tuple[Path, Any]:
-    """Writes version 1 of a trained table below a directory.
-
-    Args:
-        table: As for `trained_table`.
-        spec: As for `trained_table`.
-        root: Directory of the model.
-
-    Returns:
-        The directory of the version, and what was trained.
-    """
+    """Writes version 1 of a trained table below a directory."""
     from tfbbb.training import JobSpec
 
     table = as_source(table)

@@ -425,18 +425,7 @@ METHODS = {
 
 
 def tune(rows, candidates, fit, folds):
-    """Returns the candidate of the least loss of folds, with its mean number of trees.
-
-    Args:
-        rows: The rows.
-        candidates: Options by name.
-        fit: Takes a candidate, the rows to train on and those of the fold; returns the
-            loss, the number of trees, and the scaled absolute residuals of the fold.
-        folds: How many folds.
-
-    Returns:
-        The candidate, and the scaled residuals of all rows, None of classes.
-    """
+    """Returns a candidate of the least loss of folds, and its mean number of trees."""
     found = []
     for candidate in candidates:
         losses, sizes, scaled = zip(
@@ -449,13 +438,7 @@ def tune(rows, candidates, fit, folds):
 
 
 def with_conformal_interval(found, scaled):
-    """Adds cross-conformal intervals: as many deviations as cover the rows of folds.
-
-    Args:
-        found: The answer of a method.
-        scaled: Absolute residuals of rows left out, in standard deviations; None of
-            classes.
-    """
+    """Adds cross-conformal intervals: as many deviations as cover the rows of folds."""
     if scaled is None:
         return found
     place = min(int(np.ceil(COVERAGE * (len(scaled) + 1))), len(scaled))

@@ -27,15 +27,7 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def equation(latex: str, *, block: bool = False) -> str:
-    """Returns an equation as MathML; a block scrolls in a box of its own.
-
-    Args:
-        latex: The equation; backticks around it protect it from Markdown on GitHub.
-        block: Whether it stands on a line of its own.
-
-    Raises:
-        ValueError: It has a command that `latex2mathml` does not know.
-    """
+    """Returns an equation as MathML; a block scrolls in a box of its own."""
     latex = latex.strip().removeprefix("`").removesuffix("`")
     written = convert(latex, display="block" if block else "inline")
     # Unknown commands, and columns of unknown environments, stay as they are.

@@ -43,17 +43,7 @@ def digest(page: str) -> str:
 
 
 def run_page(page: str, runs: Path, *, again: bool) -> Path:
-    """Runs a page in a directory of its own, unless it did since the last change.
-
-    Args:
-        page: The page.
-        runs: Folder of the runs so far.
-        again: Whether to run it even if nothing has changed.
-
-    Returns:
-        A folder with `page.md`, which has the output below each program, and with the
-        pictures of the page.
-    """
+    """Runs a page in a directory of its own, unless it did since the last change."""
     folder = runs / digest(page)
     if folder.exists() and not again:
         return folder

@@ -100,14 +100,6 @@ def create_app(
 ) -> FastAPI:
     """Creates the service, an ASGI application.
 
-    Args:
-        settings: Read from the environment by default.
-        listener: The socket that further API processes answer too; without one there is
-            only this process, whatever `settings.workers`. The caller has locked the
-            data directory.
-        directory: The sockets of the model processes, in a further API process. Without
-            one this is the first process, which starts the others.
-
     Example:
 
     `uvicorn --factory --http service.api.http.protocol:JsonErrorProtocol

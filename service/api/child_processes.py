@@ -47,13 +47,6 @@ async def child_processes(
     At shutdown the dispatcher stops at once and requeues its jobs, while the API
     processes still finish requests. The model processes stop last, when no request is
     left.
-
-    Args:
-        settings: The settings of the service.
-        directory: A directory for the sockets of the model processes.
-        stopping: Set at shutdown.
-        listener: The socket of which further API processes answer requests too; None if
-            there is no other.
     """
     of_workers = os.environ | settings.environment()
     # The child processes read keys from the database.

@@ -41,11 +41,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parses the text form of a cursor.
-
-        Raises:
-            InvalidRequest: If the text is not a cursor.
-        """
+        """Parses the text form of a cursor."""
         try:
             padded = text.encode() + b"=" * (-len(text) % 4)
             created_at, place = orjson.loads(base64.urlsafe_b64decode(padded))
@@ -67,15 +63,7 @@ def page(
     before: Cursor | None,
     limit: int,
 ) -> tuple[Sequence[Listed], Cursor | None]:
-    """Returns a page of entries, newest first, and the cursor of the next page.
-
-    Args:
-        session: A transaction.
-        query: Selects all entries.
-        table: The table of the entries.
-        before: Cursor after which the page begins; None for the first page.
-        limit: Most entries of the page.
-    """
+    """Returns a page of entries, newest first, and the cursor of the next page."""
     if before is not None:
         place = tuple_(table.created_at, table.id)
         query = query.where(place < tuple_(before.created_at, before.id))

@@ -57,16 +57,7 @@ class Patience:
         self._troubles: dict[Hashable, _Trouble] = {}
 
     async def ask(self, subject: Hashable, query: Callable[[], T]) -> T:
-        """Runs a query, which stores its result itself for later requests.
-
-        Args:
-            subject: What the query is about; each has its own patience.
-            query: Queries the database, on another thread.
-
-        Raises:
-            NoAnswerError: If the database does not answer in time.
-            Exception: What else the query raises.
-        """
+        """Runs a query, which stores its result itself for later requests."""
         trouble = self._troubles.get(subject)
         if trouble is not None:
             if not trouble.is_asked and time.monotonic() >= trouble.retry_at:

@@ -18,12 +18,6 @@ class SupervisedProcess:
 
     The child must end at SIGTERM or at the end of its standard input, which also ends
     when this process dies. The child shares the output of this process.
-
-    Args:
-        name: Name of the process in the log.
-        command: The program and its arguments.
-        environment: Environment variables of the process.
-        inherited: Numbers of the open files that the child gets.
     """
 
     def __init__(

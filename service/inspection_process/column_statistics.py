@@ -48,10 +48,6 @@ class ColumnStatistics:
 
     Mean and variance are updated as in Chan, Golub and LeVeque (1979), without
     cancellation.
-
-    Args:
-        name: Name of the column.
-        type_: Arrow type of the column.
     """
 
     def __init__(self, name: str, type_: pa.DataType) -> None:
@@ -211,11 +207,7 @@ class ColumnStatistics:
             self._count_in_cells()
 
     def _count_in_cells(self, *more: pa.Array) -> None:
-        """Counts in cells instead of by value.
-
-        Args:
-            *more: Distinct values that are not counted yet, and their counts.
-        """
+        """Counts in cells instead of by value."""
         found = [self._counted_numbers()]
         if self.type in ("number", "date") and more:
             found.append(_finite_numbers(*more))
@@ -253,10 +245,6 @@ def _finite_numbers(
     """Returns numbers, or dates in seconds since 1970, that single precision can hold.
 
     Times of day and durations have no place on an axis of dates and are left out.
-
-    Args:
-        values: Numbers or dates, none of them missing.
-        counts: How often each occurs; None for once.
     """
     if pa.types.is_date(values.type):
         values = values.cast(pa.timestamp("s"))

@@ -30,12 +30,7 @@ class FirstRows:
         self._num_rows += batch.num_rows
 
     def infer_kinds(self) -> dict[str, JsonObject]:
-        """Returns what a job takes each column for, as `tfbbb inspect` does.
-
-        Returns:
-            By column its `role`, `"feature"` or `"left out"`, its `kind`, None if it is
-            left out, and `remarks`.
-        """
+        """Returns what a job takes each column for, as `tfbbb inspect` does."""
         table = pa.Table.from_batches(self._batches)
         features, left_out = infer_features(
             table, table.column_names, {}, None, Relations(), refuses=False

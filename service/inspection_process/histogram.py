@@ -13,10 +13,6 @@ class Histogram:
     When the range doubles, each cell takes in its neighbour, so that every count stays
     exact. The numbers span at least a quarter of the cells.
 
-    Args:
-        values: The first numbers, finite, at least two of them different.
-        counts: How often each of them occurs.
-
     Example:
 
     >>> histogram = Histogram(np.arange(100.0), np.ones(100, int))
@@ -75,12 +71,7 @@ class Histogram:
 
 
 def histogram_of(values: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Returns edges and counts of at most 20 bins of all distinct numbers.
-
-    Args:
-        values: The distinct numbers, finite, at least one.
-        counts: How often each of them occurs.
-    """
+    """Returns edges and counts of at most 20 bins of all distinct numbers."""
     least, greatest = float(values.min()), float(values.max())
     if np.all(values == np.round(values)) and greatest - least < _BINS:
         # One bin around each whole number.

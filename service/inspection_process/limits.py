@@ -12,12 +12,7 @@ from service.shared.inspection import Limits
 
 
 def apply_limits(limits: Limits, *, most_written_bytes: int = 0) -> None:
-    """Limits the address space, the processor time and the files of this process.
-
-    Args:
-        limits: The limits.
-        most_written_bytes: Size of the largest file that the process may write.
-    """
+    """Limits the address space, the processor time and the files of this process."""
     # The processor time of the imports does not count.
     seconds = time.process_time() + limits.seconds
     for kind, most in (

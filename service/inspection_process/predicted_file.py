@@ -38,12 +38,7 @@ _LEFT_OUT = ("variance", "mean_standard_error", "between_members")
 
 
 class PredictedFile:
-    """The rows of a file and their predictions.
-
-    Args:
-        scan: The file.
-        task: What to write, and where.
-    """
+    """The rows of a file and their predictions."""
 
     def __init__(self, scan: TableScan, task: FileTask) -> None:
         self._scan, self._task = scan, task
@@ -68,11 +63,7 @@ class PredictedFile:
         )
 
     def write(self) -> PredictedRows:
-        """Writes the file; returns some of its rows.
-
-        Raises:
-            TableError: The format cannot hold so many rows.
-        """
+        """Writes the file; returns some of its rows."""
         task = self._task
         assert task.output is not None
         answers = _arranged(pa.concat_tables(self._answers))

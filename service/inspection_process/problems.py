@@ -17,14 +17,7 @@ def find_problems(
     without_index: bool,
     found: str | None = None,
 ) -> list[dict[str, str | None]]:
-    """Returns the problems to fix before training, as `column` and `message`.
-
-    Args:
-        columns: Statistics of the columns.
-        num_rows: Number of rows of the table.
-        without_index: Whether an index that pandas wrote was dropped.
-        found: What reading found out about the file, for people to check; or None.
-    """
+    """Returns the problems to fix before training, as `column` and `message`."""
     table: list[str] = [] if found is None else [found]
     if without_index:
         table.append("The index that pandas wrote into the table is ignored.")

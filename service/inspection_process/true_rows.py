@@ -21,15 +21,7 @@ _TARGET = "\0target"
 
 
 class TrueRows:
-    """Reads targets, and leaves out rows without one.
-
-    Args:
-        scan: The file.
-        task: The target and how it is read.
-
-    Raises:
-        TableError: The file lacks the target, or has too many rows.
-    """
+    """Reads targets, and leaves out rows without one."""
 
     def __init__(self, scan: TableScan, task: FileTask) -> None:
         assert task.target is not None
@@ -53,12 +45,7 @@ class TrueRows:
         self._unusable: dict[int, UnusableTarget] = {}
 
     def usable(self, rows: pa.Table, block: pa.Table) -> pa.Table:
-        """Returns the rows whose target is known, with the target as last column.
-
-        Args:
-            rows: The features of a block.
-            block: The block, with its target.
-        """
+        """Returns the rows whose target is known, with the target as last column."""
         found = read_known_targets(block, self.target, self._classes, self._notation)
         for row, target in found.unusable.items():
             self._unusable[self._seen + row] = target
@@ -81,11 +68,7 @@ class TrueRows:
         return orjson.dumps(body, default=_as_json_value)
 
     def describe(self) -> JsonObject:
-        """Returns the number of rows that were left out, and sentences about them.
-
-        Raises:
-            TableError: No row has a target to use.
-        """
+        """Returns the number of rows that were left out, and sentences about them."""
         remarks = describe_unusable(
             self.target, self._unusable, self._num_rows, "such rows are left out"
         )

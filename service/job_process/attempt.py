@@ -57,12 +57,6 @@ class Trainer(Protocol):
         """Trains, and continues where an earlier attempt stopped.
 
         Tells the clock which part of the work begins.
-
-        Raises:
-            Interrupted: If `should_stop` returned true; the state is saved.
-            StaleAttemptError: If `should_stop` raises it.
-            OtherVersionError: If only another version of tfbbb can run the job.
-            Exception: If the job fails.
         """
 
 

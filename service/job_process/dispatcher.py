@@ -43,12 +43,7 @@ _SECONDS_TO_RECOVER = 10.0
 
 
 class Dispatcher:
-    """Runs jobs, as many as this machine has slots.
-
-    Args:
-        queue: The queue of jobs.
-        launcher: Starts the trainers.
-    """
+    """Runs jobs, as many as this machine has slots."""
 
     def __init__(self, queue: Queue, launcher: Launcher) -> None:
         self.id = new_id()
@@ -247,12 +242,7 @@ class Dispatcher:
 def main(
     make_launcher: Callable[[Settings], Launcher], arguments: list[str] | None = None
 ) -> int:
-    """Runs the process; returns its exit code.
-
-    Args:
-        make_launcher: Creates the launcher from the settings.
-        arguments: The command line.
-    """
+    """Runs the process; returns its exit code."""
     parser = argparse.ArgumentParser("python -m service.job_process.dispatcher")
     parser.add_argument(
         "--until-input-ends", action="store_true", help="end with the parent"

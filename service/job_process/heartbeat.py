@@ -28,13 +28,6 @@ class Heartbeat:
     While the database does not answer, training continues and the progress is kept in
     memory; publishing checks the lease.
 
-    Args:
-        queue: The queue that holds the job.
-        lease: The lease to renew.
-        stopping: Set when the process must end.
-        clock: Tells what the job is at and how long it takes yet, which is recorded
-            every second; None for a job without one.
-
     Attributes:
         stale: Whether the lease has ended.
         cancelled: Whether the job must be cancelled.
@@ -82,11 +75,7 @@ class Heartbeat:
             self.send()
 
     def should_stop(self) -> bool:
-        """Returns whether training should save its state and stop.
-
-        Raises:
-            StaleAttemptError: If the lease has ended: another attempt may run.
-        """
+        """Returns whether training should save its state and stop."""
         if self.stale:
             raise StaleAttemptError(f"{self._lease} has ended")
         return self.cancelled or self._stopping.is_set()

@@ -69,10 +69,6 @@ class LocalLauncher:
     After an attempt, a trainer keeps TensorFlow imported and waits `warm_seconds` for
     the next lease. A trainer also ends when its input ends, so that it does not outlive
     the dispatcher.
-
-    Args:
-        settings: The settings, which trainers inherit.
-        module: A program with the arguments of `service.trainer`.
     """
 
     def __init__(self, settings: Settings, module: str = "service.trainer") -> None:
@@ -155,13 +151,7 @@ class LocalLauncher:
 
 
 class _TrainerProcess:
-    """A process that runs one attempt after the other.
-
-    Args:
-        settings: The settings.
-        module: The program.
-        lease: The first attempt; None for a process that prepares and waits for it.
-    """
+    """A process that runs one attempt after the other."""
 
     def __init__(self, settings: Settings, module: str, lease: Lease | None) -> None:
         self.lease = lease

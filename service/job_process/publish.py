@@ -26,13 +26,6 @@ def publish(queue: Queue, lease: Lease, staged: Path) -> int:
     Locks the job from the check of the lease to the commit. If the process stops after
     the store has the version and before the commit, `published_version` finds the
     version by the job id in its lineage.
-
-    Returns:
-        The number of the version.
-
-    Raises:
-        StaleAttemptError: If the lease has ended; nothing was published.
-        CancelledError: If the job must be cancelled; nothing was published.
     """
     store = queue.store
     manifest = (staged / MANIFEST_PATH).read_bytes()

@@ -88,10 +88,6 @@ class RayLauncher:
     The submission id of a Ray job is that of the job and its attempt, so that one
     attempt is submitted once, and another dispatcher finds the jobs of one that ended.
     Ray jobs outlive the dispatcher; their trainers renew their leases.
-
-    Args:
-        settings: The settings, which trainers inherit.
-        module: A program with the arguments of `service.trainer`.
     """
 
     def __init__(self, settings: Settings, module: str = "service.trainer") -> None:
@@ -289,12 +285,7 @@ class _Client(JobSubmissionClient):
 
 
 class _AttemptLog:
-    """The part of a job's log that has the output of one attempt.
-
-    Args:
-        settings: The settings, with the directory of jobs.
-        lease: The attempt.
-    """
+    """The part of a job's log that has the output of one attempt."""
 
     def __init__(self, settings: Settings, lease: Lease) -> None:
         self._path = JobFiles(settings, lease.job_id).log

@@ -137,11 +137,7 @@ class TableTrainer:
 
 
 def _spec(job: Job) -> JobSpec:
-    """Returns the spec of a job, which the API has validated.
-
-    Raises:
-        OtherVersionError: If another version of the API has, with other fields.
-    """
+    """Returns the spec of a job, which the API has validated."""
     try:
         return JobSpec.model_validate(job.spec)
     except ValidationError as error:

@@ -24,12 +24,7 @@ logger = logging.getLogger("service.trainer")
 def main(
     make_trainer: Callable[[Settings], Trainer], arguments: list[str] | None = None
 ) -> int:
-    """Runs the process; returns its exit code.
-
-    Args:
-        make_trainer: Creates the trainer from the settings.
-        arguments: The command line.
-    """
+    """Runs the process; returns its exit code."""
     parser = argparse.ArgumentParser("python -m service.trainer")
     parser.add_argument(
         "job_id",

@@ -16,12 +16,7 @@ KEPT = (FAMILIARITY, PERCENTILE)
 
 
 def check_abstention(request: Request) -> None:
-    """Checks that the model can abstain as a request asks.
-
-    Raises:
-        InvalidRequest: The version lacks the familiarity or the epistemic uncertainty
-            that decides, or the request asks for a signature other than the moments.
-    """
+    """Checks that the model can abstain as a request asks."""
     parameters = request.query.parameters
     if parameters.abstain_above is None and parameters.abstain_by is None:
         return

@@ -46,14 +46,7 @@ class Adaptation:
         parameters: DrawParameters,
         inputs: Tensors,
     ) -> Self:
-        """Reads how the feedback so far adapts the answers for some rows.
-
-        Args:
-            record: The adaptation of the version in the database; None before feedback.
-            manifest: The manifest of the version.
-            parameters: The parameters of the request.
-            inputs: The rows.
-        """
+        """Reads how the feedback so far adapts the answers for some rows."""
         if record is None:
             of_sets = manifest.classes is not None
             shape = () if manifest.targets is None else manifest.targets.shape
@@ -101,11 +94,7 @@ class Adaptation:
         return parameters.model_copy(update={SETS: self.levels})
 
     def adapt(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the adapted bounds, or the set of each level and row.
-
-        Args:
-            arrays: What the model answers to `asking`.
-        """
+        """Returns the adapted bounds, or the set of each level and row."""
         places = self._places
         if self.manifest.classes is not None:
             held = arrays[SETS]
@@ -134,11 +123,7 @@ class Adaptation:
 
 
 def check_adaptation(manifest: Manifest, parameters: DrawParameters) -> None:
-    """Checks that a request which asks for adaptation has something to adapt.
-
-    Raises:
-        InvalidRequest: If it asks for no levels, or rows have several places.
-    """
+    """Checks that a request which asks for adaptation has something to adapt."""
     if not parameters.adapt:
         return
     if has_places(manifest):
@@ -163,16 +148,7 @@ def has_places(manifest: Manifest) -> bool:
 
 
 def groups_of(inputs: Tensors, manifest: Manifest) -> list[str | None] | None:
-    """Returns the name of each row's group in the version's recalibration.
-
-    Args:
-        inputs: The rows.
-        manifest: The manifest of the version.
-
-    Returns:
-        The value of the column that tells groups apart, as text, or None for a value
-        without a group; None for a version without groups.
-    """
+    """Returns the name of each row's group in the version's recalibration."""
     config = (manifest.recalibration or {}).get("config", {})
     by = config.get("by")
     if by is None or not config.get("groups"):

@@ -27,11 +27,6 @@ class Ledger:
     is adopted when it is first found: the ledger records the digest of its manifest,
     which has the SHA-256 of every file. Another manifest under the same number is then
     refused.
-
-    Args:
-        database: Holds the recorded versions.
-        store: Holds their files. An object store has no version that no job published,
-            so nothing in its local copies is adopted.
     """
 
     def __init__(self, database: Database, store: Store) -> None:
@@ -39,14 +34,7 @@ class Ledger:
         self._store = store
 
     def record(self, name: str, number: int, directory: Path) -> None:
-        """Checks a directory of verified files against its record, or adopts it.
-
-        Raises:
-            AdoptionError: If another version has or had the number.
-            Unavailable: If the database does not answer, or a job is still publishing
-                the version.
-            ManifestError: If there is no manifest.
-        """
+        """Checks a directory of verified files against its record, or adopts it."""
         manifest, digest = Manifest.read(directory), manifest_digest(directory)
         with report_outage(
             f"The database did not answer whether it knows version {number} of the "
@@ -59,11 +47,7 @@ class Ledger:
         _check(version, digest)
 
     def labelled(self) -> set[tuple[str, int]]:
-        """Returns the versions that labels point at, also canaries and shadows.
-
-        Raises:
-            Unavailable: If the database does not answer.
-        """
+        """Returns the versions that labels point at, also canaries and shadows."""
         columns = (Label.number, Label.canary, Label.shadow)
         with report_outage(), self._database.reading() as session:
             return {
@@ -74,20 +58,12 @@ class Ledger:
             }
 
     def made_latest(self) -> dict[str, MadeLatest]:
-        """Returns the versions that somebody has made `latest`, by model.
-
-        Raises:
-            Unavailable: If the database does not answer.
-        """
+        """Returns the versions that somebody has made `latest`, by model."""
         with report_outage(), self._database.reading() as session:
             return made_latest(session)
 
     def versions(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
-        """Returns name and number of the recorded versions: the kept, the deleted.
-
-        Raises:
-            Unavailable: If the database does not answer.
-        """
+        """Returns name and number of the recorded versions: the kept, the deleted."""
         columns = (ModelVersion.name, ModelVersion.number, ModelVersion.deleted_at)
         kept: set[tuple[str, int]] = set()
         deleted: set[tuple[str, int]] = set()
@@ -97,11 +73,7 @@ class Ledger:
         return kept, deleted
 
     def finish_deletions(self) -> None:
-        """Finishes or undoes the interrupted deletions of versions.
-
-        Raises:
-            Unavailable: If the database or the store does not answer.
-        """
+        """Finishes or undoes the interrupted deletions of versions."""
         try:
             with report_outage():
                 finish_deletions(self._database, self._store)
@@ -138,12 +110,7 @@ class Ledger:
 
 
 def _check_published(session: Session, manifest: Manifest) -> None:
-    """Waits for the transaction of the job that publishes a version, if any.
-
-    Raises:
-        Unavailable: If the job's process stopped before its commit; requeueing the job
-            will record the version.
-    """
+    """Waits for the transaction of the job that publishes a version, if any."""
     job_id = (manifest.lineage or {}).get("job_id")
     if not isinstance(job_id, str):
         return

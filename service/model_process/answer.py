@@ -103,11 +103,7 @@ class Request:
     adaptation: Adaptation | None = None
 
     def adapted_by(self, record: JsonObject | None) -> "Request":
-        """Returns the request, to be answered with adapted intervals or sets.
-
-        Args:
-            record: The adaptation of the version in the database; None before feedback.
-        """
+        """Returns the request, to be answered with adapted intervals or sets."""
         given = self.manifest, self.query.parameters, self.inputs
         adaptation = Adaptation.read(record, *given)
         parameters = adaptation.asking(self.query.parameters)
@@ -279,17 +275,6 @@ def prepare(
     """Checks a request against a version of a model, and reads its table.
 
     Needs no TensorFlow.
-
-    Args:
-        version: The version that is to predict.
-        manifest: The manifest of the version.
-        query: The request.
-        settings: Limits and defaults.
-
-    Raises:
-        InputError: If the table does not fit the model; names the row.
-        InvalidRequest: If the model lacks the signature.
-        RequestTooLarge: If the work of the request is over the limit.
     """
     query = query.move_tensor_parameters(manifest.features)
     _check_signature(query, manifest)
@@ -346,9 +331,6 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     """Predicts blocks of rows of requests with the same batch key, all at once.
 
     A request whose batch key is None is predicted alone, and whole.
-
-    Raises:
-        InvalidRequest: If the model cannot answer one of the requests.
     """
     request = blocks[0].request
     tensors, targets = _join(blocks)
@@ -370,11 +352,7 @@ def draws_taken(blocks: Sequence[Arrays]) -> int | None:
 
 
 def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
-    """Makes the answer of a request from what was predicted for its blocks of rows.
-
-    Raises:
-        InvalidRequest: If the prediction is not finite; names the row.
-    """
+    """Makes the answer of a request from what was predicted for its blocks of rows."""
     arrays = {name: _joined([block[name] for block in blocks]) for name in blocks[0]}
     # The number of draws that a standard error took.
     if (taken := draws_taken(blocks)) is not None:
@@ -569,10 +547,6 @@ def check_finite(
     """Checks that all numbers about the rows are finite.
 
     Inputs and weights are, so only extreme values can overflow.
-
-    Raises:
-        InvalidRequest: If a number is not finite; names its row, and what is not as in
-            training in the row.
     """
     version = request.version
     for name, values in outputs.items():

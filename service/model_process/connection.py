@@ -27,11 +27,6 @@ class Connection:
 
     One thread receives, so that a heartbeat is answered whatever is computed, and
     another writes responses in the order in which they are ready.
-
-    Args:
-        connection: The connection.
-        operations: What the API can request.
-        executor: Runs the operations that may wait.
     """
 
     def __init__(

@@ -23,10 +23,6 @@ class VersionCopies:
 
     Does nothing for a store whose models directory is the store itself. While the store
     or the database does not answer, the copies stay as they are.
-
-    Args:
-        store: The store of the versions.
-        ledger: The recorded versions.
     """
 
     def __init__(self, store: Store, ledger: Ledger) -> None:

@@ -54,21 +54,7 @@ def score_feedback(
     recorder: PredictionRecorder,
     settings: Settings,
 ) -> Iterator[ScoredRequest]:
-    """Scores the rows of a feedback request, for each version that it is about.
-
-    Args:
-        body: The request: `instances` or `inputs` with `targets`, or `predictions`.
-        name: Name of the model.
-        route: The versions that score rows. If the version is None, `latest` scores
-            rows, and predictions are scored by the versions that made them.
-        registry: The models.
-        recorder: The recorded predictions.
-        settings: Limits and defaults.
-
-    Raises:
-        InvalidRequest: If the body is not valid.
-        UnknownPrediction: If a prediction is not recorded.
-    """
+    """Scores the rows of a feedback request, for each version that it is about."""
     document, fault = parse_json(body)
     if not isinstance(document, dict):
         raise InvalidRequest("The body must be a JSON object.")

@@ -37,12 +37,7 @@ class LargeBodies:
         self._changing = threading.Lock()
 
     def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs a function in another process, and waits for its result.
-
-        Raises:
-            Unavailable: If the process ended, such as for lack of memory.
-            Exception: The error of the function.
-        """
+        """Runs a function in another process, and waits for its result."""
         executor = self._running()
         try:
             return executor.submit(function, *args, **kwargs).result()

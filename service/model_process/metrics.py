@@ -47,9 +47,6 @@ class UncertaintyMetrics(Collector):
 
     Uncertainty grows when rows differ from the training rows, and familiarity tells
     that they do.
-
-    Args:
-        registry: The models; versions that were deleted are not reported.
     """
 
     def __init__(self, registry: ModelRegistry) -> None:

@@ -41,12 +41,6 @@ from service.shared.work_rates import WorkRates
 class Operations:
     """The operations of the model process.
 
-    Args:
-        registry: The models.
-        settings: The settings of the service.
-        recorder: Records predictions for feedback.
-        rates: Limits the work of each key.
-
     Attributes:
         predictions: The operation that answers later.
     """
@@ -92,12 +86,7 @@ class Operations:
         }
 
     def answer(self, request: Frame) -> Frame:
-        """Runs the operation that the header of a request names.
-
-        Raises:
-            ServiceError: If the operation fails for a reason to report to the client.
-            InputError: If a table does not fit the model.
-        """
+        """Runs the operation that the header of a request names."""
         arguments: JsonObject = dict(request.header)
         # The connection logs it if the operation fails.
         for name in ("id", "request_id"):

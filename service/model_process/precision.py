@@ -31,19 +31,6 @@ def find_num_samples(
     Also returns whether they are fewer, because more would be too late.
 
     A pilot estimates it, as for `tfbbb.predictive`. Its seed is not that of the answer.
-
-    Args:
-        model: The model.
-        tensors: The table.
-        parameters: The parameters of the request, with `max_standard_error`.
-        num_samples: The least to return.
-        most: The most draws of each row.
-        most_in_time: The most draws that are in time; None for any number.
-
-    Raises:
-        InputError: If the table does not fit the model; names the row.
-        InvalidRequest: If the method makes no draws.
-        RequestTooLarge: If a row needs more draws than `most`.
     """
     bound = parameters.max_standard_error
     assert bound is not None

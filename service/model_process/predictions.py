@@ -52,15 +52,7 @@ _RESERVE = 0.7
 
 
 class Prediction:
-    """A prediction that a client waits for.
-
-    Args:
-        frame: The request: the `name` of a model, the fields of a `Route`, the time
-            `arrived`, by the clock `time.monotonic` of the machine, and the names of
-            the codecs, `reads` with its `options` and `writes`.
-        reply: Takes a function that returns the response, to call on the thread that
-            sends it.
-    """
+    """A prediction that a client waits for."""
 
     def __init__(self, frame: Frame, reply: Reply) -> None:
         self.frame = frame
@@ -105,14 +97,6 @@ class Predictions:
 
     Small requests are read on the thread of their connection. Large bodies, and models
     that are not loaded yet, are waited for by other threads.
-
-    Args:
-        registry: The models.
-        settings: Limits and defaults.
-        uncertainty: Counts the uncertainty of the answers.
-        recorder: Records predictions for feedback.
-        rates: Limits the work of each key.
-        shadows: Counts the predictions of shadows.
     """
 
     def __init__(
@@ -236,11 +220,7 @@ class Predictions:
         request: Request,
         arrived: float,
     ) -> Request:
-        """Queues a request, with fewer draws if it would be too late and may have.
-
-        Returns:
-            The request that was queued.
-        """
+        """Queues a request, with fewer draws if it would be too late and may have."""
         milliseconds = request.query.parameters.deadline_ms
         # The way back should take as long as the way here.
         way = time.monotonic() - arrived

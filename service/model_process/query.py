@@ -53,11 +53,7 @@ class Query:
         return self.parameters.asks(question)
 
     def move_tensor_parameters(self, features: Sequence[Feature]) -> "Query":
-        """Moves parameters that TensorFlow Serving takes as tensors to `parameters`.
-
-        Raises:
-            InvalidRequest: If their values are not valid.
-        """
+        """Moves parameters that TensorFlow Serving takes as tensors to `parameters`."""
         if not isinstance(self.columns, dict):
             return self
         names = {feature.name for feature in features}
@@ -113,11 +109,7 @@ def _levels_parameter(signature: str) -> str:
 
 
 def read_signature(name: object) -> str:
-    """Returns the name of a signature; none, or an empty one, is the default.
-
-    Raises:
-        InvalidRequest: If there is no such signature.
-    """
+    """Returns the name of a signature; none, or an empty one, is the default."""
     # TensorFlow Serving accepts the empty name for the default signature too.
     if name in ("", None):
         return SIGNATURES[0]
@@ -139,11 +131,7 @@ def refuse_options(options: Mapping[str, object]) -> None:
 
 
 def read_text_parameters(given: Mapping[str, object]) -> DrawParameters:
-    """Reads parameters that are texts, numbers or booleans: levels as `"0.05,0.95"`.
-
-    Raises:
-        InvalidRequest: If a parameter is unknown, or its value is not valid.
-    """
+    """Reads parameters that are texts, numbers or booleans: levels as `"0.05,0.95"`."""
     asked = [x for x in questions.served_questions() if x.takes_levels]
     levels = {question.parameter for question in asked}
     lists = {name: str(given[name]).split(",") for name in levels & given.keys()}
@@ -151,15 +139,7 @@ def read_text_parameters(given: Mapping[str, object]) -> DrawParameters:
 
 
 def read_parameters(parameters: object, *, strict: bool = True) -> DrawParameters:
-    """Validates the value of `parameters`.
-
-    Args:
-        parameters: The parameters by name, or None.
-        strict: Whether numbers must not be texts.
-
-    Raises:
-        InvalidRequest: If a parameter is unknown, or its value is not valid.
-    """
+    """Validates the value of `parameters`."""
     if parameters is None:
         return Parameters()
     try:

@@ -25,31 +25,14 @@ _DTYPES: Mapping[str, type] = {
 
 
 class PredictionRecorder:
-    """Records rows for feedback by the id of their prediction.
-
-    Args:
-        database: Holds the rows.
-        settings: Limits of their number and age.
-    """
+    """Records rows for feedback by the id of their prediction."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
         self._settings = settings
 
     def record(self, request: Request, shadow_of: str | None = None) -> str:
-        """Records the rows of a request, and deletes those over the limits.
-
-        Args:
-            request: The rows.
-            shadow_of: The id of the answer, if a shadow predicted the rows.
-
-        Returns:
-            The id of the prediction.
-
-        Raises:
-            RequestTooLarge: If the request has more rows than may be recorded.
-            Unavailable: If the database does not answer.
-        """
+        """Records the rows of a request, and deletes those over the limits."""
         most = self._settings.max_recorded_rows
         if request.num_rows > most:
             raise RequestTooLarge(
@@ -90,9 +73,6 @@ class PredictionRecorder:
 
         It is read for each request: an answer after feedback was counted, by whichever
         process, is adapted to it.
-
-        Raises:
-            Unavailable: If the database does not answer.
         """
         column = select(Feedback.adaptation)
         of_version = Feedback.name == name, Feedback.number == number
@@ -108,15 +88,6 @@ class PredictionRecorder:
         """Returns recorded rows by the id of the answer and their number.
 
         A row has several entries if a shadow has predicted it too.
-
-        Args:
-            places: Ids and numbers.
-            name: Name of the model that predicted.
-            numbers: Its versions; none for any.
-
-        Raises:
-            UnknownPrediction: If a row is not recorded, or by another version.
-            Unavailable: If the database does not answer.
         """
         ids = sorted({prediction_id for prediction_id, _ in places})
         found: dict[tuple[str, int], list[RecordedRow]] = {}

@@ -33,14 +33,6 @@ class ModelRegistry:
     so that a new version, even a broken one, never interrupts predictions. Versions
     with labels are loaded too, others on demand.
 
-    Args:
-        store: The store of the versions, with the models directory.
-        ledger: The recorded versions.
-        homed: Names of the models whose home is this process; None for all models.
-            Other models are loaded on demand.
-        idle_seconds: Time without request until a version is unloaded that was loaded
-            on demand.
-
     Attributes:
         has_refreshed: Whether the directory was read once.
         settled: Names of the models whose versions are loaded or known to be broken.
@@ -190,11 +182,7 @@ class ModelRegistry:
         }
 
     def versions(self, name: str) -> list[ServedVersion]:
-        """Returns all versions of a model, newest first.
-
-        Raises:
-            UnknownModel: If there is no such model; the message lists the models.
-        """
+        """Returns all versions of a model, newest first."""
         if name not in self._models:
             self.scan()
         versions = self._models.get(name)
@@ -207,12 +195,7 @@ class ModelRegistry:
         return [versions[number] for number in sorted(versions, reverse=True)]
 
     def version(self, name: str, number: int | None = None) -> ServedVersion:
-        """Returns the version with a number, or `latest`.
-
-        Raises:
-            UnknownModel: If there is no such model or version.
-            Unavailable: If `number` is None and no version can be loaded.
-        """
+        """Returns the version with a number, or `latest`."""
         if number is None:
             return self._latest.get(name) or self._load_latest(name)
         if number not in self._models.get(name, {}):
@@ -235,12 +218,7 @@ class ModelRegistry:
         return version if version is not None and version.is_loaded else None
 
     def load_newest(self, name: str) -> None:
-        """Scans now, and loads the newest version of a model as `latest`.
-
-        Raises:
-            UnknownModel: If there is no such model.
-            Unavailable: If no version of the model can be loaded.
-        """
+        """Scans now, and loads the newest version of a model as `latest`."""
         self._copies.fetch_newest()
         self.scan()
         self._find_made_latest()
@@ -251,11 +229,7 @@ class ModelRegistry:
         return self._latest.get(name)
 
     def _directories(self) -> list[tuple[str, int, Path]]:
-        """Returns name, number and directory of the versions on the disk.
-
-        Raises:
-            Unavailable: If the disk does not answer.
-        """
+        """Returns name, number and directory of the versions on the disk."""
         try:
             return list(_versions_under(self.root))
         except OSError as error:

@@ -126,13 +126,6 @@ class Scheduler(Generic[T, Result]):
     same key up to the work of one block. It never waits for more tasks. A task that is
     larger is computed block by block, and others take their turns between blocks. Spare
     tasks have their turns while no other task waits, and count as no load.
-
-    Args:
-        compute: Computes portions with the same key; returns a result for each.
-        max_seconds: Time that a task may wait for those before it.
-        clock: Returns the time.
-        work_done: Returns the work of a portion once it has its result; by default the
-            work that it was to be.
     """
 
     def __init__(
@@ -167,12 +160,7 @@ class Scheduler(Generic[T, Result]):
         threading.Thread(target=self._expire, name="deadlines", daemon=True).start()
 
     def submit(self, task: Task[T, Result]) -> None:
-        """Queues a task; another thread calls its `finish`.
-
-        Raises:
-            DeadlineExceeded: If the task could not be ready at its deadline.
-            Overloaded: If too much work is waiting.
-        """
+        """Queues a task; another thread calls its `finish`."""
         with self._changed:
             now = self._clock()
             if task.deadline <= now:
@@ -191,11 +179,7 @@ class Scheduler(Generic[T, Result]):
             self._changed.notify()
 
     def cancel(self, task: Task[T, Result]) -> float:
-        """Drops a task; its `finish` is not called, unless it was due before.
-
-        Returns:
-            The work that this saves: that of the rows whose turn has not come.
-        """
+        """Drops a task; its `finish` is not called, unless it was due before."""
         with self._changed:
             if task.has_ended:
                 return 0.0
@@ -302,13 +286,7 @@ class Scheduler(Generic[T, Result]):
     def _backlog(
         self, tasks: Iterable[Task[T, Result]], now: float, whole: bool
     ) -> float:
-        """Returns how long batches that are running, and then tasks, should take.
-
-        Args:
-            tasks: The tasks.
-            now: The time.
-            whole: Whether to count all blocks of tasks whose blocks wait anew.
-        """
+        """Returns how long batches that are running, and then tasks, should take."""
         seconds = [max(0.0, end - now) for end in self._running.values()]
         running = min(seconds, default=0.0)
         together: dict[Hashable, tuple[Task[T, Result], float]] = {}

@@ -30,28 +30,7 @@ _LEAST_LOG_PROB = -1e4
 
 
 def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
-    """Scores the rows of a request by their targets.
-
-    Args:
-        model: The model of the version.
-        request: The rows with their targets.
-
-    Returns:
-        Scores per row, [n], by name. All have `log_likelihood`, in nats and at least
-        -10 000, and `coverage_50`, `coverage_90` and `coverage_95`: the share of the
-        row's targets in the interval or set of that level. Numbers have `crps`,
-        `squared_error` and `mean_absolute_error`, means over the row's targets, and
-        `pit_below` and `pit_up_to`, P(Y < y) and P(Y <= y) of each target, [n, k].
-        Classes have `accuracy`, `brier_score` and `confidence`, the greatest
-        probability. `adaptation`, [n, k, levels], are the scores of
-        `tfbbb.judging.adaptive_intervals`, if the version has intervals or sets, and
-        `half_lengths`, [n, k, levels], are of its intervals.
-
-    Raises:
-        InputError: If a value does not fit the model, or a row has no target to use;
-            names the row.
-        InvalidRequest: If the model cannot score rows, or a score is not finite.
-    """
+    """Scores the rows of a request by their targets."""
     assert request.targets is not None
     check_all_usable(request.targets)
     targets = request.targets.values

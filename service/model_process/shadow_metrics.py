@@ -35,13 +35,7 @@ class ShadowMetrics(Collector):
         answered: Mapping[str, np.ndarray],
         predicted: Mapping[str, np.ndarray],
     ) -> None:
-        """Adds the distances of a shadow's predictions from those that were answered.
-
-        Args:
-            shadow: The shadow.
-            answered: The arrays of the answer.
-            predicted: The arrays of the shadow for the same rows.
-        """
+        """Adds the distances of a shadow's predictions from those answered."""
         found = _distances(answered, predicted)
         if found is not None and np.isfinite(found).all():
             with self._changing:

@@ -73,14 +73,6 @@ class Shadows:
     The shadow reads the body again, because its features may be others. It predicts the
     moments while no request waits for its turn; while there is no such time, and a few
     requests wait for it already, others are dropped.
-
-    Args:
-        registry: The models.
-        settings: Limits and defaults.
-        scheduler: Computes predictions.
-        large_bodies: Reads large bodies.
-        recorder: Records the rows of answers that were recorded.
-        metrics: Counts the predictions of shadows.
     """
 
     def __init__(

@@ -24,10 +24,6 @@ class Speed:
 
     The shape is measured when a version is loaded, and `load` follows the batches:
     it grows when other processes use the cores too.
-
-    Args:
-        fixed: Seconds of a batch without work.
-        per_unit: Seconds of a unit of work.
     """
 
     def __init__(self, fixed: float = 1e-3, per_unit: float = 1e-6) -> None:
@@ -37,11 +33,7 @@ class Speed:
 
     @classmethod
     def of(cls, model: "ExportedModel") -> "Speed":
-        """Returns the speed of a model, by a few predictions.
-
-        Raises:
-            Exception: If the model cannot predict.
-        """
+        """Returns the speed of a model, by a few predictions."""
         manifest = model.manifest
         row = to_tensors(any_row(manifest), manifest)
         measured = []

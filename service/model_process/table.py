@@ -16,16 +16,7 @@ from tfbbb.tables.table_error import TableError
 
 
 def from_rows(rows: object, manifest: Manifest, key: str) -> Inputs:
-    """Reads rows that are lists of values, or objects by feature name.
-
-    Args:
-        rows: The rows.
-        manifest: Manifest of the model.
-        key: Name of the field that holds the rows, for messages.
-
-    Raises:
-        InputError: If a row does not fit the model; names the row.
-    """
+    """Reads rows that are lists of values, or objects by feature name."""
     if not isinstance(rows, list) or not rows:
         raise InputError(
             f"`{key}` must be a list of at least one row. Received: {abbreviate(rows)}"
@@ -52,17 +43,7 @@ def from_rows(rows: object, manifest: Manifest, key: str) -> Inputs:
 
 
 def from_columns(columns: object, manifest: Manifest) -> Inputs:
-    """Reads columns by feature name, or by tensor name as TensorFlow Serving does.
-
-    Args:
-        columns: Columns by name, each a list, or an array [n] or [n, 1]; a matrix, of
-            that name also as the only column; or an Arrow table.
-        manifest: Manifest of the model.
-
-    Raises:
-        InputError: If the table is neither an object of columns nor a matrix, or an
-            Arrow column does not fit the model.
-    """
+    """Reads columns by feature name, or by tensor name as TensorFlow Serving does."""
     if isinstance(columns, pa.Table):
         return _from_arrow(columns, manifest)
     if isinstance(columns, list):
@@ -129,11 +110,7 @@ def _holds_the_matrix(named: JsonObject, manifest: Manifest) -> bool:
 
 
 def _names_by_key(named: JsonObject, manifest: Manifest) -> dict[str, str]:
-    """Maps the key of each feature in `named` to the name of the feature.
-
-    Raises:
-        InputError: If a feature is missing.
-    """
+    """Maps the key of each feature in `named` to the name of the feature."""
     by_name = manifest.inputs == "matrix"
     names = {
         feature.name if by_name or feature.name in named else feature.tensor: (

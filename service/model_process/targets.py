@@ -20,18 +20,7 @@ from tfbbb.tables.known_targets import (
 
 
 def read_targets(values: object, manifest: Manifest, num_rows: int) -> KnownTargets:
-    """Returns targets as the model takes them: numbers [n, k], or class indices [n].
-
-    Args:
-        values: One target per row: a number, a list of numbers, or the name of a class.
-            None is no target. Texts are read as numbers as those of training were.
-        manifest: Manifest of the model.
-        num_rows: Number n of rows.
-
-    Raises:
-        InputError: If there is not one target per row, or a target is neither a number
-            nor a text; names the row.
-    """
+    """Returns targets as the model takes them: numbers [n, k], or class indices [n]."""
     if not isinstance(values, list) or len(values) != num_rows:
         size = f"{len(values)} targets" if isinstance(values, list) else "no list"
         raise InputError(
@@ -58,12 +47,7 @@ def check_all_usable(targets: KnownTargets) -> None:
 
 
 def fill_targets(values: np.ndarray, manifest: Manifest) -> np.ndarray:
-    """Returns targets with one that the model has where a row has none to use.
-
-    Args:
-        values: The targets: NaN or -1 where a row has none to use.
-        manifest: Manifest of the model.
-    """
+    """Returns targets with one that the model has where a row has none to use."""
     if manifest.classes is not None:
         return np.where(values < 0, 0, values)
     assert manifest.targets is not None
@@ -121,11 +105,7 @@ def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
 def _read_texts(
     texts: dict[tuple[int, int], str], numbers: np.ndarray, manifest: Manifest
 ) -> dict[int, UnusableTarget]:
-    """Sets the numbers that texts stand for, by their row and place.
-
-    Returns:
-        The texts that are not numbers, by the index of their row.
-    """
+    """Sets the numbers that texts stand for, by their row and place."""
     if not texts:
         return {}
     cells = Cells("targets", pa.chunked_array([[*texts.values()]], pa.string()))

@@ -44,13 +44,6 @@ class ServedVersion:
     A version whose files are not those that were exported is broken until they change.
     After a fault that may pass, such as too few descriptors, it is tried again.
 
-    Args:
-        name: Name of the model.
-        number: Number of the version.
-        path: Directory of the SavedModel.
-        fingerprint: Fingerprint of the files when the version was found.
-        ledger: The recorded versions.
-
     Attributes:
         problem: Why the version cannot be served, for now or until its files change.
     """
@@ -127,11 +120,7 @@ class ServedVersion:
         )
 
     def load(self) -> "ExportedModel":
-        """Returns the model; the first call loads and checks it.
-
-        Raises:
-            Unavailable: If the model cannot be loaded; the message has the reason.
-        """
+        """Returns the model; the first call loads and checks it."""
         self.used_at = time.monotonic()
         if (model := self._model) is not None:
             return model
@@ -153,11 +142,7 @@ class ServedVersion:
                 self.state = VersionState.START
 
     def adopt(self) -> None:
-        """Records the version in the ledger, if its files are complete.
-
-        Raises:
-            Unavailable: If the ledger cannot check the version yet.
-        """
+        """Records the version in the ledger, if its files are complete."""
         if self._in_ledger or not self._may_try:
             return
         try:
@@ -176,11 +161,7 @@ class ServedVersion:
                 self._note(problem)
 
     def signatures(self) -> JsonObject:
-        """Returns the `SignatureDef` of each signature.
-
-        Raises:
-            Unavailable: If the version cannot be loaded.
-        """
+        """Returns the `SignatureDef` of each signature."""
         self.load()
         from tfbbb.export.reader import read_signatures
 

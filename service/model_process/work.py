@@ -34,11 +34,7 @@ def work(num_rows: int, num_samples: int, query: Query, manifest: Manifest) -> i
 def check_work(
     num_rows: int, num_samples: int, query: Query, manifest: Manifest, most: int
 ) -> None:
-    """Refuses a request that costs too much, before anything is allocated for it.
-
-    Raises:
-        RequestTooLarge: If its work is over `most`; says what counted.
-    """
+    """Refuses a request that costs too much, before anything is allocated for it."""
     found = work(num_rows, num_samples, query, manifest)
     if found > most:
         raise RequestTooLarge(

@@ -39,17 +39,6 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
     and versions of its own.
 
     First removes what killed backups left beside the destination.
-
-    Args:
-        database: The database; only SQLite is copied, PostgreSQL has `pg_dump`.
-        settings: The settings, with the directories.
-        destination: A directory that does not exist yet.
-
-    Returns:
-        The names of the parts of the backup.
-
-    Raises:
-        BackupError: If the destination exists, or the models directory is missing.
     """
     if destination.exists():
         raise BackupError(f"{destination} exists already; name a new directory.")

@@ -31,10 +31,6 @@ def lock_data_directory(settings: Settings) -> Iterator[None]:
     The kernel releases the lock when the process dies; on NFS the server does, also
     when the machine dies. Services on one PostgreSQL database without an object store
     share the data directory on purpose: they keep others out, but not one another.
-
-    Raises:
-        DataDirectoryInUseError: If another service has locked it.
-        OSError: If the directory cannot be written.
     """
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = settings.data_dir / _LOCK

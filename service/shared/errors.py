@@ -13,10 +13,6 @@ class ServiceError(Exception):
     """An error response. The docstring of a subclass is its OpenAPI description.
 
     Subclasses register by name, so that one process can send an error to another.
-
-    Args:
-        message: What is wrong, what was received, and what to do.
-        field: The path of the field that is wrong, or the name of a column.
     """
 
     status: ClassVar[int]
@@ -201,12 +197,7 @@ class QueueFull(ServiceError):
 
 
 class _TooOftenError(ServiceError):
-    """The client may ask again later; see `Retry-After`.
-
-    Args:
-        message: The reason.
-        retry_after: Seconds until then.
-    """
+    """The client may ask again later; see `Retry-After`."""
 
     status = 429
 
@@ -236,12 +227,7 @@ class Unavailable(ServiceError):
 
 
 class Overloaded(Unavailable):
-    """Too much work is waiting; retry after the seconds of `Retry-After`.
-
-    Args:
-        message: The reason.
-        retry_after: Seconds until the service should have time for the request.
-    """
+    """Too much work is waiting; retry after the seconds of `Retry-After`."""
 
     def __init__(self, message: str, retry_after: float = 1.0) -> None:
         super().__init__(message)
@@ -249,13 +235,7 @@ class Overloaded(Unavailable):
 
 
 class DeadlineExceeded(Overloaded):
-    """The service cannot answer before the deadline of the request.
-
-    Args:
-        message: The reason.
-        retry_after: Seconds until the service should have time for the request.
-        seconds_left: Seconds of computing that the request could have.
-    """
+    """The service cannot answer before the deadline of the request."""
 
     def __init__(
         self, message: str, retry_after: float = 1.0, seconds_left: float = 0.0

@@ -24,9 +24,6 @@ def parts_sha256(parts: Iterable[tuple[str, str]]) -> str:
     """Returns the SHA-256 of a dataset of several files.
 
     It is that of a text with a line `SHA256 FORMAT` for each file.
-
-    Args:
-        parts: The SHA-256 and the format of each file, in order.
     """
     lines = "".join(f"{sha256} {format}\n" for sha256, format in parts)
     return hashlib.sha256(lines.encode()).hexdigest()

@@ -34,12 +34,7 @@ class Frame:
     body: bytes | bytearray = b""
 
     def head(self) -> bytes:
-        """Returns the bytes before the body: the lengths and the header.
-
-        Raises:
-            TypeError: If a value has no JSON that the other side reads, such as an
-                integer of more than 64 bits.
-        """
+        """Returns the bytes before the body: the lengths and the header."""
         try:
             header = orjson.dumps(self.header)
         except TypeError:
@@ -76,12 +71,7 @@ def receive(stream: BinaryIO) -> Frame | None:
 
 
 async def receive_async(reader: asyncio.StreamReader) -> Frame:
-    """Waits for a frame.
-
-    Raises:
-        OSError: If the connection broke.
-        asyncio.IncompleteReadError: If the connection was closed.
-    """
+    """Waits for a frame."""
     header_size, body_size = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
     # Reads both at once.
     rest = await reader.readexactly(header_size + body_size)

@@ -15,10 +15,6 @@ def check_installation(database: Database, settings: Settings) -> None:
 
     The first service on a database writes the id of its store into it. A database in
     the data directory itself needs none: both are moved, and restored, as one.
-
-    Raises:
-        InstallationError: If the database has the id of another store.
-        OSError: If the store does not answer.
     """
     inside = settings.data_dir.absolute()
     path = database.path

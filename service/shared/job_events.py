@@ -12,15 +12,7 @@ from service.shared.json_types import JsonObject
 def append(
     session: Session, job: Job, type_: str, data: JsonObject, now: float
 ) -> None:
-    """Adds an event to a job that the caller has locked.
-
-    Args:
-        session: A writing transaction.
-        job: The job.
-        type_: `state`, `stage` or `epoch`.
-        data: Data of the event, as JSON values.
-        now: Time of the event.
-    """
+    """Adds an event to a job that the caller has locked."""
     next_ = last(session, job.id) + 1
     session.add(
         Event(job_id=job.id, sequence=next_, type=type_, data=data, created_at=now)

@@ -14,10 +14,6 @@ def timing(job: Job, now: float) -> JsonObject | None:
 
     The trainer records them every second. While it is silent, for instance because the
     machine is busy, the time that has passed since is taken off.
-
-    Args:
-        job: The job.
-        now: The time by the clock of the database.
     """
     if job.state in ENDED:
         return None

@@ -19,11 +19,7 @@ _OURS = ("__main__", "service", "tfbbb", "uvicorn")
 
 
 class _Lines(logging.Formatter):
-    """Formats records of one process.
-
-    Args:
-        process: What the process is, such as `dispatcher`.
-    """
+    """Formats records of one process."""
 
     def __init__(self, process: str) -> None:
         super().__init__("%(time)s %(levelname)s %(process_name)s: %(message)s")
@@ -61,10 +57,6 @@ def configure_logging(
     Requests are logged on standard output, all else on standard error: also warnings,
     and exceptions that end a thread or the process. Does nothing in a program that has
     configured its logs.
-
-    Args:
-        process: What the process is, such as `dispatcher`.
-        environment: The variables. `Settings` refuses others than it knows.
     """
     if logging.getLogger().handlers:
         return

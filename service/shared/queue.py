@@ -60,10 +60,6 @@ class Queue:
 
     Every method is one transaction, or joins the caller's.
 
-    Args:
-        database: Holds the jobs.
-        settings: Limits, the duration of a lease, and the store of versions.
-
     Attributes:
         store: The store of versions, and of what attempts need.
     """
@@ -86,12 +82,7 @@ class Queue:
             return session.scalar(self._waiting(now).limit(1)) is not None
 
     def lease(self, dispatcher_id: str) -> Lease | None:
-        """Leases the next job to a dispatcher, by priority, then age.
-
-        Returns:
-            The lease, or None if no job is queued, or the machine or all keys have
-            reached their limits of running jobs.
-        """
+        """Leases the next job to a dispatcher, by priority, then age."""
         with self.database.writing() as session:
             dispatcher = session.get(DispatcherRegistration, dispatcher_id)
             if dispatcher is None:
@@ -137,18 +128,7 @@ class Queue:
             ]
 
     def renew(self, lease: Lease, expiry: float) -> float | None:
-        """Renews a lease unless its trainer has done so.
-
-        Args:
-            lease: The lease.
-            expiry: When the lease expires, as the dispatcher knows it.
-
-        Returns:
-            When it expires now; None if the trainer has renewed it.
-
-        Raises:
-            StaleAttemptError: If the lease has ended.
-        """
+        """Renews a lease unless its trainer has done so."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             if job.lease_expires_at != expiry:
@@ -156,20 +136,7 @@ class Queue:
             return self._extend(job, self.database.now(session))
 
     def take_over(self, lease: Lease, ended: str, dispatcher_id: str) -> float:
-        """Renews the lease of a job that another dispatcher started.
-
-        Args:
-            lease: The lease.
-            ended: Id of the dispatcher that has ended.
-            dispatcher_id: Id of the dispatcher that takes over.
-
-        Returns:
-            When the lease expires.
-
-        Raises:
-            StaleAttemptError: If the lease has ended, or another dispatcher has taken
-                the job over.
-        """
+        """Renews the lease of a job that another dispatcher started."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             if job.leased_by != ended:
@@ -178,11 +145,7 @@ class Queue:
             return self._extend(job, self.database.now(session))
 
     def lock_job(self, session: Session, lease: Lease) -> Job:
-        """Locks and returns the job of a lease, in the caller's transaction.
-
-        Raises:
-            StaleAttemptError: If the lease has ended.
-        """
+        """Locks and returns the job of a lease, in the caller's transaction."""
         job = session.get(
             Job, lease.job_id, with_for_update=True, populate_existing=True
         )
@@ -197,21 +160,7 @@ class Queue:
         epochs: Sequence[JsonObject] = (),
         timing: JsonObject | None = None,
     ) -> bool:
-        """Renews a lease, and records the progress of its job.
-
-        Args:
-            lease: The lease.
-            progress: New progress of the job, or None.
-            epochs: Data of new epoch events.
-            timing: What the job is at, and how long it takes yet, or None: see
-                `tfbbb.training.job_clock.TimeLeft.to_json`. A new stage is an event.
-
-        Returns:
-            Whether the job must be cancelled.
-
-        Raises:
-            StaleAttemptError: If the lease has ended.
-        """
+        """Renews a lease, and records the progress of its job."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             now = self.database.now(session)

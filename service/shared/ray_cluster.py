@@ -19,14 +19,7 @@ class RayClusterError(Exception):
 
 
 def check_cluster(settings: Settings) -> str | None:
-    """Checks the settings, and whether the cluster answers.
-
-    Returns:
-        A warning, if the cluster runs another version of Ray.
-
-    Raises:
-        RayClusterError: If jobs cannot run on the cluster.
-    """
+    """Checks the settings, and whether the cluster answers."""
     address = settings.ray_address
     if address is None:
         raise RayClusterError(
@@ -64,9 +57,6 @@ def authorization() -> dict[str, str]:
 
     As Ray reads it: RAY_AUTH_TOKEN, the file RAY_AUTH_TOKEN_PATH, `~/.ray/auth_token`.
     Ray's own client sends it only if RAY_AUTH_MODE is set too.
-
-    Raises:
-        RayClusterError: If the file that RAY_AUTH_TOKEN_PATH names cannot be read.
     """
     if os.environ.get("RAY_AUTH_MODE", "token").lower() == "disabled":
         return {}

@@ -47,10 +47,6 @@ class Route:
 
         A key that the canary answers stays with the canary when its weight grows. The
         number of the canary is hashed too, so that the next canary gets other keys.
-
-        Args:
-            model: Name of the model.
-            key: What requests that belong together share.
         """
         if self.canary is None:
             return False

@@ -314,9 +314,6 @@ class Settings(BaseModel):
         """Reads the settings from variables `TFBBB_...`; others keep their defaults.
 
         Warns of unknown variables `TFBBB_...`.
-
-        Raises:
-            SettingsError: If a variable has an invalid value; the message names it.
         """
         known = [cls.variable(name) for name in cls.model_fields]
         for variable in sorted(environment.keys() - set(known) - _OTHER_VARIABLES):

@@ -18,9 +18,6 @@ def temporary_directory(what: str) -> Iterator[Path]:
 
     First removes those of processes that have died. The kernel releases the lock of
     each when its process ends.
-
-    Args:
-        what: The end of a prefix of its name.
     """
     _remove_leftovers()
     with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{what}-") as directory:

@@ -19,10 +19,6 @@ def delete_version(database: Database, store: Store, name: str, number: int) -> 
 
     Hides it before the transaction commits. If the process stops in between,
     `finish_deletions` restores the version.
-
-    Raises:
-        VersionInUse: If a label points at the version, or an unfinished job starts
-            from it.
     """
     with database.writing() as session:
         version = session.get(ModelVersion, (name, number), with_for_update=True)

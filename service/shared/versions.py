@@ -39,13 +39,7 @@ def made_latest(session: Session) -> dict[str, MadeLatest]:
 
 
 def may_be_latest(number: int, becomes_latest: bool, made: MadeLatest | None) -> bool:
-    """Returns whether a version may be `latest`, of which the newest is.
-
-    Args:
-        number: The version.
-        becomes_latest: What its manifest says.
-        made: The version of its model that somebody has made `latest`, if any.
-    """
+    """Returns whether a version may be `latest`, of which the newest is."""
     if made is None:
         return becomes_latest
     return number == made.number or (becomes_latest and number > made.newest)
@@ -68,12 +62,6 @@ def published_version(
     """Finds the version of a job whose process stopped before it recorded it.
 
     Adds the record in the caller's transaction, which has locked the job.
-
-    Args:
-        session: The transaction.
-        store: The store of the versions.
-        job: The job.
-        now: The time of the database, which becomes that of the version.
     """
     for number in store.numbers(job.name):
         if session.get(ModelVersion, (job.name, number)) is not None:

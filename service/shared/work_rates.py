@@ -70,10 +70,6 @@ class WorkRates:
     The model processes share one file per key, whose lock makes a check and a charge
     one step: however many requests come at the same time, wherever they are computed,
     a key gets its rate exactly. A process that ends frees its locks.
-
-    Args:
-        directory: A directory of the files alone; created if it does not exist.
-        clock: Returns a time that is the same in all processes of the machine.
     """
 
     def __init__(
@@ -89,9 +85,6 @@ class WorkRates:
         """Takes work from the credit of a key.
 
         A request of more work than the most credit needs the most, and leaves a debt.
-
-        Raises:
-            RateExceeded: If the credit is too small; nothing is taken.
         """
         per_second = payer.work_per_second
         if per_second is None:

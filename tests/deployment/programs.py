@@ -9,12 +9,7 @@ import pytest
 
 
 def program(name: str, how: str) -> str:
-    """Returns the path of a program, beside this Python or elsewhere.
-
-    Args:
-        name: Its name.
-        how: How to install it.
-    """
+    """Returns the path of a program, beside this Python or elsewhere."""
     here = Path(sys.executable).parent
     path = shutil.which(name, path=f"{here}:{os.environ['PATH']}")
     if path is None:

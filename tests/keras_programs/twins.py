@@ -50,16 +50,7 @@ def squared_error():
 
 
 def twins(network, kind="normal", rate=0.1, members=None, **options):
-    """Returns a `BayesianModel` and a Keras model that start with the same weights.
-
-    Args:
-        network: A function of a namespace of layers, which returns inputs and outputs.
-        kind: Key of `LOSSES`.
-        rate: Learning rate of both.
-        members: Number of members of the `BayesianModel`.
-        **options: Options of `compile`. Those that are functions are called for each
-            model.
-    """
+    """Returns a `BayesianModel` and a Keras model that start with the same weights."""
     likelihood = {"normal": squared_error(), "one-hot": "categorical"}.get(kind, kind)
     model = tfbbb.BayesianModel(
         *network(POINTS), likelihood=likelihood, members=members

@@ -43,11 +43,7 @@ def kernel(first, second):
 
 
 def process(prior):
-    """Returns mean and variance of a Gaussian process at `GRID`, [16] each.
-
-    Args:
-        prior: Its covariance, a function of two matrices of rows.
-    """
+    """Returns mean and variance of a Gaussian process at `GRID`, [16] each."""
     solved = np.linalg.solve(prior(X, X) + NOISE**2 * np.eye(len(X)), prior(X, GRID))
     variance = np.diag(prior(GRID, GRID)) - np.sum(prior(X, GRID) * solved, axis=0)
     return solved.T @ np.asarray(Y[:, 0], float), variance

@@ -27,11 +27,7 @@ class Mutation:
     tests: tuple[str, ...]
 
     def apply(self, source: str) -> str:
-        """Returns the source of the file with the fault.
-
-        Raises:
-            ValueError: If the text does not occur exactly once.
-        """
+        """Returns the source of the file with the fault."""
         count = source.count(self.old)
         if count != 1:
             raise ValueError(

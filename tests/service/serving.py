@@ -32,11 +32,6 @@ def serving(
 
     The client sends an admin key. Settings that name no data directory get one that is
     removed at the end; jobs run only where the settings ask for a dispatcher.
-
-    Args:
-        settings: The settings.
-        model_process: The module of the model processes: `STAND_IN`, which serves the
-            models of `tests.service.stand_in`, or `REAL`.
     """
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         app = create_app(settings_of_a_test(settings, Path(directory)))

@@ -13,12 +13,7 @@ from service.shared.database import Database
 def calls_in_transactions(
     monkeypatch: pytest.MonkeyPatch, *functions: tuple[Any, str]
 ) -> list[bool]:
-    """Returns a list that gets, for each call, whether a writing transaction is open.
-
-    Args:
-        monkeypatch: Restores the functions.
-        functions: Where each function is, and its name.
-    """
+    """Returns a list that gets, for each call, whether a write transaction is open."""
     found: list[bool] = []
     writing = [0]
     begin = Database.writing

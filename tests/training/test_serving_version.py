@@ -59,12 +59,7 @@ def test_a_clearly_worse_version_waits(directory: Path) -> None:
 def beside_serving(
     directory: Path, schema: Schema, error: float, targets_off: float = 0.0
 ) -> bool:
-    """Whether the first version is better than one whose means are further off.
-
-    Args:
-        error: The standard deviation of what is added to its means.
-        targets_off: The standard deviation of what is added to the targets first.
-    """
+    """Whether the first version is better than one whose means are further off."""
     rng = np.random.default_rng(3)
     rows = table(2)
     x, y = (rows[name].to_numpy().astype("float32") for name in ("x", "y"))

@@ -53,16 +53,7 @@ class Clonable(type):
 
 
 def mark_outputs(model: keras.Model, inputs: Structure, outputs: Structure) -> None:
-    """Marks the outputs of a graph, if it was run to clone the model.
-
-    Args:
-        model: The model of the graph.
-        inputs: What the graph was run on.
-        outputs: What came out.
-
-    Raises:
-        TypeError: Keras would clone the model without its arguments.
-    """
+    """Marks the outputs of a graph, if it was run to clone the model."""
     tensors = tree.flatten((inputs, outputs))
     # Shapes alone are computed with tensors that no layer has recorded.
     if not all(isinstance(x, keras.KerasTensor) and is_recorded(x) for x in tensors):
@@ -90,15 +81,7 @@ def given_arguments(model: keras.Model) -> Options:
 
 
 def arguments_for_config(model: keras.Model, known: Collection[str]) -> Options:
-    """Returns what a model was made with that its config lacks.
-
-    Args:
-        model: The model, whose class has no `get_config` of its own.
-        known: Names of arguments that the config need not have.
-
-    Raises:
-        NotImplementedError: An argument is no number, text or None.
-    """
+    """Returns what a model was made with that its config lacks."""
     given = {k: v for k, v in _given_arguments[model].items() if k not in known}
     for name, value in given.items():
         if not all(isinstance(part, _SIMPLE) for part in tree.flatten(value)):

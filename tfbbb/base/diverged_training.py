@@ -74,9 +74,6 @@ class FiniteLoss(keras.callbacks.Callback):
         """Raises the error of a training that this callback has stopped.
 
         It warns instead if another callback has restored finite weights.
-
-        Raises:
-            TrainingDivergedError: The weights are not finite.
         """
         if self._error is None:
             return

@@ -5,16 +5,7 @@ from types import ModuleType
 
 
 def import_extra(extra: str, *names: str) -> list[ModuleType]:
-    """Imports modules that an extra of the package brings.
-
-    Args:
-        extra: The extra, as in `pip install 'tfbbb[extra]'`.
-        *names: Names of modules.
-
-    Raises:
-        ImportError: A module, or one that it imports, is not installed; the message
-            says how to get it.
-    """
+    """Imports modules that an extra of the package brings."""
     try:
         return [import_module(name) for name in names]
     except ModuleNotFoundError as error:

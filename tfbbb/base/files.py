@@ -34,15 +34,6 @@ def disk_faults_named(
     Python's own errors of a write name no file, and TensorFlow has errors of its own,
     which quote the system's message.
 
-    Args:
-        directory: Where the body writes.
-        what: The name of the thing that the body writes, e.g. `"the model"`.
-        num_bytes: Returns about how many bytes that takes; called when the disk is
-            full.
-
-    Raises:
-        OSError: The disk is full or can't be written.
-
     Example:
 
     >>> def write():
@@ -89,9 +80,6 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     machine stops. If the body raises, the directory and all folders that were made for
     it are removed. A killed process leaves its directory; the next process that writes
     beside it removes the directory once it is a day old.
-
-    Raises:
-        FileExistsError: If `path` exists.
     """
     path = Path(path).absolute()
     check_free(path)

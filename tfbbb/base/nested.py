@@ -28,9 +28,6 @@ def map_leaves(function: Callable[..., Any], *structures: Structure) -> Any:
 
     >>> map_leaves(lambda x, y: x + y, {"a": (1, 2)}, {"a": (10, 20)})
     {'a': (11, 22)}
-
-    Raises:
-        ValueError: The structures differ.
     """
     first = structures[0]
     if isinstance(first, dict):

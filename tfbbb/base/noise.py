@@ -71,15 +71,6 @@ def normal_block(
     Entry i has shape `shape` and is the same however the list is cut into blocks: the
     generator (Philox, Salmon et al. 2011) is a function of a counter, of which every
     entry owns a stretch, each count giving four words, and each word two normals.
-
-    Args:
-        seed: int32 tensor of shape [2].
-        first: Index of the first entry.
-        count: Number of entries.
-        shape: Shape of one entry, integers or integer tensors.
-
-    Returns:
-        float32 tensor of shape [count, *shape].
     """
     size = math.prod(shape, start=tf.constant(1))
     per_count = 2 * _WORDS_PER_COUNT

@@ -17,11 +17,7 @@ def is_finite_number(value: object) -> TypeGuard[float]:
 
 
 def positive_number(name: str, value: object) -> float:
-    """Returns `value`, the argument `name`, as a Python number.
-
-    Raises:
-        ValueError: `value` is not a number, not positive, or not finite.
-    """
+    """Returns `value`, the argument `name`, as a Python number."""
     if not (is_finite_number(value) and value > 0):
         raise ValueError(
             f"`{name}` must be a positive finite number. Received: {name}={value!r}"
@@ -47,11 +43,7 @@ def choice(name: str, value: Any, choices: Iterable[str]) -> Any:
 
 
 def int32(name: str, value: object, least: int = -(2**31)) -> int:
-    """Returns `value`, the argument `name`, as a Python integer.
-
-    Raises:
-        ValueError: `value` is not a 32-bit integer, or is below `least`.
-    """
+    """Returns `value`, the argument `name`, as a Python integer."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
     number = int(value)
@@ -87,14 +79,6 @@ def in_dtype(
     >>> values, wrong = in_dtype(np.array([7.0, 2.5]), "int32")
     >>> values.tolist(), wrong.tolist()
     ([7, 2], [False, True])
-
-    Args:
-        values: Numbers or booleans, of any shape.
-        dtype: The name of a data type of NumPy.
-
-    Returns:
-        The converted values, and an array of booleans of their shape, or None if the
-        type is one of floats.
     """
     # The service checks numbers without NumPy, and starts sooner.
     import numpy as np

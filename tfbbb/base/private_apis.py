@@ -97,15 +97,7 @@ def run_through_graph(
     operation: Callable[[Any], Callable[..., Any]],
     **call_arguments: Any,
 ) -> Any:
-    """Runs a graph with other operations in place of its own.
-
-    Args:
-        graph: A functional model.
-        inputs: One value for each input; it need not be a tensor.
-        operation: Returns the function to call in place of an operation.
-        **call_arguments: Arguments of the call of the model that Keras passes on to
-            the operations that take them, such as `training`, if they are not None.
-    """
+    """Runs a graph with other operations in place of its own."""
     from keras.src.ops.function import Function
 
     def with_arguments(op: Any) -> Callable[..., Any]:
@@ -171,13 +163,7 @@ def is_h5_of_whole_models() -> bool:
 
 
 def is_rematerialized(layer: keras.Layer, call: Any, given: Any) -> bool:
-    """Whether Keras computes the calls of a layer again for their gradients.
-
-    Args:
-        layer: The layer.
-        call: Its method `call`.
-        given: What `layer.rematerialized_call(call)` returns.
-    """
+    """Whether Keras computes the calls of a layer again for their gradients."""
     return given != call and layer._remat_mode.mode != "activations"
 
 
@@ -286,11 +272,7 @@ def unlocked(layer: keras.Layer) -> Iterator[None]:
 
 
 def track_variable(layer: keras.Layer, variable: keras.Variable) -> bool:
-    """Makes a variable one of a layer's own, which Keras trains and saves.
-
-    Returns:
-        Whether the variable is new to the layer.
-    """
+    """Makes a variable one of a layer's own, which Keras trains and saves."""
     tracker = layer._tracker
     stores = "trainable_variables", "non_trainable_variables"
     if any(tracker.is_in_store(store, variable) for store in stores):
@@ -393,10 +375,6 @@ def wrap_until_built(
     Keras traces a model, its metrics and its loss before the first step under
     `tf.distribute`. The methods are those of this model alone, and are called with
     `(x, y, y_pred, **kwargs)`.
-
-    Args:
-        model: The model, while its trace calls it.
-        wrap: Takes a method and returns the one to call instead.
     """
     if "_post_build" in vars(model):
         return
@@ -432,23 +410,12 @@ def options_of_projections(layer: keras.layers.MultiHeadAttention) -> Options:
 def set_projection(
     layer: keras.layers.MultiHeadAttention, name: str, projection: keras.Layer
 ) -> None:
-    """Gives an attention layer a layer that it calls.
-
-    Args:
-        layer: The layer, while it is built.
-        name: `"query"`, `"key"`, `"value"`, `"gate"` or `"output"`.
-        projection: The layer to call.
-    """
+    """Gives an attention layer a layer that it calls."""
     setattr(layer, f"_{name}_dense", projection)
 
 
 def build_attention(layer: keras.layers.MultiHeadAttention, rank: int) -> None:
-    """Prepares the product of queries and keys.
-
-    Args:
-        layer: The layer, while it is built.
-        rank: Rank of the projected values, [batch, ..., heads, size].
-    """
+    """Prepares the product of queries and keys."""
     layer._build_attention(rank)
 
 
@@ -520,10 +487,6 @@ def around_control_flow(
     """Returns the graph around the loops and conditions in which a graph is.
 
     Each body of a loop and each branch of a condition is a graph of its own.
-
-    Args:
-        graph: The graph; None where code is eager.
-        within: A graph around it, perhaps a body itself, to stop at.
     """
     from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph
 

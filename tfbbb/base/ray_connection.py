@@ -8,18 +8,7 @@ _SECONDS_TO_CONNECT = 5.0
 
 
 def connect(ray: ModuleType, address: str) -> bool:
-    """Connects to a cluster, or starts one of this machine, unless Ray is connected.
-
-    Args:
-        ray: The module `ray`.
-        address: `"local"`, `"auto"` or the address of a cluster.
-
-    Returns:
-        Whether this call has connected.
-
-    Raises:
-        ConnectionError: No cluster answers.
-    """
+    """Connects to a cluster, or starts one of this machine, unless Ray is connected."""
     if ray.is_initialized():
         return False
     refusal = (

@@ -10,12 +10,7 @@ _ROUNDING = 1e-9
 
 
 def one_weight(sample_weight: ArrayLike, num_rows: int) -> np.ndarray | None:
-    """Returns one weight per row, float64 [rows], or None.
-
-    Raises:
-        ValueError: A weight is negative or not finite, all are zero, or there is
-            another number of them.
-    """
+    """Returns one weight per row, float64 [rows], or None."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -68,10 +63,6 @@ def mean_and_error(
 
     >>> mean_and_error(np.array([1.0, 3.0]))
     (2.0, 1.0)
-
-    Args:
-        values: One value for each row, [n].
-        weights: Their weights, [n]; None for 1.
     """
     weights = np.ones(len(values)) if weights is None else weights
     mean = float(np.average(values, weights=weights))
@@ -94,13 +85,6 @@ def weighted_scores(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
     >>> weighted_scores(np.array([[3.0], [1.0], [2.0]]), np.ones(3))[:, 0]
     array([1., 2., 3.])
-
-    Args:
-        scores: The scores of n rows, [n, k].
-        weights: The weights of the rows, [n].
-
-    Returns:
-        Ascending scores, [m, k].
     """
     number = effective_rows(weights)
     if not number:
@@ -125,10 +109,6 @@ def resampled(weights: np.ndarray, seed: int = 0) -> np.ndarray:
 
     >>> len(resampled(np.array([1.0, 1.0, 2.0, 4.0])))
     2
-
-    Args:
-        weights: The weights of the rows, [n].
-        seed: Seed of the order.
     """
     order = np.random.default_rng(seed).permutation(len(weights))
     number = effective_rows(weights)

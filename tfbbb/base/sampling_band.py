@@ -17,11 +17,6 @@ def sampling_band(
     >>> lower, upper = sampling_band(100, [0.5, 0.9], 0.95)
     >>> lower, upper
     (array([40., 84.]), array([60., 95.]))
-
-    Args:
-        number: Numbers of trials.
-        probability: Probabilities of success in each, broadcast against them.
-        confidence: Probability of the interval.
     """
     tail = (1.0 - confidence) / 2.0
     return (

@@ -56,12 +56,7 @@ def _arguments(cls: type) -> dict[str, inspect.Parameter]:
 def constructor_signature(
     cls: type, rest: Callable[..., None] | None = None
 ) -> inspect.Signature:
-    """Returns the arguments of a constructor, which Keras' `__new__` hides from `help`.
-
-    Args:
-        cls: A class.
-        rest: The constructor of a base class whose keyword arguments it takes too.
-    """
+    """Returns arguments of a constructor, which Keras' `__new__` hides from `help`."""
     _, *own = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
     others = inspect.signature(rest).parameters.values() if rest else ()
     names = {p.name for p in own}
@@ -131,13 +126,7 @@ class Registry(Generic[T]):
     def register(
         self, name: str, description: str | None = None
     ) -> Callable[[type[T]], type[T]]:
-        """Gives a class a string name in programs and jobs, and tells Keras of it.
-
-        Args:
-            name: The name, such as `"mean_field_normal"`.
-            description: What the class is, in a sentence for users of jobs; None if
-                jobs cannot name it.
-        """
+        """Gives a class a string name in programs and jobs, and tells Keras of it."""
 
         def add(cls: type[T]) -> type[T]:
             self.classes[name] = cls
@@ -152,25 +141,13 @@ class Registry(Generic[T]):
         return sorted(self.classes)
 
     def make(self, name: str, **options: Any) -> T:
-        """Makes the object of a name with these arguments.
-
-        Raises:
-            ValueError: If the kind has no such name, or an argument is out of range.
-        """
+        """Makes the object of a name with these arguments."""
         if name not in self.classes:
             raise ValueError(self._unknown(name))
         return self.classes[name](**options)
 
     def get(self, identifier: Any) -> Any:
-        """Resolves `identifier`.
-
-        Args:
-            identifier: A string name, a config from `serialize`, or an object of the
-                kind, which is returned unchanged.
-
-        Raises:
-            ValueError: If the kind has no such name; the message lists the names.
-        """
+        """Resolves `identifier`."""
         if isinstance(identifier, self._base):
             return identifier
         if isinstance(identifier, dict):

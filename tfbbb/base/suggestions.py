@@ -22,11 +22,6 @@ def near_name(
     Of paths, such as `training.epochs`, the last parts are compared. If several have
     the same last part, the path with the fewest parts is returned.
 
-    Args:
-        name: The name that is unknown.
-        known: Names or paths.
-        cutoff: The least share of characters that agree, from 0 to 1.
-
     Example:
     >>> near_name("Prise", ["area", "price"])
     'price'

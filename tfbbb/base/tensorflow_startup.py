@@ -39,14 +39,7 @@ def has_tensorflow() -> bool:
 
 
 def require_tensorflow(what: str) -> None:
-    """Raises an error unless TensorFlow is installed.
-
-    Args:
-        what: What needs TensorFlow, the beginning of a sentence.
-
-    Raises:
-        MissingTensorFlowError: It is not installed.
-    """
+    """Raises an error unless TensorFlow is installed."""
     if not has_tensorflow():
         raise MissingTensorFlowError(
             f"{what} needs TensorFlow: `pip install tfbbb`, or take the full image in "
@@ -62,9 +55,6 @@ def import_tensorflow() -> None:
 
     If the environment variable `TF_CPP_MIN_LOG_LEVEL` is not set, it becomes 3:
     TensorFlow logs fatal errors only. The value 0 shows the start-up messages too.
-
-    Raises:
-        MissingTensorFlowError: TensorFlow is not installed.
     """
     if sys.modules.get("tensorflow") is not None:
         return

@@ -112,10 +112,6 @@ def listed(names: Sequence[str]) -> str:
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Returns the lines of a table whose columns have one width each.
 
-    Args:
-        rows: The cells of each line.
-        right: Places of the columns that end together; the others begin together.
-
     Example:
     >>> aligned([("layer", "weights"), ("dense", "8")], right={1})
     ['layer  weights', 'dense        8']

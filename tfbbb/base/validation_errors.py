@@ -62,13 +62,7 @@ PATTERNS = {
 def describe_validation_error(
     error: Mapping[str, Any], within: Iterable[str] = (), known: Iterable[str] = ()
 ) -> str:
-    """Describes the place of an error, the rule, and what was received.
-
-    Args:
-        error: One of the `errors()` of pydantic or FastAPI.
-        within: Names of the objects that contain the place of the error.
-        known: Paths of all fields, of which an unknown field may be a misspelt one.
-    """
+    """Describes the place of an error, the rule, and what was received."""
     path = field_path(error, within)
     place = f"The {(error['loc'] or ('body',))[0]}" if path is None else f"`{path}`"
     received = error["input"]
@@ -94,15 +88,7 @@ def describe_validation_error(
 
 
 def field_path(error: Mapping[str, Any], within: Iterable[str] = ()) -> str | None:
-    """Returns the path of the field of an error, such as "model.likelihood".
-
-    Args:
-        error: One of the `errors()` of pydantic or FastAPI.
-        within: Names of the objects that contain the place of the error.
-
-    Returns:
-        The path; None for the whole of a body, also one that is not JSON.
-    """
+    """Returns the path of the field of an error, such as "model.likelihood"."""
     if error["type"] == "json_invalid":
         return None
     given = error["loc"]
@@ -111,11 +97,7 @@ def field_path(error: Mapping[str, Any], within: Iterable[str] = ()) -> str | No
 
 
 def describe_rule(error: Mapping[str, Any]) -> str:
-    """Returns the rule that a value breaks, such as "must be a number".
-
-    Args:
-        error: One of the `errors()` of pydantic.
-    """
+    """Returns the rule that a value breaks, such as "must be a number"."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "string_pattern_mismatch" and context["pattern"] in PATTERNS:
         return PATTERNS[context["pattern"]]

@@ -33,20 +33,13 @@ def check_logits(output: keras.KerasTensor) -> None:
 
     The operations after the last layer with weights run on large random numbers, for
     which logits are large too, so the code of a `Lambda` need not be known.
-
-    Raises:
-        ValueError: The numbers are all between 0 and 1.
     """
     if gives_probabilities(output):
         raise ValueError(f"{_RULE}{_origin(output)}")
 
 
 def check_logits_of_step(outputs: Tensor) -> None:
-    """Checks outputs while a step is traced, which shows the code of every layer.
-
-    Raises:
-        ValueError: The outputs come from a softmax or a sigmoid.
-    """
+    """Checks outputs while a step is traced, which shows the code of every layer."""
     kind = None
     if has_activation_logits(outputs):
         kind = "softmax or sigmoid"

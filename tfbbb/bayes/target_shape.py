@@ -23,14 +23,6 @@ def target_width(shape: Sizes, places: Sizes, widths: Sequence[int]) -> int | No
     1
     >>> target_width((32, 10), places=(None,), widths=(1, 5)) is None
     True
-
-    Args:
-        shape: The shape of the targets, rows first.
-        places: The sizes of the places of a row, as in the outputs of the network.
-        widths: The sizes that the last axis may have: k, or 1 and C for classes.
-
-    Raises:
-        ValueError: The targets have another shape.
     """
     if shape and 1 in widths and _fits(shape[1:], places):
         return None

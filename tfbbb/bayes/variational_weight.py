@@ -147,11 +147,7 @@ class VariationalWeight:
 
     @property
     def distribution(self) -> tfp.distributions.Distribution:
-        """The marginals of q(w), weight by weight, as a distribution of TFP.
-
-        Raises:
-            ValueError: The marginals are not normal.
-        """
+        """The marginals of q(w), weight by weight, as a distribution of TFP."""
         import tensorflow_probability as tfp
 
         if not isinstance(self.posterior, NormalPosterior):

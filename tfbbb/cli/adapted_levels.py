@@ -19,18 +19,7 @@ def adapt_levels(
     inputs: Mapping[str, np.ndarray],
     levels: Mapping[str, float],
 ) -> tuple[dict[str, float], str]:
-    """Returns the levels to ask for by name, and a note about them.
-
-    Args:
-        model: The model.
-        version: Its directory.
-        inputs: Columns of the table by name, [n] each.
-        levels: The levels that are wanted, by name.
-
-    Raises:
-        CommandError: The model has no rows to compare with.
-        ValueError: As for `ShiftReference.adapt`.
-    """
+    """Returns the levels to ask for by name, and a note about them."""
     reference = ShiftReference.read(version)
     if reference is None:
         raise CommandError(

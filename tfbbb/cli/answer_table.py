@@ -12,21 +12,7 @@ def numbers_table(
     bounds: Mapping[str, np.ndarray],
     log_prob: np.ndarray | None = None,
 ) -> pa.Table:
-    """Builds the table of predictions of a regression.
-
-    Args:
-        moments: `mean`, `variance`, `epistemic` and `aleatoric` [n, k].
-        bounds: Lower and upper ends of intervals [n, 2, k] by name; `""` names the only
-            one.
-        log_prob: Log densities of known targets [n], if asked for.
-
-    Returns:
-        The columns `mean`, `standard_deviation`, `epistemic_variance`,
-        `aleatoric_variance`, `lower` and `upper`, or `lower_NAME` and `upper_NAME` of
-        named intervals. With several targets, each name ends in the number of its
-        target, counted from 1. With `familiarity` and `log_prob`, columns of these
-        names.
-    """
+    """Builds the table of predictions of a regression."""
     ends = {
         f"{end}_{name}".rstrip("_"): both[:, place]
         for name, both in bounds.items()
@@ -57,21 +43,7 @@ def classes_table(
     sets: Sequence[Sequence[str] | None] | None = None,
     log_prob: np.ndarray | None = None,
 ) -> pa.Table:
-    """Builds the table of predictions of a classification.
-
-    Args:
-        names: Names of the classes.
-        answers: `probabilities` [n, c], `entropy` and `mutual_information` [n]; NaN in
-            a row without an answer.
-        sets: Names of the classes in the prediction set of each row, if asked for; None
-            for a row without an answer.
-        log_prob: Log probabilities of known targets [n], if asked for.
-
-    Returns:
-        The columns `class`, one `probability_CLASS` per class, `entropy`,
-        `mutual_information`, and if given `familiarity`, `prediction_set`, its classes
-        as a JSON list, and `log_prob`.
-    """
+    """Builds the table of predictions of a classification."""
     probabilities = answers["probabilities"]
     return pa.table(
         {
@@ -101,12 +73,7 @@ def _familiarity(answers: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarr
 
 
 def with_warnings(predictions: pa.Table, warnings: Sequence[Sequence[str]]) -> pa.Table:
-    """Adds the column `warnings` to predictions if any row has a warning.
-
-    Args:
-        predictions: The predictions of rows.
-        warnings: The sentences of each row.
-    """
+    """Adds the column `warnings` to predictions if any row has a warning."""
     if not any(warnings):
         return predictions
     return with_warning_texts(predictions, warnings)

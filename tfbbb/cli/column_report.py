@@ -19,12 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def echo_columns(schema: "Schema", most: int | None = _MOST_COLUMNS) -> None:
-    """Prints what each column of a training table was taken for.
-
-    Args:
-        schema: What the columns were taken for.
-        most: The most features to print; None for all.
-    """
+    """Prints what each column of a training table was taken for."""
     features = list(schema.features)
     shown = features[:most]
     _echo_table([schema.target, *shown], target=schema.target.name)
@@ -46,18 +41,7 @@ def column_entries(
     left_out: Sequence[tuple[str, str]],
     target: "Column | None" = None,
 ) -> list[JsonObject]:
-    """Returns what columns were taken for, as plain JSON values.
-
-    Args:
-        columns: The features.
-        left_out: Names of the columns that were left out, with the reasons.
-        target: The target, if there is one.
-
-    Returns:
-        For each column `name`, `role` (`"target"`, `"feature"` or `"left out"`) and
-        `remarks`; unless it is left out also `kind`, `notation`, `missing` and, if
-        known, `low` and `high` or `categories`.
-    """
+    """Returns what columns were taken for, as plain JSON values."""
     entries = [] if target is None else [_entry(target, "target")]
     entries += [_entry(column, "feature") for column in columns]
     return entries + [

@@ -19,13 +19,6 @@ class EpochBar:
     The figures come from training: each step computes them from one draw of the
     weights. With the timing of a job the bar is that of all its stages, and shows the
     stage and the range of the time that is left.
-
-    Args:
-        console: Shows the bar. A console that is not a terminal gets only the last
-            line.
-        timing: Tells what a job is at, as `TimeLeft.to_json` does, or None before it
-            is known. The bar asks ten times a second. Without it, the bar is that of
-            the epochs.
     """
 
     def __init__(
@@ -55,15 +48,7 @@ class EpochBar:
         figures: Mapping[str, float | None],
         stage: str = "",
     ) -> None:
-        """Shows the epoch, and moves a bar of epochs.
-
-        Args:
-            epoch: Number of completed epochs.
-            epochs: Total number of epochs.
-            stage: What is being done; printed above the bar when it changes.
-            figures: New figures. The bar keeps the last value of a figure that is
-                absent or None: not every epoch evaluates the held-out rows.
-        """
+        """Shows the epoch, and moves a bar of epochs."""
         if stage and stage != self._stage:
             self._stage = stage
             self.print(stage)

@@ -102,18 +102,7 @@ def explain_rows(
     baselines: "Baselines | None",
     **options: Any,
 ) -> "Explanation":
-    """Explains the rows of a table with the names that the model's manifest has.
-
-    Args:
-        given: The table.
-        model: Its model.
-        targets: The targets of the rows; None if they are not known.
-        baselines: The baselines of the model, which know the training rows.
-        **options: Arguments of `tfbbb.explain.explain`.
-
-    Raises:
-        ValueError: The model is a file of a version that draws no functions.
-    """
+    """Explains the rows of a table with the names that the model's manifest has."""
     from tfbbb.cli.prediction_table import track_names
     from tfbbb.judging.explain.explanation import explain as explained
 

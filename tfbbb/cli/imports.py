@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow; see `tfbbb.tensorflow_startup`.
-
-    Raises:
-        CommandError: `KERAS_BACKEND` names another backend.
-    """
+    """Imports TensorFlow; see `tfbbb.tensorflow_startup`."""
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
     if backend != "tensorflow":
         raise CommandError(
@@ -28,13 +24,7 @@ def import_tensorflow() -> None:
 
 
 def load_model(path: Path) -> "ExportedModel":
-    """Loads an exported model; imports TensorFlow only if the model needs it.
-
-    Raises:
-        CommandError: It does, and `KERAS_BACKEND` names another backend.
-        MissingTensorFlowError: It does, and TensorFlow is not installed.
-        ManifestError: The files are not those that were exported.
-    """
+    """Loads an exported model; imports TensorFlow only if the model needs it."""
     from tfbbb.export.manifest import Manifest
     from tfbbb.export.reader import load
 

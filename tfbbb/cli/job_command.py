@@ -21,12 +21,6 @@ def add_job_command(
 
     The options are made when the command is called, so that other commands need not
     wait for the import of `JobSpec`.
-
-    Args:
-        app: The group of the command.
-        function: What the command does. Its keyword-only arguments receive the options
-            of these names, `**options` all others.
-        without: Names of options that the command lacks.
     """
     parameters = inspect.signature(function).parameters
     own = [p for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]

@@ -22,16 +22,6 @@ def job_fields(
 
     An option overrides the same field of the file, and a field that contradicts it:
     `--epochs` the `steps` of the file.
-
-    Args:
-        target: The column to predict.
-        spec: JSON file of further fields.
-        options: Values of the options of `tfbbb.cli.job_options`; None for those that
-            are not given.
-        name: Name of the model.
-
-    Raises:
-        CommandError: The file is not a JSON object, or a field is not valid.
     """
     from tfbbb.cli.job_options import job_options
 
@@ -53,11 +43,7 @@ def job_fields(
 
 
 def validate_fields(fields: JsonObject) -> "JobSpec":
-    """Builds a `JobSpec` from its fields.
-
-    Raises:
-        CommandError: A field is not valid; the message names the field.
-    """
+    """Builds a `JobSpec` from its fields."""
     from pydantic import ValidationError
 
     from tfbbb.base.suggestions import field_paths
@@ -74,17 +60,7 @@ def validate_fields(fields: JsonObject) -> "JobSpec":
 def leave_out(
     fields: JsonObject, names: Sequence[str], ignored: Sequence[str]
 ) -> JsonObject:
-    """Returns the fields of a job without the ignored columns.
-
-    Args:
-        fields: The fields of the job.
-        names: The columns of the table.
-        ignored: Columns to leave out.
-
-    Raises:
-        CommandError: The table has no column of an ignored name, or no feature is
-            left.
-    """
+    """Returns the fields of a job without the ignored columns."""
     from tfbbb.tables.column_names import describe_missing_columns, list_names
 
     if missing := describe_missing_columns(ignored, names, role="ignored"):

@@ -26,11 +26,7 @@ def _parse_units(text: str) -> list[int]:
 
 
 def parse_columns(given: Sequence[str]) -> dict[str, str]:
-    """Returns what columns are, by name, of texts `COLUMN=KIND`.
-
-    Raises:
-        BadParameter: A text lacks the name or the kind.
-    """
+    """Returns what columns are, by name, of texts `COLUMN=KIND`."""
     columns = {}
     for text in given:
         name, _, kind = text.rpartition("=")

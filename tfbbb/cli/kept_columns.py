@@ -9,19 +9,7 @@ import pyarrow.compute
 def with_kept_columns(
     predictions: pa.Table, table: pa.Table, used: Collection[str | None], *, keep: bool
 ) -> pa.Table:
-    """Puts columns of the given table before the predictions of its rows.
-
-    Args:
-        predictions: The predictions, one row per row of the table.
-        table: The given table.
-        used: Names of the features and of the target.
-        keep: Whether to keep all columns, or only those that tell rows apart: texts
-            or whole numbers that the model does not read, all of them different.
-
-    Returns:
-        The kept columns and the predictions. A kept column with the name of a
-        prediction gets `_given` after its name.
-    """
+    """Puts columns of the given table before the predictions of its rows."""
     kept = {}
     for name in may_be_kept(table.schema, used, keep=keep):
         if not keep and not _tells_rows_apart(table[name]):
@@ -37,13 +25,7 @@ def with_kept_columns(
 def may_be_kept(
     schema: pa.Schema, used: Collection[str | None], *, keep: bool
 ) -> list[str]:
-    """Returns the names of the columns that are kept if their values allow.
-
-    Args:
-        schema: The columns of the given table.
-        used: As for `with_kept_columns`.
-        keep: As for `with_kept_columns`.
-    """
+    """Returns the names of the columns that are kept if their values allow."""
     return [
         field.name
         for field in schema

@@ -29,14 +29,7 @@ def print_list(
     as_json: bool,
     if_none: str,
 ) -> None:
-    """Prints a list, as a table or as JSON.
-
-    Args:
-        entries: The entries as the service returns them.
-        columns: Functions that compute the cell of an entry, by heading.
-        as_json: Whether to print the entries unchanged as JSON.
-        if_none: Message on stderr for an empty list.
-    """
+    """Prints a list, as a table or as JSON."""
     if as_json:
         typer.echo(json.dumps(entries, indent=2))
         return
@@ -48,12 +41,7 @@ def print_list(
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table. A narrow terminal cuts the table's last column.
-
-    Args:
-        headings: Headings of the columns.
-        rows: One value per column; None becomes an empty cell.
-    """
+    """Prints a table. A narrow terminal cuts the table's last column."""
     from rich.console import Console
     from rich.table import Table
 

@@ -48,18 +48,7 @@ class ModelTable:
 
     @classmethod
     def read(cls, model: Path, data: Path, sheet: str | None = None) -> "ModelTable":
-        """Reads the manifest of a model and a table.
-
-        Args:
-            model: An exported model, or a directory of versions.
-            data: File of the table.
-            sheet: Sheet of a workbook; the first with rows by default.
-
-        Raises:
-            CommandError: There is no model.
-            ManifestError: The manifest is malformed.
-            TableError: The table cannot be read or does not fit the model.
-        """
+        """Reads the manifest of a model and a table."""
         path = resolve_model(model)
         manifest = Manifest.read(path)
         columns = [feature.column for feature in manifest.features]
@@ -73,16 +62,7 @@ class ModelTable:
     def without_rows(
         cls, model: Path, data: Path, sheet: str | None = None
     ) -> "ModelTable":
-        """Reads the header of a table without rows; one row of any values is `inputs`.
-
-        Args:
-            model: As for `read`.
-            data: File of the table.
-            sheet: Sheet of a workbook.
-
-        Raises:
-            TableError: The header lacks a column that the model reads.
-        """
+        """Reads the header of a table without rows; a row of any values is `inputs`."""
         path = resolve_model(model)
         manifest = Manifest.read(path)
         names = TableScan(data, sheet=sheet).header()
@@ -97,14 +77,7 @@ class ModelTable:
         return cls(path, manifest, table, inputs, np.arange(0), Faults(1, {}))
 
     def end(self, *, blank: bool = True) -> None:
-        """Ends the command with exit code 3 if the model can use no cell of a column.
-
-        Args:
-            blank: Whether a column without any value counts.
-
-        Raises:
-            typer.Exit: There is such a column.
-        """
+        """Ends the command with exit code 3 if a model can use no cell of a column."""
         if useless := self.faults.by_column().useless(blank=blank):
             names = ", ".join(map(repr, useless))
             echo_note(
@@ -136,9 +109,6 @@ class ModelTable:
         """Returns the targets, of which a row at least has one.
 
         Notes count the targets that have no density.
-
-        Raises:
-            TableError: The table has no column of the target, or no row has a target.
         """
         targets = read_targets(self.table, self.manifest)
         self._note_unusable(targets, "such a row has no log_prob")
@@ -156,10 +126,6 @@ class ModelTable:
         """Returns the rows with a target to use, and their targets.
 
         Notes tell how many rows are left out, and why.
-
-        Raises:
-            TableError: The table has no column of the target, or no row has a target to
-                use.
         """
         targets = read_targets(self.table, self.manifest)
         known, name = targets.known, str(self.manifest.target)
@@ -193,11 +159,7 @@ class ModelTable:
 
 
 def resolve_model(path: Path) -> Path:
-    """Returns the path if it is a SavedModel, else the highest version under it.
-
-    Raises:
-        CommandError: There is no model.
-    """
+    """Returns the path if it is a SavedModel, else the highest version under it."""
     from tfbbb.export.versions import newest_version
 
     if (path / "saved_model.pb").is_file():

@@ -102,14 +102,7 @@ Level = Annotated[
 
 
 def interval_levels(text: str | None) -> dict[str, float]:
-    """Returns the probabilities of intervals by their names, such as 50 and 90.
-
-    Args:
-        text: Percentages with commas between them; None for none.
-
-    Raises:
-        BadParameter: A part is not a percentage from 1 to below 100.
-    """
+    """Returns the probabilities of intervals by their names, such as 50 and 90."""
     levels = {}
     for part in (text or "").split(","):
         name = part.strip().removesuffix("%").strip()

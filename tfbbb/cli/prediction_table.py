@@ -30,25 +30,7 @@ def predict_table(
     prediction_sets: bool = False,
     targets: KnownTargets | None = None,
 ) -> pa.Table:
-    """Predicts rows in blocks; several blocks get a progress bar.
-
-    Args:
-        model: The model.
-        inputs: Columns `[n]` by name.
-        faults: What is not as in training in them.
-        num_samples: Draws per row; the model's own number by default.
-        seed: Seed of the draws; the model's own by default.
-        level: Probability of the interval from `lower` to `upper`, and of the sets.
-        intervals: Probabilities of several intervals by name, in place of `level`.
-        prediction_sets: Whether to add the prediction sets of classes.
-        targets: Targets `[n, k]`, or class indices `[n]`, to add their log densities.
-            A target without a density gets a warning.
-
-    Returns:
-        The predictions, one row per input row; `answer_table` names the columns. If a
-        row has a value that the training rows did not have, or is unlike them, the
-        column `warnings` says so.
-    """
+    """Predicts rows in blocks; several blocks get a progress bar."""
     num_rows = len(next(iter(inputs.values())))
     tensors = to_tensors(inputs, model.manifest)
     warnings = faults.by_row()

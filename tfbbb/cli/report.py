@@ -66,12 +66,7 @@ def echo_figures(trained: "TrainedTable") -> None:
 
 
 def echo_recipe(recipe: Mapping[str, Any], said: Collection[str] = ()) -> None:
-    """Prints what was tried, its remarks, and whether time ran out.
-
-    Args:
-        recipe: The recipe of a training.
-        said: Remarks that were printed before.
-    """
+    """Prints what was tried, its remarks, and whether time ran out."""
     # Versions of earlier releases have none.
     for remark in recipe.get("remarks", ()):
         if remark not in said:

@@ -67,17 +67,7 @@ def report_of_table(
     targets: np.ndarray,
     encoding: "InputEncoding | None",
 ) -> Config:
-    """Returns the report of a model by a table, in the form of a version's report.
-
-    Args:
-        given: The model and the rows of the table that have a target.
-        name: Name of the file of the table.
-        judgement: The figures of the model and the baselines on the table.
-        explanation: The explanation by the table.
-        prediction: The prediction of the explained rows.
-        targets: Their targets.
-        encoding: The inputs of the training rows; None if they are not known.
-    """
+    """Returns the report of a model by a table, in the form of a version's report."""
     # They import the formats of tables, and SciPy.
     from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
     from tfbbb.judging.report import (

@@ -35,13 +35,6 @@ def running_service(models: Path) -> Iterator[RunningService]:
 
     Yields the service's URL and key once all models are ready. At the end, also after
     an error or SIGTERM, sends the service SIGTERM, and SIGKILL if it does not stop.
-
-    Args:
-        models: Directory of models.
-
-    Raises:
-        CommandError: The service does not start; the message quotes the last line of
-            the service's log.
     """
     from service.api.keys.credential import Credential
     from service.shared.temporary import temporary_directory

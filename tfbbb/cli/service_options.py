@@ -41,11 +41,7 @@ DatabaseUrl = Annotated[
 
 
 def service_settings(**options: object) -> "Settings":
-    """Returns the settings of the environment; options that are not None override them.
-
-    Raises:
-        CommandError: A setting is not valid.
-    """
+    """Returns settings of the environment; options that are not None override them."""
     from service.shared.settings import Settings, SettingsError
 
     given = {
@@ -63,17 +59,7 @@ def service_settings(**options: object) -> "Settings":
 def service_database(
     settings: "Settings", *, starting: bool = False
 ) -> "Iterator[Database]":
-    """Opens the database of a service and upgrades its tables.
-
-    Args:
-        settings: Settings that name the database.
-        starting: Whether the service starts. If so, waits for a database that does not
-            answer yet, and creates one if there is none.
-
-    Raises:
-        CommandError: There is no database, it does not answer, or a newer version of
-            the program wrote it.
-    """
+    """Opens the database of a service and upgrades its tables."""
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
     from service.shared.database import Database, NewerDatabaseError, upgrade

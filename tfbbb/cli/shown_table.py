@@ -26,12 +26,6 @@ def output_table(
 
     A terminal shows the first rows; a pipe gets all rows as CSV. Predictions have
     sensible digits, but those in a Parquet file have all of them.
-
-    Args:
-        predictions: Columns of predictions.
-        output: File to write; None for stdout.
-        complete: Adds the columns that stand before the predictions.
-        rounded: Whether `with_digits_for` has been called.
     """
     from tfbbb.tables.writing import write_csv, write_table
 

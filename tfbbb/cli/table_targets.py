@@ -19,11 +19,7 @@ from tfbbb.tables.notations import Notation
 
 
 def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
-    """Returns the targets of a table: numbers [n, 1], or class indices [n].
-
-    Raises:
-        TableError: The table has no column of the target, or one of another type.
-    """
+    """Returns the targets of a table: numbers [n, 1], or class indices [n]."""
     name, notation = target_column(manifest)
     found = read_known_targets(table, name, manifest.classes, notation)
     if manifest.classes is not None:
@@ -38,13 +34,7 @@ def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
 def refuse_without_targets(
     name: str, unusable: Mapping[int, UnusableTarget], num_rows: int
 ) -> NoReturn:
-    """Raises the `TableError` of a table in which no row has a target to use.
-
-    Args:
-        name: Name of the target.
-        unusable: The targets without a density by the index of their rows.
-        num_rows: Number of rows.
-    """
+    """Raises the `TableError` of a table in which no row has a target to use."""
     if not unusable:
         raise TableError(f"No row of the table has a target: column {name!r} is empty.")
     end = "no row has a target to use"
@@ -52,12 +42,7 @@ def refuse_without_targets(
 
 
 def empty_log_prob(predictions: pa.Table, known: np.ndarray) -> pa.Table:
-    """Empties `log_prob` in rows without a target to use; adds it if no row has one.
-
-    Args:
-        predictions: The predictions.
-        known: Which rows [n] have a target to use.
-    """
+    """Empties `log_prob` in rows without a target to use; adds it if no row has one."""
     if "log_prob" not in predictions.column_names:
         return predictions.append_column("log_prob", pa.nulls(len(known), pa.float64()))
     if known.all():
@@ -73,11 +58,7 @@ def name_classes(values: np.ndarray, classes: Sequence[str] | None) -> np.ndarra
 
 
 def target_column(manifest: Manifest) -> tuple[str, Notation | None]:
-    """Returns the name and the notation of the column of the target.
-
-    Raises:
-        TableError: The model does not know the name.
-    """
+    """Returns the name and the notation of the column of the target."""
     if manifest.target is None:
         raise TableError(
             "The model does not know the name of its target, so the command does not "

@@ -31,22 +31,7 @@ def read_training_table(
     sheet: str | None,
     text_columns: Sequence[str] = (),
 ) -> "tuple[pa.Table, JobSpec]":
-    """Reads a table, and prints what was found about its file.
-
-    Args:
-        path: The file.
-        fields: The fields of the job.
-        ignored: Columns to leave out.
-        sheet: The sheet of a spreadsheet.
-        text_columns: Columns to read as text, beside those of the fields.
-
-    Returns:
-        The table, and the spec without the ignored columns.
-
-    Raises:
-        CommandError: A field is not valid, or names no column of the table.
-        TableError: The file cannot be read as a table.
-    """
+    """Reads a table, and prints what was found about its file."""
     from tfbbb.cli.job_fields import leave_out, validate_fields
     from tfbbb.tables import read_table
     from tfbbb.tables.column_names import check_columns_exist

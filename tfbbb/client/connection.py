@@ -64,19 +64,7 @@ class Connection:
         idempotent: bool | None = None,
         **options: object,
     ) -> JsonObject:
-        """Sends a request and returns the JSON object of the response.
-
-        Args:
-            method: HTTP method, e.g. `GET`.
-            path: Path, e.g. `/v1/jobs`.
-            idempotent: Whether the request may be sent again. By default every method
-                but `POST` is idempotent.
-            options: Further arguments of `httpx.Client.request`.
-
-        Raises:
-            ServiceError: The service responds with an error.
-            UnreachableError: The service does not respond.
-        """
+        """Sends a request and returns the JSON object of the response."""
         if idempotent is None:
             idempotent = method != "POST"
         response = self._send(method, path, _PAUSES if idempotent else (), options)
@@ -85,16 +73,7 @@ class Connection:
         return response.json() if response.content else {}
 
     def predict(self, path: str, request: JsonObject) -> "pa.Table":
-        """Sends a block of rows, and returns the answer, an Arrow stream.
-
-        Args:
-            path: Path that ends in `:predict`.
-            request: Further arguments of `httpx.Client.request`.
-
-        Raises:
-            ServiceError: The service responds with an error.
-            UnreachableError: The service does not respond.
-        """
+        """Sends a block of rows, and returns the answer, an Arrow stream."""
         import pyarrow as pa
 
         response = self._send("POST", path, _PAUSES, request, _SECONDS_OF_PATIENCE)
@@ -107,17 +86,7 @@ class Connection:
     def stream(
         self, path: str, headers: Mapping[str, str], silence: float
     ) -> Iterator[httpx.Response]:
-        """Opens a response that arrives in parts.
-
-        Args:
-            path: Path.
-            headers: Headers of this request alone.
-            silence: Seconds without a byte after which the connection is closed.
-
-        Raises:
-            ServiceError: The service responds with an error.
-            UnreachableError: The connection fails or breaks.
-        """
+        """Opens a response that arrives in parts."""
         timeout = httpx.Timeout(silence, connect=_SECONDS_TO_CONNECT)
         with (
             self._raise_unreachable(),

@@ -76,17 +76,7 @@ class Rows:
         parameters: JsonObject,
         targets: Sequence[object] | None,
     ) -> JsonObject:
-        """Returns the request that predicts a block of rows, whose answer is Arrow.
-
-        Args:
-            start: The first row.
-            stop: The row after the last.
-            parameters: Parameters of the prediction.
-            targets: The targets of all rows, or None.
-
-        Returns:
-            Arguments of `httpx.Client.request`.
-        """
+        """Returns the request that predicts a block of rows, whose answer is Arrow."""
         if self.table is not None:
             given = None if targets is None else targets[start:stop]
             return _table_request(
@@ -105,17 +95,7 @@ class Rows:
         fields: JsonObject,
         targets: Sequence[object] | None,
     ) -> JsonObject:
-        """Returns a request whose body is a block of rows in JSON.
-
-        Args:
-            start: The first row.
-            stop: The row after the last.
-            fields: Further fields of the body.
-            targets: The targets of all rows, or None.
-
-        Returns:
-            Arguments of `httpx.Client.request`.
-        """
+        """Returns a request whose body is a block of rows in JSON."""
         body = dict(fields)
         if self.table is not None:
             block = self.table.slice(start, stop - start)

@@ -84,13 +84,7 @@ def open_upload(
     name: str | None,
     progress: Progress | None,
 ) -> Iterator[Upload]:
-    """Opens files for upload; first writes tables to temporary files.
-
-    Args:
-        table: A table or the path of a file, or several of them.
-        name: Name of the dataset; by default that of the first file.
-        progress: Called after each block, or None.
-    """
+    """Opens files for upload; first writes tables to temporary files."""
     tables = [*table] if isinstance(table, list | tuple) else [table]
     if not tables:
         raise ValueError("There is nothing to upload. Received: an empty list")

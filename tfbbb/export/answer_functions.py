@@ -34,12 +34,6 @@ def trace_answers(
     recalibration changes the summary, the module also has `summary`, which takes the
     summary of the mixture and quantiles [rows, Q, ..., k] and returns the answered
     summary, and `levels`, which returns the levels of these quantiles.
-
-    Args:
-        answers: The answers to trace.
-        outputs: Spec of the outputs.
-        targets: The description of the targets of one row.
-        summary: Specs of the summary of the mixture.
     """
     places = list(outputs.shape[2:-1])
     is_classes = answers.task == "classification"
@@ -91,14 +85,7 @@ def use_functions(
     call: Call = lambda function: function,
     convert: Convert = lambda value, dtype: tf.cast(value, dtype),
 ) -> Answers:
-    """Returns the same answers, computed by the functions of a SavedModel.
-
-    Args:
-        answers: The answers.
-        functions: The module of `trace_answers`, before it is saved or after.
-        call: Returns how a function is called.
-        convert: Converts an argument of a function to a type.
-    """
+    """Returns the same answers, computed by the functions of a SavedModel."""
     return dataclasses.replace(
         answers,
         functions={

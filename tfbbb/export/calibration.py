@@ -10,14 +10,6 @@ def describe_calibration(manifest: Manifest, question: Question) -> str:
 
     Conformal scores calibrate intervals and prediction sets alone. Quantiles are those
     of the predictive distribution, which a recalibration of the density may change.
-
-    Args:
-        manifest: The manifest of the model.
-        question: A question that takes levels.
-
-    Returns:
-        Such as `"conformal on 120 held-out rows"`, `"variance scaling on 120 held-out
-        rows"` or `"none: quantiles of the predictive distribution"`.
     """
     recalibration = manifest.recalibration or {}
     config = recalibration.get("config", {})

@@ -34,12 +34,7 @@ class ComparedRows:
 
     @classmethod
     def of(cls, model: LikelihoodModel, pack: Pack) -> Self:
-        """Returns the comparison by a model, with variables to save.
-
-        Args:
-            model: The model.
-            pack: Arranges feature tensors, in order, as the model's inputs.
-        """
+        """Returns the comparison by a model, with variables to save."""
         if model.familiarity is None:
             return cls(pack)
         familiarity = model.familiarity.in_variables()
@@ -69,9 +64,6 @@ class ComparedRows:
 
         It returns the features with what follows them, and the familiarity of the rows,
         [n], or None. The signatures that call it hold no copies of its graph.
-
-        Args:
-            specs: Specs of the feature tensors, in order.
         """
         compared = self.extrapolation or self.familiarity
         if compared is None:

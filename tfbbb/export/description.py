@@ -19,11 +19,7 @@ from tfbbb.version import __version__
 def class_names(
     likelihood: likelihoods.Likelihood, given: Sequence[str] | None
 ) -> tuple[str, ...] | None:
-    """Returns the names of the classes, their indices by default; None of numbers.
-
-    Raises:
-        ValueError: For more or fewer names than there are classes.
-    """
+    """Returns the names of the classes, their indices by default; None of numbers."""
     if likelihood.task != "classification":
         return None
     default = [str(index) for index in range(likelihood.num_classes)]
@@ -71,15 +67,7 @@ def layer_summary(layer: VariationalLayer) -> LayerSummary:
 def describe_targets(
     likelihood: likelihoods.Likelihood, mean_shape: Sequence[int | None]
 ) -> Targets:
-    """Describes the targets of one row.
-
-    Args:
-        likelihood: p(y | outputs).
-        mean_shape: Shape of the means of one row.
-
-    Raises:
-        ValueError: If the likelihood of a regression states no support.
-    """
+    """Describes the targets of one row."""
     shape = tuple(mean_shape)
     if likelihood.task == "classification":
         shape = shape[:-1]

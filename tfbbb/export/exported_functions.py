@@ -40,21 +40,7 @@ def trace_functions(
     seed: int,
     dtype: str = "float32",
 ) -> tuple[tf.Module, dict[str, ConcreteFunction], dict[str, Any]]:
-    """Traces all functions of an export.
-
-    Args:
-        model: The model.
-        features: The features that it reads.
-        method: How all signatures but `moments` draw.
-        num_samples: Number of samples behind `serving_default`.
-        seed: Seed of `serving_default`.
-        dtype: The type of numbers that signatures answer with, and of targets.
-
-    Returns:
-        The object to save, with the functions and the variables that they read; the
-        concrete function of each signature by name; and the fields of the manifest that
-        describe them: `passes`, `targets`, `operations` and `without_moments`.
-    """
+    """Traces all functions of an export."""
     likelihood = model.likelihood
     recalibration = model.recalibration or IDENTITY
     density = recalibration.density
@@ -126,12 +112,7 @@ def _programs(
     num_samples: int,
     num_beyond: int,
 ) -> tuple[dict[str, Program], dict[str, Any], str | None]:
-    """Returns programs for the method, for `weight` and, if possible, for `moments`.
-
-    Returns:
-        The programs; by the same names the moments of weights that they take, as
-        variables; and why there is no program for `moments`, None if there is one.
-    """
+    """Returns programs for the method, for `weight` and, if possible, for `moments`."""
     likelihoods, inputs = [model.likelihood], input_specs(model)
     variables = _variables_by_contents(model.variables)
     plan = plan_for(

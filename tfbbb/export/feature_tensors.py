@@ -29,17 +29,7 @@ def features_of(
     schema: "Schema | None",
     names: Sequence[str] | None,
 ) -> tuple[Feature, ...]:
-    """Returns the features of a model in the order of its inputs.
-
-    Args:
-        model: The model.
-        schema: Schema of the training table, if there is one.
-        names: Names of the features without a schema, if they are known.
-
-    Raises:
-        ValueError: For inputs that are neither one tensor of known size nor a
-            dictionary of columns, or names that do not fit them.
-    """
+    """Returns the features of a model in the order of its inputs."""
     columns = {column.name: column for column in schema.features} if schema else {}
     if has_columns(model):
         inputs = model.input
@@ -126,11 +116,7 @@ def _check_names(given: Iterable[str], inputs: list[str]) -> None:
 
 
 def has_columns(model: keras.Model) -> bool:
-    """Whether the model takes a dictionary of columns; else it takes one tensor.
-
-    Raises:
-        ValueError: It takes something else.
-    """
+    """Whether the model takes a dictionary of columns; else it takes one tensor."""
     structure = input_structure(model)
     sizes = [tensor.shape[1:] for tensor in model.inputs]
     if isinstance(structure, dict) and all(size in ((), (1,)) for size in sizes):

@@ -70,12 +70,6 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
     Returns:
         One array per tensor by its name: [n], or [n, d] of all features. Numbers have
         the data type of the model's input, float32 as a rule; dates are int64.
-
-    Raises:
-        InputError: If there is no row; a column is lacking or shorter than
-            another; or a value is not a finite number, not one of the data type of its
-            input (2.5 where that is int32), not text, or missing where its column
-            needs one.
     """
     if isinstance(inputs, Tensors):
         return inputs
@@ -122,12 +116,7 @@ def _arrange(inputs: Inputs, manifest: Manifest) -> Tensors:
 
 
 def find_faults(tensors: Mapping[str, np.ndarray], manifest: Manifest) -> Faults:
-    """Finds values of rows that the training rows did not have.
-
-    Args:
-        tensors: The result of `to_tensors`.
-        manifest: The manifest.
-    """
+    """Finds values of rows that the training rows did not have."""
     found = _find_unusual(tensors, manifest)
     columns = tensors.columns if isinstance(tensors, Tensors) else None
     return found if columns is None else found.with_unreadable(columns.unreadable)
@@ -194,11 +183,7 @@ def listed(features: Sequence[Feature], most: int = 20) -> str:
 
 
 def number(value: object, row: int, feature: Feature) -> float:
-    """Returns one value of a numeric column; NaN if it is missing and may be.
-
-    Raises:
-        InputError: If it is not a number, or missing and may not be.
-    """
+    """Returns one value of a numeric column; NaN if it is missing and may be."""
     if _is_missing(value):
         if not _may_miss(feature):
             raise _missing(row, feature)
@@ -219,11 +204,7 @@ def number(value: object, row: int, feature: Feature) -> float:
 
 
 def text(value: object, row: int, feature: Feature) -> str:
-    """Returns one value of a categorical column; empty if it is missing and may be.
-
-    Raises:
-        InputError: If it is not text, or missing and may not be.
-    """
+    """Returns one value of a categorical column; empty if it is missing and may be."""
     if _is_missing(value) or (isinstance(value, str) and not value):
         if not _may_miss(feature):
             raise _missing(row, feature)
@@ -424,11 +405,7 @@ def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
 def _read(
     column: Column, values: Sequence[object], places: list[int], feature: Feature
 ) -> np.ndarray:
-    """Reads some values of a column as a table's cells are read.
-
-    Raises:
-        InputError: A value is of another kind, or a text not in the notation.
-    """
+    """Reads some values of a column as a table's cells are read."""
     if not values:
         return np.zeros(0)
 

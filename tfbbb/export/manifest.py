@@ -56,12 +56,7 @@ _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
 class InputError(ValueError):
-    """Inputs do not fit the model; the message names the row, counted from 1.
-
-    Args:
-        message: What does not fit.
-        column: The name of the column that does not, or None.
-    """
+    """Inputs do not fit the model; the message names the row, counted from 1."""
 
     def __init__(self, message: str, column: str | None = None):
         super().__init__(message)
@@ -109,11 +104,7 @@ class Feature:
 
     @cached_property
     def column(self) -> "Column":
-        """The description with which a table's column is read.
-
-        Raises:
-            ManifestError: The notation is malformed.
-        """
+        """The description with which a table's column is read."""
         # The service reads manifests before it can afford to import NumPy.
         from tfbbb.tables.column import Column
         from tfbbb.tables.notations import notation_from_dict

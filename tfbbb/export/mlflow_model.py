@@ -117,11 +117,7 @@ def _load_pyfunc(path: str) -> "_FrameModel":
 
 
 class _FrameModel:
-    """Answers frames with frames.
-
-    Args:
-        model: The loaded SavedModel.
-    """
+    """Answers frames with frames."""
 
     def __init__(self, model: ExportedModel):
         self._model = model
@@ -129,15 +125,7 @@ class _FrameModel:
     def predict(
         self, frame: "pandas.DataFrame", params: dict[str, Any] | None = None
     ) -> "pandas.DataFrame":
-        """Returns the moments of the predictive distribution of each row.
-
-        Args:
-            frame: The features, by name.
-            params: `num_samples` and `seed`.
-
-        Raises:
-            InputError: The frame does not fit the model.
-        """
+        """Returns the moments of the predictive distribution of each row."""
         (pd,) = import_extra("mlflow", "pandas")
         manifest = self._model.manifest
         for feature in manifest.features:

@@ -106,12 +106,7 @@ HANDLERS: dict[str, tuple[Callable[..., None], list[object]]] = {
 
 
 def allow_texts(proto: "onnx.ModelProto") -> None:
-    """Declares the version of ONNX whose `Equal` takes texts.
-
-    Args:
-        proto: An ONNX model of the version before, whose other operations the new
-            version has not changed.
-    """
+    """Declares the version of ONNX whose `Equal` takes texts."""
     for opset in proto.opset_import:
         if opset.domain in ("", "ai.onnx"):
             opset.version = _OPSET_OF_TEXTS

@@ -92,14 +92,7 @@ def load(
 
 
 def read_signatures(path: str | Path) -> dict[str, Any]:
-    """Reads the names, types and shapes of a SavedModel's inputs and outputs.
-
-    Args:
-        path: Directory of the SavedModel.
-
-    Returns:
-        TensorFlow's `SignatureDef` of each signature, as JSON values.
-    """
+    """Reads the names, types and shapes of a SavedModel's inputs and outputs."""
     file = Path(path) / NUMPY_PATH
     if file.exists():
         found: dict[str, Any] = orjson.loads(file.read_bytes())["signatures"]

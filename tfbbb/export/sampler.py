@@ -39,12 +39,6 @@ def trace_program(
     - `merge` takes `sums` of two blocks of draws and returns them as those of one.
     - `summarize` takes `sums` and returns the summary.
     - `answer` takes what `add_up` takes and returns the `summary` and the `outputs`.
-
-    Args:
-        program: The program, of a model with one output.
-        moments: The result of `program.moments`, as variables.
-        features: Specs of the feature tensors, in order.
-        pack: Arranges feature tensors, in order, as the model's inputs.
     """
     module = tf.Module()
     form: Tensors = {}
@@ -80,11 +74,6 @@ class Sampler:
 
     Everything is a function of inputs, number of samples and seed; the sizes of the
     blocks change no draw.
-
-    Args:
-        program: The program, of a model with one output.
-        functions: The module of `trace_program`.
-        max_floats: How many numbers may be in memory at a time.
     """
 
     def __init__(

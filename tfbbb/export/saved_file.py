@@ -22,9 +22,6 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 class SavedFile:
     """What a SavedModel holds.
 
-    Args:
-        directory: Directory of the SavedModel, on disk or in TensorFlow's memory.
-
     Attributes:
         definitions: The definitions of all functions.
         is_simple: Whether functions read variables and constants alone, and are of one
@@ -77,12 +74,7 @@ class SavedFile:
         function: Callable[[OpDef, SavedConcreteFunction], Any],
         leave_out: Container[str] = (),
     ) -> dict[str, Any]:
-        """Returns the objects and functions of the root by name, nested.
-
-        Args:
-            function: Describes a function by its `OpDef` and `SavedConcreteFunction`.
-            leave_out: Names of attributes of the root that are not needed.
-        """
+        """Returns the objects and functions of the root by name, nested."""
         found: dict[str, Any] = self._described(0, function, leave_out, {})
         return found
 

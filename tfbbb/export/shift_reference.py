@@ -97,17 +97,6 @@ class ShiftReference:
         quantile of the weighted `levels`: of rows like the new ones, a share of at
         least the wanted level has its target in the interval of that level. If the new
         rows are like the kept ones, the levels stay as they are.
-
-        Args:
-            inputs: Columns of the new rows by name, as `ExportedModel.predict` takes
-                them.
-            manifest: The manifest of the model.
-            wanted: Probabilities of the intervals.
-
-        Raises:
-            ValueError: The new rows are fewer than 20 or too unlike the kept ones,
-                such as by columns that cannot be read, or the rows that count are too
-                few for a level.
         """
         columns = self._columns(inputs, manifest)
         try:

@@ -224,15 +224,7 @@ class Signatures:
         num_draws: int | Tensor,
         first: int | Tensor = 0,
     ) -> dict[str, tf.Tensor]:
-        """Returns the `draws` of samples, [rows, n], and `noise`, [rows, n, ...].
-
-        Args:
-            num_samples: Number n of samples of a row.
-            seed: Seed of the samples.
-            count: Number of rows.
-            num_draws: Number of draws of the weights.
-            first: Index of the first row.
-        """
+        """Returns the `draws` of samples, [rows, n], and `noise`, [rows, n, ...]."""
         answers = self._answers
         draws = tf.range(tf.cast(num_samples, tf.int64))
         if answers.member_weights is not None:

@@ -19,13 +19,6 @@ def checked_targets(
             classes their indices, or one-hot rows.
         wanted: The description of the targets of one row.
         classes: Names of the classes, None for numbers.
-
-    Returns:
-        float64 for numbers, int32 indices for classes.
-
-    Raises:
-        ValueError: For targets of another shape, outside the support of the likelihood,
-            or not finite, or for indices that are no class.
     """
     values = np.asarray(targets)
     if classes is None:

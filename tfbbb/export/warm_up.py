@@ -33,13 +33,7 @@ def write_warm_up(
     model_name: str,
     signatures: Mapping[str, tf.types.experimental.ConcreteFunction],
 ) -> None:
-    """Writes one request of one row for each signature.
-
-    Args:
-        directory: Where the SavedModel is.
-        model_name: The name that it is served by.
-        signatures: Concrete functions by name.
-    """
+    """Writes one request of one row for each signature."""
     path = directory / WARM_UP_PATH
     path.parent.mkdir(exist_ok=True)
     with tf.io.TFRecordWriter(str(path)) as writer:
@@ -50,13 +44,7 @@ def write_warm_up(
 def prediction_log(
     model_name: str, signature_name: str, inputs: Mapping[str, ArrayLike]
 ) -> bytes:
-    """Returns a `PredictionLog` of one request, as protocol buffers write it.
-
-    Args:
-        model_name: Name of the model.
-        signature_name: Name of the signature.
-        inputs: Arrays by the names of the signature's inputs.
-    """
+    """Returns a `PredictionLog` of one request, as protocol buffers write it."""
     model_spec = _text(_NAME, model_name) + _text(_SIGNATURE_NAME, signature_name)
     request = _field(_MODEL_SPEC, model_spec)
     for name, value in sorted(inputs.items()):

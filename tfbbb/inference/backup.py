@@ -68,12 +68,7 @@ class Backup:
         _write(path, digest=digest, log_density=np.asarray(log_density))
 
     def part(self, compute: Callable[[], Structure], like: Structure) -> Any:
-        """Returns the result of the next part, computed unless it is kept.
-
-        Args:
-            compute: Returns the result, nested tensors.
-            like: Any values in the nested structure of the result.
-        """
+        """Returns the result of the next part, computed unless it is kept."""
         if self._directory is None:
             return compute()
         path = self._directory / f"part-{self._count:06d}.npz"

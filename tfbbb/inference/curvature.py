@@ -79,17 +79,6 @@ def curvature(
 
     Sums are in float64; those of a diagonal over the rows of one batch are in the
     precision of the network.
-
-    Args:
-        network: The network.
-        layers: The layers whose weights have a curvature.
-        batches: The rows.
-        structure: What is kept of the matrix.
-        kind: Which curvature.
-        progress: Called with the number of batches that are done.
-
-    Raises:
-        ValueError: The weight of a row is negative.
     """
     step: _RowStep | _HessianStep
     if kind == "hessian":

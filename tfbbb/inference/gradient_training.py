@@ -49,20 +49,7 @@ class GradientTraining(InferenceMethod):
         verbose: int | str = "auto",
         backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
-        """Returns the trained model.
-
-        Args:
-            model: A `BayesianModel` with one member, or a Keras model; training starts
-                at its weights.
-            x: Inputs, or a dataset.
-            y: Targets in raw units.
-            likelihood: The likelihood of a Keras model.
-            sample_weight: The number of rows that each row counts as.
-            verbose: As for `keras.Model.fit`.
-            backup_dir: A directory that keeps the weights after each epoch until the
-                end (`keras.callbacks.BackupAndRestore`), so that the same call
-                continues an interrupted training.
-        """
+        """Returns the trained model."""
         model = as_bayesian_model(model, likelihood)
         points = self._start(model)
         batches = Batches(x, y, sample_weight, self.batch_size)

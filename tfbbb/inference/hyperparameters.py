@@ -82,13 +82,6 @@ class Evidence:
         """Returns the prior curvatures and the factor with the largest evidence.
 
         A gradient search (L-BFGS-B) over the logarithms of precisions and factor.
-
-        Args:
-            groups: For each tensor the number of its group, which has one precision;
-                None to keep `prior`.
-            prior: The prior's curvature of each tensor, which is kept or the start.
-            factor: The factor, which is kept or the start.
-            tune_noise: Whether the factor is chosen.
         """
         number = 0 if groups is None else max(groups) + 1
         membership = np.asarray(groups if groups is not None else [], dtype=int)

@@ -49,19 +49,7 @@ def as_bayesian_model(
     likelihood: Identifier | Likelihood | None = None,
     **options: Any,
 ) -> BayesianModel:
-    """Returns the model, or the Bayesian twin of a Keras model, with point posteriors.
-
-    Args:
-        model: A `BayesianModel`, which is returned unchanged, or a Keras model.
-        likelihood: The likelihood of a Keras model's outputs, as `tfbbb.convert` takes
-            it; None for a `BayesianModel`, which has one.
-        **options: Options of the layers of the twin, such as `prior`; for a Keras model
-            only.
-
-    Raises:
-        ValueError: A Keras model comes without a likelihood, or a `BayesianModel` with
-            another one or with options.
-    """
+    """Returns the model, or the Bayesian twin of a Keras model, with points as q."""
     if isinstance(model, BayesianModel):
         if likelihood is not None or options:
             raise ValueError(

@@ -138,11 +138,7 @@ class NetworkFunction:
         return tf.reduce_sum(log_prob, axis=axes) if axes else log_prob
 
     def log_prior(self, values: Sequence[Tensor]) -> tf.Tensor:
-        """Returns log p(w) of each weight vector, [K], in nats.
-
-        Raises:
-            ValueError: A weight has no prior.
-        """
+        """Returns log p(w) of each weight vector, [K], in nats."""
         total = 0.0
         for weight, value in zip(self.weights, values, strict=True):
             total += tf.reshape(weight.prior_log_prob(value), [-1])

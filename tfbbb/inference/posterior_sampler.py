@@ -37,24 +37,7 @@ class PosteriorSampler(InferenceMethod):
         verbose: int | str = "auto",
         backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
-        """Returns the model with draws from its posterior as members.
-
-        Args:
-            model: A `BayesianModel` with one member, or a Keras model; its weights are
-                the start of the first chain.
-            x: Inputs or a dataset, which is held in memory.
-            y: Targets in raw units.
-            likelihood: The likelihood of a Keras model.
-            sample_weight: The number of rows that each row counts as.
-            verbose: 0 for no progress bar.
-            backup_dir: A directory that keeps the draws until the end, so that the same
-                call continues an interrupted run.
-
-        Raises:
-            ValueError: The model has dropout, batch normalisation, or a weight without
-                a fixed prior; or `backup_dir` has other files.
-            FloatingPointError: The weights diverged.
-        """
+        """Returns the model with draws from its posterior as members."""
         model = as_bayesian_model(model, likelihood)
         refuse_dropout(self, model)
         refuse_batch_normalization(self, model)

@@ -15,9 +15,6 @@ def prior_curvature(weight: VariationalWeight, mean: np.ndarray) -> np.ndarray:
     Args:
         weight: The weight, with a prior that is independent weight by weight.
         mean: The mean, [size], float64.
-
-    Raises:
-        ValueError: The prior has no curvature, or couples the weights.
     """
     if isinstance(weight.prior, priors.Normal):
         return np.full(weight.size, math.exp(-2.0 * normal_log_scale(weight)))

@@ -58,13 +58,7 @@ def refuse_batch_normalization(method: InferenceMethod, model: BayesianModel) ->
 def require_some_priors(
     method: InferenceMethod, model: BayesianModel, reason: str
 ) -> None:
-    """Raises ValueError for weights without a prior.
-
-    Args:
-        method: The method.
-        model: The model.
-        reason: What the method does, and why that takes a prior.
-    """
+    """Raises ValueError for weights without a prior."""
     for layer in model.variational_layers:
         for weight in layer.variational_weights:
             if weight.prior is None:

@@ -89,15 +89,7 @@ class StochasticGradientMCMC(PosteriorSampler):
         epsilon: tf.Tensor,
         noise: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the next states and velocities, [chains, D] each.
-
-        Args:
-            states: The states.
-            velocity: The velocities.
-            gradient: An unbiased estimate of the gradient of the log posterior.
-            epsilon: The step size, a scalar.
-            noise: Standard normal noise, or zeros while the cycle explores.
-        """
+        """Returns the next states and velocities, [chains, D] each."""
         raise NotImplementedError
 
     def sample(

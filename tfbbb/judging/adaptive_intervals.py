@@ -104,13 +104,7 @@ class AdaptiveEnds:
     def update(
         self, scores: np.ndarray, halves: np.ndarray | None = None
     ) -> "AdaptiveEnds":
-        """Returns the ends after more rows, in their order.
-
-        Args:
-            scores: The scores of the rows, [n, k, levels].
-            halves: Half the lengths of their intervals, [n, k, levels]; None for sets,
-                and for rows that are no wider than those before.
-        """
+        """Returns the ends after more rows, in their order."""
         ends, widest = self.ends, self.widest
         for row, score in enumerate(scores):
             if self.of_sets:
@@ -188,20 +182,7 @@ class AdaptiveIntervals:
         groups: Sequence[str | None] | None = None,
         halves: np.ndarray | None = None,
     ) -> "AdaptiveIntervals":
-        """Returns the ends after more rows, in their order.
-
-        Args:
-            scores: The scores of the rows, [n, k, levels]; see `interval_scores` and
-                `set_scores`.
-            groups: The group of each row, or None for a row of no group; None without
-                groups.
-            halves: Half the lengths of the intervals of the rows, [n, k, levels]; see
-                `half_lengths`. None for sets, and for rows that are no wider than those
-                before.
-
-        Raises:
-            ValueError: The shape is another, or a score is not a number.
-        """
+        """Returns the ends after more rows, in their order."""
         scores = np.asarray(scores, np.float64)
         wanted = self.every.ends.shape[:2]
         if scores.shape[1:] != wanted or np.isnan(scores).any():
@@ -267,15 +248,7 @@ class AdaptiveIntervals:
 def interval_scores(
     targets: np.ndarray, lower: np.ndarray, upper: np.ndarray, *, discrete: bool
 ) -> np.ndarray:
-    """Returns the scores of targets by their intervals, [n, k, levels].
-
-    Args:
-        targets: The targets, [n, k].
-        lower: The lower bounds, [n, levels, k].
-        upper: The upper bounds, [n, levels, k].
-        discrete: Whether targets are integers: then half an integer is added to both
-            sides of an interval, which holds the same targets.
-    """
+    """Returns the scores of targets by their intervals, [n, k, levels]."""
     centre, half = _centre_and_half(lower, upper, discrete)
     distance = targets[:, np.newaxis] - centre
     scores = distance / np.maximum(half, np.finfo(np.float32).tiny)
@@ -283,13 +256,7 @@ def interval_scores(
 
 
 def half_lengths(lower: np.ndarray, upper: np.ndarray, *, discrete: bool) -> np.ndarray:
-    """Returns half the lengths of intervals, [n, k, levels].
-
-    Args:
-        lower: The lower bounds, [n, levels, k].
-        upper: The upper bounds, [n, levels, k].
-        discrete: As for `interval_scores`.
-    """
+    """Returns half the lengths of intervals, [n, k, levels]."""
     return np.moveaxis(_centre_and_half(lower, upper, discrete)[1], 1, 2)
 
 
@@ -307,16 +274,6 @@ def adapt_intervals(
     Each level is adapted by its own errors. Where the intervals of two levels would
     cross, their bounds are sorted, so that the higher level holds the lower one
     (Chernozhukov, Fernandez-Val and Galichon 2010).
-
-    Args:
-        lower: The lower bounds, [n, levels, k].
-        upper: The upper bounds, [n, levels, k].
-        ends: l and u, [levels, k, 2] or, by rows, [n, levels, k, 2].
-        levels: The levels.
-        discrete: As for `interval_scores`. The bounds are integers of at least 0, and
-            an interval without an integer gets the one that is nearest to its middle.
-        widest: The greatest half lengths, which bound the unit in which ends move,
-            [levels, k] or, by rows, [n, levels, k]; 0 for no bound.
     """
     centre, half = _centre_and_half(lower, upper, discrete)
     unit = _unit(half, widest)
@@ -334,23 +291,14 @@ def adapt_intervals(
 
 
 def set_scores(held: np.ndarray) -> np.ndarray:
-    """Returns the scores of classes by the prediction sets that hold them, [n, 1, q].
-
-    Args:
-        held: Whether the set of each level of `LADDER` holds the class, [n, levels].
-    """
+    """Returns scores of classes by the prediction sets that hold them, [n, 1, q]."""
     first = np.where(held.any(axis=1), held.argmax(axis=1), len(_LADDER) - 1)
     nominal = -np.log1p(-np.array(LEVELS))
     return (_LADDER[first][:, np.newaxis] / nominal)[:, np.newaxis]
 
 
 def adapt_levels(levels: Sequence[float], ends: np.ndarray) -> list[float]:
-    """Returns the levels of the adapted prediction sets.
-
-    Args:
-        levels: The levels that are asked for.
-        ends: u at these levels, [levels, 1, 1].
-    """
+    """Returns the levels of the adapted prediction sets."""
     tails = (1.0 - np.asarray(levels)) ** ends[:, 0, 0]
     adapted = np.minimum(1.0 - tails, 1.0 - _LEAST_TAIL)
     # The set of a level lies within that of each higher level.
@@ -366,13 +314,7 @@ def _unit(half: np.ndarray, widest: np.ndarray | float) -> np.ndarray:
 
 
 def _move_ends(ends: np.ndarray, score: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """Returns the ends of intervals after one row, each moved by its own error.
-
-    Args:
-        ends: The ends before the row, [k, levels, 2].
-        score: The scores of the row, [k, levels].
-        ratio: Half the length of its intervals, in units of their ends, [k, levels].
-    """
+    """Returns the ends of intervals after one row, each moved by its own error."""
     lower, upper = ends[..., 0], ends[..., 1]
     above = ratio * score - (ratio - 1.0) > upper
     below = ratio * score + (ratio - 1.0) < lower

@@ -53,10 +53,6 @@ class Bag:
 
         `p = (#{s_j > s} + tie #{s_j = s}) / #{s_j}`, over the bag, the given scores
         before s, and s itself. Small p-values belong to large scores.
-
-        Args:
-            scores: New scores in their order, [n].
-            ties: A uniform number for each score, [n].
         """
         scores = _rounded(scores)
         below = np.concatenate([[0], np.cumsum(self.counts)])
@@ -158,12 +154,7 @@ class DriftTest:
 
     @classmethod
     def start(cls, reference: np.ndarray, seed: int = 0) -> Self:
-        """Returns the test before the first row.
-
-        Args:
-            reference: Scores of reference rows, [n, m]; n may be 0.
-            seed: Seed of the random numbers that break ties.
-        """
+        """Returns the test before the first row."""
         bags = tuple(Bag().add(scores) for scores in np.asarray(reference).T)
         return cls(bags, Martingale.start(len(bags)), seed=seed)
 
@@ -181,14 +172,7 @@ class DriftTest:
         return float(self.martingale.log_value.max() - np.log(len(self.bags)))
 
     def update(self, scores: np.ndarray) -> "DriftTest":
-        """Returns the test after more rows, in their order.
-
-        Args:
-            scores: Finite scores of the rows, [n, m].
-
-        Raises:
-            ValueError: If the shape is another, or a score is not a number.
-        """
+        """Returns the test after more rows, in their order."""
         scores = np.asarray(scores, np.float64)
         if scores.ndim != 2 or scores.shape[1] != len(self.bags):
             raise ValueError(

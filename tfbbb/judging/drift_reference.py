@@ -60,10 +60,6 @@ def drift_scores(log_prob: np.ndarray, pit: np.ndarray | None) -> np.ndarray:
 
     The negative log likelihood grows when predictions become worse. The probability
     integral transform, which classes lack, shows a shift of the targets sooner.
-
-    Args:
-        log_prob: Log density of the targets of each row, [n].
-        pit: Probability integral transform of each target, [n, k]; None for classes.
     """
     scores = [-np.asarray(log_prob)]
     if pit is not None:

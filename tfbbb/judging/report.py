@@ -34,13 +34,7 @@ _DIGITS = 7
 def calibration(
     prediction: Prediction, targets: np.ndarray, generator: np.random.Generator
 ) -> Config:
-    """Returns the coverage of intervals by level, or of classes reliability bins.
-
-    Args:
-        prediction: The prediction of n rows.
-        targets: Their targets [n, 1], or class indices [n].
-        generator: Draws the rows if there are more than 2000.
-    """
+    """Returns the coverage of intervals by level, or of classes reliability bins."""
     rows = sampled(len(targets), _CALIBRATION_ROWS, generator)
     if len(rows) < len(targets):
         prediction, targets = prediction.take(rows), targets[rows]
@@ -83,15 +77,7 @@ def held_out(
     classes: Sequence[str],
     generator: np.random.Generator,
 ) -> Config:
-    """Returns the predictions of at most 500 rows beside their targets.
-
-    Args:
-        prediction: The prediction of n rows.
-        targets: Their targets [n, 1], or class indices [n].
-        places: The index of each row in its table, [n].
-        classes: Names of the classes; empty for numbers.
-        generator: Draws the rows if there are more.
-    """
+    """Returns the predictions of at most 500 rows beside their targets."""
     most = min(MOST_ROWS, _MOST_PROBABILITIES // max(len(classes), 1))
     rows = sampled(len(targets), most, generator)
     if len(rows) < len(targets):
@@ -125,16 +111,7 @@ def explanations(
     names: Sequence[str],
     num_rows: int,
 ) -> Config:
-    """Returns `variance_split`, `importance` and `effects`.
-
-    Args:
-        split: The uncertainty of the n rows that are explained.
-        places: The index of each of them in its table, [n].
-        importance: The importance of columns; None if nobody measured it.
-        effects: The effects of columns.
-        names: Names of all columns.
-        num_rows: The number of rows of which the n are a sample.
-    """
+    """Returns `variance_split`, `importance` and `effects`."""
     measured = {column.name for column in importance or ()}
     return {
         "variance_split": {"rows": num_rows, **split.to_dict(places)},

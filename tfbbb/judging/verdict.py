@@ -19,9 +19,6 @@ def verdict(judgement: Config | None) -> str | None:
     than a baseline, or than its parent version, if its error is more by two standard
     errors of the paired differences.
 
-    Args:
-        judgement: As `tfbbb.evaluation.judge` returns it; None if there is none.
-
     Example:
     >>> error = {"reduction": -0.3, "z": -2.5}
     >>> comparisons = {"mean": {"error": {"z": 4.0}}, "linear model": {"error": error}}

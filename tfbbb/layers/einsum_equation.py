@@ -35,13 +35,7 @@ class EinsumEquation:
 
     @classmethod
     def parse(cls, equation: str, input_rank: int) -> EinsumEquation:
-        """Returns the equation for inputs of rank `input_rank`.
-
-        Raises:
-            ValueError: The equation has none of the three forms, does not fit the rank,
-                has a letter twice or without its counterpart, or the rows are not the
-                first axis of inputs and outputs.
-        """
+        """Returns the equation for inputs of rank `input_rank`."""
         inputs, kernel, outputs = split_equation(equation)
         elided = input_rank - len(inputs.strip("."))
         if elided < 0 or (elided > 0 and "..." not in inputs):
@@ -108,16 +102,7 @@ class EinsumEquation:
         return f"{inputs},{group}{self.kernel}->{group}{self.output}"
 
     def sizes(self, input_shape: Shape, given: Shape) -> dict[str, int | None]:
-        """Returns the size of each axis by its letter.
-
-        Args:
-            input_shape: Shape of the inputs, with the rows.
-            given: Sizes of the outputs' axes, without the rows and the axes of an
-                ellipsis.
-
-        Raises:
-            ValueError: Inputs and given sizes do not agree.
-        """
+        """Returns the size of each axis by its letter."""
         sizes: dict[str, int | None] = dict(zip(self.input, input_shape, strict=True))
         right = len(self.output) - self.elided_right
         named = self.output[max(1, self.elided_left) : right]
@@ -157,11 +142,7 @@ class EinsumEquation:
 
 
 def split_equation(equation: str) -> tuple[str, str, str]:
-    """Returns the letters of input, kernel and output, with their ellipses.
-
-    Raises:
-        ValueError: The equation has none of the three forms of `EinsumDense`.
-    """
+    """Returns the letters of input, kernel and output, with their ellipses."""
     plain = equation.replace(" ", "")
     if not any(re.fullmatch(form, plain) for form in _FORMS):
         raise ValueError(

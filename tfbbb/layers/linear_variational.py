@@ -75,14 +75,7 @@ class LinearVariationalLayer(VariationalLayer):
         bias_shape: tuple[int, ...],
         fan_in: int,
     ) -> None:
-        """Creates `kernel`, `bias` and the weight of the KL divergence.
-
-        Args:
-            input_rank: Rank of the input that the layer is built for.
-            kernel_shape: Shape of the kernel.
-            bias_shape: Shape of the bias.
-            fan_in: Number of inputs that one output unit sums over.
-        """
+        """Creates `kernel`, `bias` and the weight of the KL divergence."""
         self.input_rank = input_rank
         self.kernel = self.add_variational_weight(
             "kernel",
@@ -153,12 +146,7 @@ class LinearVariationalLayer(VariationalLayer):
         return (*[1] * (len(outputs.shape) - 2), outputs.shape[-1])
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
-        """Whether drawing pre-activations is exact: each weight is used once per row.
-
-        Args:
-            input_rank: Rank of the layer's input.
-            calls: Number of calls of the layer in one pass; None if unknown.
-        """
+        """Whether drawing pre-activations is exact: a weight is used once per row."""
         raise NotImplementedError
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:

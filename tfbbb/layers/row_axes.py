@@ -96,15 +96,7 @@ class RowAxes:
 def row_axes(
     model: keras.Layer, inputs: types.Structure = None, draws: Draws | None = None
 ) -> RowAxes:
-    """Returns what the first axes of a network's tensors are, found once per network.
-
-    Args:
-        model: A model. A subclass of which no inputs are known is taken for one that
-            treats each row alike and alone.
-        inputs: Its inputs or their specs; not needed for a model with a graph, nor for
-            a built subclass that takes one tensor of floats.
-        draws: Whether an operation draws by itself.
-    """
+    """Returns what the first axes of a network's tensors are, found once."""
     graph = graph_of(model)
     if graph is not None:
         # Not those of a prediction, so that the answer is found once.
@@ -449,17 +441,7 @@ def _of_chosen_rows(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _places(first: np.ndarray, second: np.ndarray, dtype: tf.DType) -> int | None:
-    """Returns how many places of a tensor's first axis each row has.
-
-    Args:
-        first: The tensor in the first run.
-        second: The tensor in the second run, of other rows.
-        dtype: Its data type.
-
-    Returns:
-        The number; 0 if no row changes the tensor; None if the tensor has another order
-        or depends on the rows together.
-    """
+    """Returns how many places of a tensor's first axis each row has."""
     if first.shape == second.shape and _is_close(first, second, dtype):
         return 0
     if not _grows(first.shape, second.shape):

@@ -32,10 +32,6 @@ def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
 
     A nested model that is itself shared counts with its own number of calls. A layer
     with `calls_layers_once = True` calls each layer in it once.
-
-    Returns:
-        The number of calls, or None if it is unknown: `model` is not a functional
-        graph, or `layer` is inside another layer that is not, e.g. a `TimeDistributed`.
     """
     if model is layer:
         return 1

@@ -598,11 +598,7 @@ class VariationalLayer(keras.Layer):
 
 
 def not_rematerialized(layer: keras.Layer, layer_call: Any, call: Any) -> Any:
-    """Returns `call`, what `rematerialized_call` of a layer made of `layer_call`.
-
-    Raises:
-        ValueError: It would compute the layer again, with other draws.
-    """
+    """Returns `call`, what `rematerialized_call` of a layer made of `layer_call`."""
     if is_rematerialized(layer, layer_call, call):
         raise ValueError(
             "A layer with posteriors cannot be rematerialized, because its second "

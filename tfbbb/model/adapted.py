@@ -124,13 +124,7 @@ def reason_without_adapter(layer: keras.Layer) -> str:
 
 
 def adapted(layer: keras.Layer, config: Options, rank: int) -> Adapted:
-    """Returns a new layer with an adapter, not built.
-
-    Args:
-        layer: The layer.
-        config: Its config without what belongs to LoRA and quantization.
-        rank: Rank r of the adapter.
-    """
+    """Returns a new layer with an adapter, not built."""
     kind = type(layer)
     kept, width = _KEPT[kind]
     name, own = config["name"], dict(config)

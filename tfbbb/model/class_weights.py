@@ -21,16 +21,6 @@ def relative_class_weights(
     class c has the weight `w_c / mean(w)`, so that N, the number of rows, and with it
     the weight of the prior, stay as they are. `1 / count` of each class and
     `total / (num_classes * count)` are the same.
-
-    Args:
-        class_weight: Weight w_c by the index c of the class; 1 for other classes.
-        likelihood: The likelihood of the targets.
-        rows: The training rows. If their targets are not known, the weights are
-            returned as they are: each step divides by the weights of its batch.
-
-    Raises:
-        ValueError: The likelihood has no classes, an index is not that of a class, a
-            weight is negative or not finite, or no target has a weight.
     """
     weights = _by_class(class_weight, likelihood)
     if rows.targets is not None:
@@ -64,16 +54,6 @@ def with_weights_of_places(
     """Returns the data of `fit` and sample weights by the classes of all places.
 
     Keras weighs classes itself where a row has one class.
-
-    Args:
-        x: Inputs, or a `tf.data.Dataset`.
-        y: Targets, or None with a dataset.
-        sample_weight: Weights of the rows or places, or None.
-        weights: The weight of every class.
-        likelihood: The likelihood of the targets.
-
-    Raises:
-        ValueError: The data are neither arrays nor a `tf.data.Dataset`.
     """
     table = tf.constant([weights[label] for label in range(len(weights))], tf.float32)
 

@@ -15,17 +15,7 @@ from tfbbb.prediction.structure import output_layers
 def closed_form_layer(
     model: keras.Model, layers: Sequence[VariationalLayer], likelihood: Likelihood
 ) -> VariationalLayer | None:
-    """Returns the layer with the estimator `closed_form`, None if there is none.
-
-    Args:
-        model: A functional model with one output.
-        layers: Its variational layers.
-        likelihood: The likelihood of its outputs.
-
-    Raises:
-        ValueError: The expectation over the outputs of the layer is not the loss, or
-            has no closed form.
-    """
+    """Returns the layer with the estimator `closed_form`, None if there is none."""
     for layer in layers:
         if not isinstance(layer.estimator, ClosedForm):
             continue

@@ -437,21 +437,6 @@ def with_posterior(
     The new posteriors start at the means of the model's. Posteriors of the same kind
     keep their spread, others have that of a new layer. Priors and likelihood keep their
     values, deterministic layers their weights, and the model its number of rows.
-
-    Args:
-        model: A model with one member.
-        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        bias_posterior: q of the biases; by default `posterior`.
-        members: Number K of posteriors.
-        same_start: Whether all members start at the means of the model's; else only the
-            first does, and the others start as new layers do.
-        layer_options: Returns the options of one layer of the model, such as its
-            `posterior` or `prior`, where they differ from those of the others.
-        **options: Other options of the variational layers, such as `estimator`; by
-            default `estimator="auto"`.
-
-    Raises:
-        ValueError: The model has several members, or an option is unknown.
     """
     _check_options(options)
     if len(model.members) > 1:
@@ -568,11 +553,7 @@ def _moped(
 
 
 def _of_a_trained_network(given: Identifier | Likelihood) -> Likelihood:
-    """Returns the likelihood for outputs in the units of the targets.
-
-    Raises:
-        ValueError: The likelihood is unknown, or a loss of Keras.
-    """
+    """Returns the likelihood for outputs in the units of the targets."""
     _check_is_no_loss(given)
     likelihood = likelihoods.get(given)
     if likelihood.built or not getattr(likelihood, "standardize", False):

@@ -120,13 +120,7 @@ class Conversion:
 def describe(
     model: keras.Model, twin: keras.Model, reasons: Mapping[int, str]
 ) -> Iterable[ConvertedLayer]:
-    """Yields what became of each layer with weights, in their order.
-
-    Args:
-        model: The network.
-        twin: Its copy, with the same layers in the same order.
-        reasons: Why layers of the network stay, as `reasons_to_stay` returns them.
-    """
+    """Yields what became of each layer with weights, in their order."""
     seen: set[int] = set()
     for layer, new in zip(parts(model), parts(twin), strict=True):
         if id(layer) in seen or not layer.weights:

@@ -64,16 +64,7 @@ def parts(layer: keras.Layer) -> Iterator[keras.Layer]:
 
 
 def reasons_to_stay(model: keras.Model, where: Where) -> dict[int, str]:
-    """Returns why layers stay deterministic, by the id of the layer; "" if they do not.
-
-    Args:
-        model: A model with a graph.
-        where: As for `tfbbb.convert`.
-
-    Raises:
-        ValueError: `where` names no layer, one that cannot be converted, or adapters
-            which the model lacks; a layer is quantized, or shares a weight.
-    """
+    """Returns why layers stay deterministic, by their ids; "" if they do not."""
     adapters = [layer for layer in sublayers(model) if isinstance(layer, Adapted)]
     second = {id(layer.up) for layer in adapters}
     if isinstance(where, str) and where == "adapters":
@@ -96,18 +87,7 @@ def reasons_to_stay(model: keras.Model, where: Where) -> dict[int, str]:
 def chosen_layers(
     model: keras.Model, where: Where, reason: Callable[[keras.Layer], str], what: str
 ) -> dict[int, str]:
-    """Returns why layers are not chosen, by the id of the layer; "" if they are.
-
-    Args:
-        model: A model with a graph.
-        where: As for `tfbbb.convert`.
-        reason: Returns why a layer cannot be chosen, or "".
-        what: What the chosen layers get.
-
-    Raises:
-        ValueError: `where` names no layer, or one that cannot be chosen; a layer is
-            quantized, or shares a weight with another.
-    """
+    """Returns why layers are not chosen, by the id of the layer; "" if they are."""
     layers = list({id(layer): layer for layer in parts(model)}.values())
     _check_weights(layers)
     found = {id(layer): reason(layer) for layer in layers}

@@ -39,11 +39,6 @@ def distinct_rows(dataset: tf.data.Dataset, through_parts: bool = False) -> int 
     >>> rows = tf.data.Dataset.range(50)
     >>> distinct_rows(rows.repeat().shuffle(50).batch(16, drop_remainder=True))
     50
-
-    Args:
-        dataset: Its elements are batches.
-        through_parts: Whether to return the number before `take`, `skip` and `shard` of
-            batches, which is then an upper bound.
     """
     name, inputs = dataset_operation(dataset)
     if name in _BATCHES:

@@ -355,15 +355,7 @@ def diagnosed(
     y: ArrayLike,
     epistemic_share: float | None,
 ) -> Diagnosis:
-    """Returns the diagnosis of a model by a prediction of rows, and their targets.
-
-    Args:
-        model: The model.
-        prediction: The prediction of the rows, by the model or by its members that did
-            not train on them.
-        y: Their targets.
-        epistemic_share: Share of the uncertainty of the model that is epistemic.
-    """
+    """Returns the diagnosis of a model by a prediction of rows, and their targets."""
     scored: Any = prediction
     targets = checked_targets(scored, y, "any", "diagnose", by_place=True)
     coverage = error = None

@@ -40,12 +40,7 @@ class FiniteInputs:
         self._rows: dict[int, list[np.ndarray]] = {}
 
     def add(self, x: ArrayLike) -> None:
-        """Looks for rows to try.
-
-        Args:
-            x: Arrays of the next rows, in any structure that the model takes. Anything
-                else is ignored: Keras reports it.
-        """
+        """Looks for rows to try."""
         try:
             leaves = flat_inputs(self._model, x)
             arrays = [np.asarray(leaf) for leaf in leaves]
@@ -64,11 +59,7 @@ class FiniteInputs:
         self._num_rows += len(arrays[0])
 
     def check(self) -> None:
-        """Runs the model on the rows to try.
-
-        Raises:
-            ValueError: The model has no finite output for one of them.
-        """
+        """Runs the model on the rows to try."""
         numbers = sorted(self._rows)
         for first in range(0, len(numbers), _ROWS_AT_ONCE):
             tried = numbers[first : first + _ROWS_AT_ONCE]

@@ -15,13 +15,7 @@ def first_callbacks(
     arguments: Options,
     callbacks: Sequence[keras.callbacks.Callback],
 ) -> Iterator[None]:
-    """Runs callbacks before the others in one `fit`.
-
-    Args:
-        model: The model.
-        arguments: The arguments of `fit` by name; `callbacks` is changed.
-        callbacks: The callbacks to run first.
-    """
+    """Runs callbacks before the others in one `fit`."""
     given = arguments.get("callbacks")
     if not isinstance(given, keras.callbacks.CallbackList):
         others = tree.flatten(given) if given is not None else []

@@ -98,15 +98,7 @@ class ModelWithHeads(keras.Model):
     def compile(
         self, optimizer: Any = "rmsprop", loss: Structure = None, **kwargs: Any
     ) -> None:
-        """Configures training, as `keras.Model.compile`.
-
-        Args:
-            optimizer: A Keras optimizer, or the name of one.
-            loss: A loss for each output, in the structure of the outputs or in a
-                dictionary by name. A likelihood, by name or as an object, stands for
-                its `NegativeLogLikelihood`.
-            **kwargs: As for `keras.Model.compile`.
-        """
+        """Configures training, as `keras.Model.compile`."""
         super().compile(optimizer, tree.map_structure(_as_loss, loss), **kwargs)
 
 

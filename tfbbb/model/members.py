@@ -43,10 +43,6 @@ class Members(Sequence[Ensemble]):
         """Returns a new model with the members of these indices, in this order.
 
         A member may be taken several times.
-
-        Raises:
-            IndexError: There is no such member.
-            ValueError: `indices` is empty.
         """
         if not len(indices):
             raise ValueError(

@@ -80,11 +80,7 @@ def copy_of_layer(
 
 
 def _copy_of_lambda(layer: keras.layers.Lambda) -> keras.Layer:
-    """Returns a `Lambda` of the same function, whose code Keras would not read.
-
-    Raises:
-        ValueError: The function uses layers or variables, which the twin would share.
-    """
+    """Returns a `Lambda` of the same function, whose code Keras would not read."""
     known = inspect.getclosurevars(layer.function)
     for name, value in {**known.globals, **known.nonlocals}.items():
         if isinstance(value, keras.Layer | keras.Variable):

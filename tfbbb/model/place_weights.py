@@ -21,12 +21,6 @@ def split_weights(
             places, or None.
         num_places: Number of axes between the rows and the parameters of an output.
         copies: How often the outputs hold each row, one copy after the other.
-
-    Returns:
-        Weights of rows, as they were given, and of places; each may be None.
-
-    Raises:
-        ValueError: The mask has more axes than rows and places.
     """
     of_places = None
     if sample_weight is not None and num_places:

@@ -165,20 +165,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         seed: int = 0,
         **options: Unpack[PredictiveOptions],
     ) -> Predictive:
-        """Computes the posterior predictive distribution p(y | x, data).
-
-        Args:
-            x: Inputs of the rows: an array, a list or dictionary of arrays, or a
-                dataset that `fit` takes, which is read once.
-            num_samples: Number of draws from the posterior, at least two.
-            method: `"local"`, `"weight"`, `"linearised"`, `"moments"` or `"auto"`.
-            seed: The same seed gives the same answer.
-            **options: `max_standard_error`, `deadline_ms` and others: see
-                `tfbbb.predictive`.
-
-        Returns:
-            A `tfbbb.Predictive`, in raw units.
-        """
+        """Computes the posterior predictive distribution p(y | x, data)."""
         return predictive(
             self,
             x,
@@ -204,12 +191,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         return not_rematerialized(self, layer_call, call)
 
     def quantize(self, *args: Any, filters: Any = None, **kwargs: Any) -> None:
-        """Quantizes the layers that `filters` chooses, as `keras.Model.quantize`.
-
-        Raises:
-            ValueError: One of them has weights with a posterior, which have no single
-                values. Without `filters`, no layer has been quantized then.
-        """
+        """Quantizes the layers that `filters` chooses, as `keras.Model.quantize`."""
         if filters is None:
             for layer in self.variational_layers:
                 layer.quantize(*args, **kwargs)
@@ -229,15 +211,6 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         - `"onnx"`: one file for the runtimes of ONNX, see `tfbbb.export.write_onnx`;
         - `"mlflow"`: a directory for `mlflow.pyfunc`, around a SavedModel, see
           `tfbbb.export.write_mlflow`.
-
-        Args:
-            path: Where to write; nothing may be there yet.
-            format: What to write.
-            **options: The names of features, target and classes, and other options of
-                these functions.
-
-        Raises:
-            ValueError: The format is unknown, or as these functions say.
         """
         from tfbbb.export import write_mlflow, write_onnx, write_saved_model
 
@@ -264,17 +237,6 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         """Exports the posterior predictive, as `export_predictive` does.
 
         Keras would export the call of the model, which is one random draw.
-
-        Args:
-            filepath: Where to write; nothing may be there yet.
-            format: `"tf_saved_model"` or `"onnx"`, Keras' names of the formats.
-            verbose: Has no effect: nothing is printed.
-            input_signature: Must be None: the inputs are those of the model.
-            **options: As for `export_predictive`.
-
-        Raises:
-            ValueError: The format is another, an `input_signature` is given, or as
-                `export_predictive` says.
         """
         if format not in _FORMATS_OF_KERAS:
             raise ValueError(
@@ -353,12 +315,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
                 self.conversion = Conversion.from_config(converted)
 
     def load_weights(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        """Loads the weights, as `keras.Model.load_weights`.
-
-        Raises:
-            ValueError: The file is a whole model in Keras' former format `.h5`, which
-                lacks the state of the likelihood.
-        """
+        """Loads the weights, as `keras.Model.load_weights`."""
         if str(filepath).endswith((".h5", ".hdf5")) and not str(filepath).endswith(
             ".weights.h5"
         ):
@@ -366,11 +323,7 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         super().load_weights(filepath, *args, **kwargs)
 
     def save(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        """Saves the model as a `.keras` file, as `keras.Model.save`.
-
-        Raises:
-            ValueError: The file is to be in Keras' former format `.h5`.
-        """
+        """Saves the model as a `.keras` file, as `keras.Model.save`."""
         if str(filepath).endswith((".h5", ".hdf5")):
             raise ValueError(f"{_NO_H5} Received: filepath={str(filepath)!r}")
         super().save(filepath, *args, **kwargs)

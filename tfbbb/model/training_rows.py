@@ -101,11 +101,6 @@ def training_rows(
         needs_targets: Whether the targets must be read.
         mask: Returns which places of inputs count, [rows, places...], or None.
         observe: Is called with the inputs of each batch, or with `x` if it is an array.
-
-    Raises:
-        ValueError: The number of rows is not known or not positive, a weight is not
-            finite, inputs are lists of numbers instead of arrays, or the data were read
-            to their end and cannot be read again.
     """
     if y is not None:
         _check_arrays(x)
@@ -236,15 +231,7 @@ class _Reader:
     def rows(
         self, dataset_size: float | None, distinct: float | None = None
     ) -> TrainingRows:
-        """Returns what was read.
-
-        Args:
-            dataset_size: N, if it is given.
-            distinct: Number of the rows that differ; by default all that were read.
-
-        Raises:
-            ValueError: There are no rows, or their weights add up to 0.
-        """
+        """Returns what was read."""
         total = self._total if dataset_size is None else dataset_size
         if not (self.num_rows and total > 0):
             raise ValueError(
@@ -270,11 +257,7 @@ class _Reader:
 def rows_of_generator(
     generator: Iterator[Structure], steps_per_epoch: int | None
 ) -> tuple[Iterator[Structure], float]:
-    """Returns the generator and N: `steps_per_epoch` times the rows of its first batch.
-
-    Raises:
-        ValueError: `steps_per_epoch` is None, or the generator gives no batch.
-    """
+    """Returns the generator and N: `steps_per_epoch` times the rows of a batch."""
     if steps_per_epoch is None:
         raise _unknown_size("generator")
     first = next(generator, None)
@@ -294,16 +277,7 @@ def rows_of_generator(
 def checked_weights(
     weights: ArrayLike, places: tuple[int, ...], first_row: int = 0
 ) -> np.ndarray | None:
-    """Returns finite sample weights, [rows], or [rows, places...] for each place.
-
-    Args:
-        weights: Sample weights, which may have further axes of size 1, or None.
-        places: Shape of the rows and places of the targets.
-        first_row: Number of the first row, for messages.
-
-    Raises:
-        ValueError: A weight is not finite, or the weights have another shape.
-    """
+    """Returns finite sample weights, [rows], or [rows, places...] for each place."""
     if weights is None:
         return None
     weights = np.asarray(weights, float)
@@ -331,13 +305,7 @@ def checked_weights(
 def target_weights(
     weights: np.ndarray | None, mask: np.ndarray | None, places: tuple[int, ...]
 ) -> np.ndarray | None:
-    """Returns how much each target counts, [rows, places...], or None if all do.
-
-    Args:
-        weights: Sample weights from `checked_weights`.
-        mask: Which places count, with the first axes of `places`, or None.
-        places: Shape of the rows and places of the targets.
-    """
+    """Returns how much each target counts, [rows, places...], or None if all do."""
     product = None
     for factor in (weights, mask):
         if factor is not None:
@@ -385,13 +353,7 @@ def _filled_up(batch: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 def warn_if_far_from_rows(
     weights: np.ndarray | None, counts: str, stacklevel: int = 2
 ) -> None:
-    """Warns of weights that are hardly meant as numbers of rows.
-
-    Args:
-        weights: Weights of rows or places; None for 1.
-        counts: What to do if they are: a clause, or nothing.
-        stacklevel: As for `warnings.warn`.
-    """
+    """Warns of weights that are hardly meant as numbers of rows."""
     if weights is None or not (weights != 0).any():
         return
     mean = float(weights[weights != 0].mean())

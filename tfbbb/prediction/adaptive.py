@@ -43,16 +43,6 @@ def predict_adaptively(
     estimate that stops on its own draws stops where these happen to lie close together,
     which biases it (Stein 1945 on sampling in two stages). Without an error and a
     deadline, there is no pilot.
-
-    Args:
-        passes_for: Returns the passes for a number of rows and of samples.
-        inputs: Tensors whose leading dimension is the number of rows.
-        num_samples: Draws of the pilot, and of every row where no error is asked for.
-        seed: Seed of the draws.
-        max_floats: How many numbers may be in memory at a time.
-        max_standard_error: The standard error that is asked for, or None.
-        relative_error: Whether it is a share of the predictive standard deviation.
-        deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
     """
     num_rows = len(leaves(inputs)[0])
     if max_standard_error is None and deadline is None:

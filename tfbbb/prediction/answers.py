@@ -124,11 +124,7 @@ class Answers:
         return inside | (before <= 0.0)
 
     def ask(self, question: str, outputs: Tensor, *arguments: ArrayLike) -> Tensor:
-        """Returns the answer to the question of this name.
-
-        Raises:
-            ValueError: For a question that a file of an older version cannot answer.
-        """
+        """Returns the answer to the question of this name."""
         if question not in self.functions:
             raise ValueError(
                 "This file was written by an older tfbbb, which did not know the "
@@ -166,12 +162,7 @@ def _with_places(thresholds: Tensor, values: Tensor) -> Tensor:
 
 
 def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
-    """Returns the names of the outputs of `serving_default`.
-
-    Args:
-        answers: The answers about the predictive distribution.
-        summary: The names of what the summary has.
-    """
+    """Returns the names of the outputs of `serving_default`."""
     is_classes = answers.task == "classification"
     names = list(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY)
     return [*names, *(["between_members"] if "between_members" in summary else [])]

@@ -29,14 +29,6 @@ def block_sizes(
 
     Half of the memory is for draws, half for the tensors of the network. The block has
     as many rounds as fit into both halves for a single row, then as many rows as fit.
-
-    Args:
-        sizes: The sizes of a pass.
-        num_rows: Number of rows.
-        num_rounds: Number of rounds.
-        max_floats: How many numbers one block may hold.
-        least: Returns the lesser of two numbers; `tf.minimum` for tensors.
-        greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
     """
     draws, half = 2 * sizes.members, max_floats // 2
     # The outputs meet in their summary, which is in float64.
@@ -53,14 +45,7 @@ def map_blocks(
     block: int | Tensor,
     specs: Structure,
 ) -> Block:
-    """Returns `compute(first, count)` of consecutive blocks, concatenated.
-
-    Args:
-        compute: Returns tensors whose leading dimension is `count`.
-        total: Number of items, at least 1.
-        block: Number of items in one block, at least 1.
-        specs: `tf.TensorSpec` of each tensor that `compute` returns, in its structure.
-    """
+    """Returns `compute(first, count)` of consecutive blocks, concatenated."""
     num_blocks = -(-total // block)
 
     def body(
@@ -95,14 +80,7 @@ def reduce_blocks(
     total: int | Tensor,
     block: int | Tensor,
 ) -> Block:
-    """Returns `compute(first, count)` of consecutive blocks, merged into one.
-
-    Args:
-        compute: Returns a structure of tensors.
-        merge: Returns two of them as one.
-        total: Number of items, at least 1.
-        block: Number of items in one block, at least 1.
-    """
+    """Returns `compute(first, count)` of consecutive blocks, merged into one."""
 
     def compute_block(first: int | Tensor) -> Block:
         return compute(first, tf.minimum(block, total - first))

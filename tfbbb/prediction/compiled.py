@@ -17,12 +17,7 @@ ROWS_AT_A_TIME = 1024
 def traced(
     function: Callable[..., Structure | None], *specs: Structure
 ) -> tf.types.experimental.ConcreteFunction:
-    """Returns the concrete function of one structure of arguments.
-
-    Args:
-        function: Takes and returns nested structures of tensors.
-        *specs: `tf.TensorSpec`s in the structure of its arguments.
-    """
+    """Returns the concrete function of one structure of arguments."""
     wrapped = tf.function(function, input_signature=specs, autograph=False)
     return wrapped.get_concrete_function()
 
@@ -32,9 +27,6 @@ def fast_call(concrete: tf.types.experimental.ConcreteFunction) -> Callable[...,
 
     Binding and checking the arguments costs a concrete function more than computing a
     small network does; the op beneath it takes tensors by position.
-
-    Args:
-        concrete: What `traced` returned, or a function of a loaded SavedModel.
     """
     captured = list(concrete.captured_inputs)
     pack = _packing(concrete.structured_outputs)
@@ -57,15 +49,7 @@ def in_parts(
     most: int = ROWS_AT_A_TIME,
     each: Callable[..., Iterable[Structure]] = map,
 ) -> Structure:
-    """Applies a compiled function to some rows at a time, in bounded memory.
-
-    Args:
-        function: Takes tensors of some rows, and returns tensors of the same rows, or
-            numbers that are the same for all rows.
-        rows: Tensors whose leading dimension is the number of rows.
-        most: How many rows are taken at a time.
-        each: Returns the results of parts, as `map` does.
-    """
+    """Applies a compiled function to some rows at a time, in bounded memory."""
     num_rows = len(leaves(rows)[0])
     if num_rows <= most:
         return function(rows)

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 def average_over_draws(
     likelihood: "Likelihood", values: Tensor, axis: int
 ) -> tf.Tensor:
-    """Returns the average of values over an axis of draws, by the draws' weights.
-
-    Args:
-        likelihood: The likelihood, with the weights of its members.
-        values: Values of all draws; the axis `axis` has S entries.
-        axis: The axis of the draws.
-    """
+    """Returns the average of values over an axis of draws, by the draws' weights."""
     weights = likelihood.member_weights
     if weights is None:
         return tf.reduce_mean(values, axis=axis)

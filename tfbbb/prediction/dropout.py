@@ -24,12 +24,7 @@ def is_dropout(operation: keras.Operation) -> bool:
 
 
 def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
-    """Raises ValueError for dropout within another layer, which no pass draws.
-
-    Args:
-        model: A model.
-        layers: It and all layers in it.
-    """
+    """Raises ValueError for dropout within another layer, which no pass draws."""
     for layer in layers:
         rates = {
             name: getattr(layer, name, 0)

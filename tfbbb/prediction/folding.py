@@ -81,12 +81,7 @@ def folds_channels(operation: keras.Operation) -> bool:
 
 
 def keeps_channels(operation: keras.Operation, inputs: Sequence[Tensor]) -> bool:
-    """Whether an operation may run with the samples in the channels of its inputs.
-
-    Args:
-        operation: Any operation; a subclass of a layer of Keras may do anything.
-        inputs: Its inputs, whose samples are in equally many channels.
-    """
+    """Whether an operation may run with the samples in the channels of its inputs."""
     kind = type(operation)
     if kind is keras.layers.Activation:
         return operation.activation in ELEMENTWISE_ACTIVATIONS

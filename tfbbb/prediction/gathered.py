@@ -13,25 +13,7 @@ from tfbbb.prediction.sparse_rows import SparseRows
 def gathered(
     x: ArrayLike, y: ArrayLike = None, sample_weight: ArrayLike = None
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
-    """Returns inputs, targets and weights, those of a dataset as one pass gives them.
-
-    Args:
-        x: Inputs, which are returned as they are, a sparse matrix as `SparseRows`; or
-            batches of inputs, of (inputs,
-            targets) or of (inputs, targets, weights): a `tf.data.Dataset`, a
-            `keras.utils.PyDataset`, a generator or another iterator. They are read once
-            and must end.
-        y: Targets, unless the batches have them.
-        sample_weight: Weights, unless the batches have them.
-
-    Returns:
-        Inputs, in the structure of a batch, targets and weights, None where there are
-        none.
-
-    Raises:
-        ValueError: The batches do not end, there are none, they differ in structure,
-            or there are targets or weights beside them.
-    """
+    """Returns inputs, targets and weights, of a dataset as one pass gives them."""
     batches = _batches(x)
     if batches is None:
         return SparseRows.of(x), y, sample_weight

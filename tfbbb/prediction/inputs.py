@@ -19,15 +19,6 @@ def input_tensors(model: keras.Model, x: ArrayLike) -> Structure:
     """Returns `x` as tensors, in the data types of the model's inputs.
 
     Without a graph, floats have Keras' float type.
-
-    Args:
-        model: A Keras model. If it has a graph, the tensors have the structure of the
-            graph's inputs, else the structure of `x`.
-        x: Arrays, or a dataset of them; see `flat_inputs` for their structure.
-
-    Raises:
-        ValueError: For a dataset that does not end, no rows, unequal numbers of rows,
-            or names, shapes or values other than the model takes.
     """
     x, *_ = gathered(x)
     graph = graph_of(model)
@@ -47,13 +38,6 @@ def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[ArrayLike]:
     The model finds the values of a dictionary by name, in any order: by the keys of its
     own dictionary of inputs, or by the names of its inputs in a list. It leaves out
     values of other names.
-
-    Args:
-        graph: A functional model.
-        x: An array, or a list, tuple or dictionary of arrays, nested as the inputs are.
-
-    Raises:
-        ValueError: Where `x` lacks an input or has another structure.
     """
     if len(graph.inputs) == 1 and not isinstance(x, dict):
         return [_single(graph.inputs[0], x)]

@@ -31,23 +31,14 @@ def write_as_probability(level: object) -> str:
 
 
 def refuse_percentage(level: object) -> object:
-    """Returns what may be a level.
-
-    Raises:
-        ValueError: It is a percentage.
-    """
+    """Returns what may be a level."""
     if hint := write_as_probability(level):
         raise ValueError(f"a level is a probability between 0 and 1.{hint}".rstrip("."))
     return level
 
 
 def single_precision_level(level: float) -> float:
-    """Returns `level`, a probability that an exported model can be asked for.
-
-    Raises:
-        ValueError: If single precision, in which exported models take levels, rounds it
-            to 0 or 1.
-    """
+    """Returns `level`, a probability that an exported model can be asked for."""
     if not _LEAST_SINGLE <= level <= _MOST_SINGLE:
         raise ValueError(
             "an exported model takes levels in single precision, from 1.2e-38 to "
@@ -57,11 +48,7 @@ def single_precision_level(level: float) -> float:
 
 
 def checked_levels(levels: float | Sequence[float]) -> "np.ndarray":
-    """Returns `levels` as a vector.
-
-    Raises:
-        ValueError: Where there is none, or one not strictly between 0 and 1.
-    """
+    """Returns `levels` as a vector."""
     # The service states its levels without NumPy, and starts sooner.
     import numpy as np
 
@@ -92,11 +79,7 @@ def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
 
 
 def checked_level(level: Any) -> float:
-    """Returns the probability `level` of an interval.
-
-    Raises:
-        ValueError: Where it is no number strictly between 0 and 1.
-    """
+    """Returns the probability `level` of an interval."""
     if not (is_finite_number(level) and 0.0 < level < 1.0):
         raise ValueError(
             "`level` is the probability of an interval and must lie strictly between "

@@ -45,14 +45,6 @@ def linearised_outputs(
     cannot differentiate forwards, it is the derivative of the linear function
     u -> u^T J, which is computed backwards twice. The outputs of a normal posterior are
     normal with the covariance `J Cov(w) J^T` (Immer et al. 2021, equation 8).
-
-    Args:
-        model: The model.
-        structure: Its structure.
-        inputs: Inputs of the rows.
-        means: The result of `weight_means`.
-        draws: Draws of all weights, as `draw` returns them.
-        count: Number of draws S.
     """
     points: list[tf.Tensor] = []
     deviations: list[tf.Tensor] = []

@@ -24,14 +24,7 @@ State = list[tuple[keras.Variable, tf.Tensor]]
 def live_answers(
     likelihood: Likelihood, recalibration: "Recalibration", state: State | None = None
 ) -> Answers:
-    """Returns the answers of the mixture of likelihoods, recalibrated.
-
-    Args:
-        likelihood: p(y | outputs).
-        recalibration: Changes the answers, unless it has changed the outputs already.
-        state: Values that the variables of the likelihood have for this prediction,
-            whatever is assigned to them later; None for their present values.
-    """
+    """Returns the answers of the mixture of likelihoods, recalibrated."""
     density = recalibration.of_answers
 
     def answer(question: Question, outputs: Tensor, *arguments: ArrayLike) -> tf.Tensor:

@@ -109,9 +109,6 @@ class NetworkPass:
             Its outputs for every sample and row, [S, rows, ...] each, in a list, and
             for each of them the variance of the means that were integrated, not drawn,
             [S, rows, k], or None.
-
-        Raises:
-            ValueError: An output has no axis of rows.
         """
         draws = is_dropout if self._plan.dropout else None
         self._axes = row_axes(self._model, inputs, draws)

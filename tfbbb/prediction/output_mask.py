@@ -41,11 +41,7 @@ class OutputMask:
         self._function = tf.function(self._mask, reduce_retracing=True)
 
     def __call__(self, x: Structure) -> tf.Tensor | None:
-        """Returns the mask of the outputs, [rows, places...], or None without one.
-
-        Args:
-            x: Inputs of the rows, in any structure that the model takes.
-        """
+        """Returns the mask of the outputs, [rows, places...], or None without one."""
         if not self._may_exist:
             return None
         leaves = [

@@ -115,16 +115,7 @@ class Passes:
         stream: int = MAIN,
         must_be_finite: bool = True,
     ) -> list[Predictive]:
-        """Returns the predictive distribution of each row, for each output.
-
-        Args:
-            inputs: Tensors whose leading dimension is the number of rows.
-            num_samples: The least number S of draws; whole rounds are drawn.
-            seed: Seed of the draws.
-            max_floats: How many numbers may be in memory at a time.
-            stream: The stream of the seed's draws.
-            must_be_finite: Whether a row without finite moments is an error.
-        """
+        """Returns the predictive distribution of each row, for each output."""
         rows = self._rows(inputs, num_samples, (stream, seed), max_floats)
         summaries, outputs = self._summarize_rows(rows)
         groups = self._groups(inputs)

@@ -70,17 +70,6 @@ def plan_for(
     Drawing pre-activations costs two products per row and draw. Drawing weights costs
     one product, and reading every drawn weight. Drawn weights are kept between calls if
     they fit into memory; if not, drawing them costs time in every call.
-
-    Args:
-        structure: The model's.
-        method: One of `METHODS`, or `"auto"`.
-        num_rows: Number of rows.
-        num_samples: Number of samples S.
-        max_floats: How many numbers of drawn weights may be kept.
-        likelihoods: The likelihoods of the outputs. If there is one, for one output or
-            for all, the mean is integrated where the likelihood can and the last layer
-            of every output is linear.
-        dropout: Whether dropout layers drop.
     """
     if method == "moments":
         return Plan(propagated=True)
@@ -114,9 +103,6 @@ def own_method(model: keras.Model) -> str:
 
     "linearised" if its posterior is that of the linearised network, unless the network
     is linear in all weights that are drawn.
-
-    Raises:
-        ValueError: The models of an average predict by different methods.
     """
     found = set()
     for part in model.models if hasattr(model, "mixture_weights") else [model]:

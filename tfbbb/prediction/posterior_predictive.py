@@ -262,13 +262,7 @@ def match_likelihoods(
 
 
 def likelihoods_in_order(given: Any, form: Any) -> list[Any] | None:
-    """Returns one likelihood for each output in order, None if they do not fit.
-
-    Args:
-        given: Likelihoods in the structure of the outputs, or by name: the key of an
-            output, or the name of the layer that gives it.
-        form: The symbolic outputs of the model in their structure.
-    """
+    """Returns one likelihood for each output in order, None if they do not fit."""
     if isinstance(form, dict):
         if isinstance(given, list | tuple) and len(given) == len(form):
             # Keras sorts outputs by name, so a list has another order than it seems.

@@ -215,14 +215,7 @@ class Program:
     def outputs(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
     ) -> list[tf.Tensor]:
-        """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.
-
-        Args:
-            inputs: Tensors whose leading dimension is the number of rows: see
-                `argument_specs`.
-            moments: The result of `moments`.
-            draws: The result of `draws`.
-        """
+        """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each."""
         inputs, deviations = self._split(inputs)
         if self.plan.propagated:
             pairs = propagated.moments_of_outputs(

@@ -48,14 +48,7 @@ def weight_tensors(model: keras.Model, structure: Structure) -> Tensors:
 def moments_of_outputs(
     model: keras.Model, structure: Structure, inputs: Tensor, tensors: Tensors
 ) -> list[tuple[tf.Tensor, tf.Tensor]]:
-    """Returns mean and variance of each output, [members, rows, ..., P] each.
-
-    Args:
-        model: The model.
-        structure: The model's structure.
-        inputs: Tensors in the structure that the model takes.
-        tensors: The result of `weight_tensors`.
-    """
+    """Returns mean and variance of each output, [members, rows, ..., P] each."""
     with contextlib.ExitStack() as stack:
         # Not the variables' own values, which may have changed.
         for name, weight in _weights(structure):

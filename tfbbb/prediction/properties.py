@@ -38,10 +38,6 @@ class Sizes:
         >>> one, three = Sizes(1, 8, 1, 0), Sizes(3, 8, 1, 0)
         >>> one.num_rounds(100), one.num_rounds(2), three.num_rounds(100)
         (50, 2, 17)
-
-        Args:
-            num_samples: Number of samples.
-            greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
         """
         if self.rounds is not None:
             return self.rounds

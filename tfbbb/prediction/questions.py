@@ -167,11 +167,7 @@ QUESTIONS = (
 
 
 def question_named(name: str) -> Question:
-    """Returns the question of this name.
-
-    Raises:
-        ValueError: There is no such question.
-    """
+    """Returns the question of this name."""
     for question in QUESTIONS:
         if question.name == name:
             return question

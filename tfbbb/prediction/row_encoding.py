@@ -90,9 +90,6 @@ class RowEncoding:
         Args:
             inputs: The rows.
             missing: Whether to append which cells are missing, [n, p].
-
-        Raises:
-            ValueError: The inputs are not of the columns that the encoding has.
         """
         values, is_text = row_values(inputs, self.columns)
         if not np.array_equal(is_text, self.is_text):
@@ -134,16 +131,9 @@ def row_values(
 ) -> tuple[Tensor, np.ndarray]:
     """Returns the values of rows as a matrix, and which columns hold texts.
 
-    Args:
-        inputs: Tensors or arrays whose leading dimension is the number of rows.
-        columns: The order of the tensors by name; None for that of Keras.
-
     Returns:
         Values, float64 [n, p], NaN for missing numbers, and codes of texts; whether
         each column holds texts, [p].
-
-    Raises:
-        ValueError: The inputs lack a column, or have no axis of rows.
     """
     parts, texts = [], []
     for value in _tensors(inputs, columns):
@@ -182,9 +172,6 @@ def as_inputs(x: Any) -> Structure:
     """Returns rows as arrays: a data frame as a dictionary of its columns.
 
     Texts without a value become empty, dates seconds since 1970.
-
-    Raises:
-        ValueError: A column has no axis of rows, or not as many rows as the others.
     """
     if not tf.nest.flatten(x):
         raise ValueError(f"Rows need at least one column. Received: {x!r}")

@@ -26,15 +26,7 @@ _LEAST_REACHED = 2.0 / 3.0
 
 
 def weights_for(x: ArrayLike, new_rows: ArrayLike) -> np.ndarray:
-    """Returns the weight of each held-out row for new rows, [n].
-
-    Args:
-        x: Inputs of the held-out rows, as those that `tfbbb.Familiarity.fit` takes.
-        new_rows: Inputs of the new rows, with the same columns.
-
-    Raises:
-        ValueError: There are more than 1250 columns, or as for `shift_weights`.
-    """
+    """Returns the weight of each held-out row for new rows, [n]."""
     x, new_rows = as_inputs(x), as_inputs(new_rows)
     names = list(x) if isinstance(x, dict) else None
     values, is_text = row_values(x, names)
@@ -75,10 +67,6 @@ def shift_weights(
         held_out: The held-out rows by `RowEncoding`, [n, p].
         new: The new rows likewise, [m, p].
         is_code: Whether each column holds codes, not numbers, [p].
-
-    Raises:
-        ValueError: There are fewer than 20 new rows, the held-out rows count for fewer
-            than 20, or a third of the new rows are where no held-out row is.
     """
     if len(new) < _LEAST_NEW_ROWS:
         raise ValueError(

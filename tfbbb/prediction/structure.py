@@ -129,11 +129,7 @@ class Structure:
 
 
 def num_members(model: keras.Model) -> int:
-    """Returns the number of members of a model's variational layers.
-
-    Raises:
-        ValueError: Where they do not agree.
-    """
+    """Returns the number of members of a model's variational layers."""
     members = {
         layer.members
         for layer in sublayers(model)
@@ -224,12 +220,7 @@ def output_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
 
 
 def _first_layers(model: keras.Layer, drawing: frozenset[int]) -> set[int]:
-    """Returns the ids of the linear layers whose inputs depend on nothing drawn.
-
-    Args:
-        model: The model.
-        drawing: Ids of the operations that draw without a variational layer.
-    """
+    """Returns the ids of the linear layers whose inputs depend on nothing drawn."""
     firsts: set[int] = set()
 
     def outputs(operation: keras.Operation, inputs: object) -> object:

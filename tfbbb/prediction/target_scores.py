@@ -37,12 +37,7 @@ def is_discrete(prediction: object) -> bool:
 def cdf_step(
     prediction: Predictive | CrossFitted, targets: ArrayLike
 ) -> tuple[Tensor, Tensor]:
-    """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
-
-    Args:
-        prediction: A prediction of ordered targets.
-        targets: Targets from `tfbbb.metrics.targets.checked_targets`.
-    """
+    """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each."""
     values = ordered_values(prediction, targets)
     found = prediction.cdf(values)
     xp = numpy_of(values, found)
@@ -124,12 +119,7 @@ def ordered_values(
 
 
 def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
-    """Returns the Brier score of each target; see `tfbbb.metrics.brier_score`.
-
-    Args:
-        prediction: A prediction of classes.
-        targets: Targets from `tfbbb.metrics.targets.checked_targets`.
-    """
+    """Returns the Brier score of each target; see `tfbbb.metrics.brier_score`."""
     xp = numpy_of(targets, prediction.probabilities)
     probabilities = xp.asarray(prediction.probabilities, np.float64)
     num_classes = probabilities.shape[-1]
@@ -177,12 +167,7 @@ def calibration_error_of_targets(
 
 
 def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> Tensor:
-    """Returns the CRPS of each target, [rows, ..., k]; see `tfbbb.metrics.crps`.
-
-    Args:
-        prediction: A prediction of ordered targets.
-        targets: Targets from `tfbbb.metrics.targets.checked_targets`.
-    """
+    """Returns the CRPS of each target, [rows, ..., k]; see `tfbbb.metrics.crps`."""
     values = ordered_values(prediction, targets)
     if is_discrete(prediction):
         return _score_integers(prediction, values)

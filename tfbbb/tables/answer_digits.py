@@ -18,9 +18,6 @@ def with_sensible_digits(table: pa.Table) -> pa.Table:
     Means and bounds of intervals are rounded to a ten-thousandth of the order of
     the row's standard deviation, all other numbers to five significant digits.
 
-    Args:
-        table: Predictions with the columns of `numbers_table` or `classes_table`.
-
     Example:
 
     >>> table = pa.table({"mean": [152.133484], "standard_deviation": [54.123456]})

@@ -13,9 +13,6 @@ class ArrowFile:
     """An Arrow IPC file or stream as record batches.
 
     Holds one batch of the file in memory at a time.
-
-    Args:
-        path: The file.
     """
 
     def __init__(self, path: Path) -> None:

@@ -12,11 +12,6 @@ class BlockOrder:
     into memory. The rows of a group are shuffled together. The order is a function of
     the seed and the epoch, so a stream can start at any row of any epoch without
     computing the rows before.
-
-    Args:
-        num_rows: Number of rows.
-        rows_per_block: Rows per block; the last block may have fewer.
-        blocks_per_group: Blocks whose rows are shuffled together.
     """
 
     def __init__(self, num_rows: int, rows_per_block: int, blocks_per_group: int):
@@ -39,17 +34,7 @@ class BlockOrder:
     def places(
         self, seed: int, epoch: int, first: int = 0
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields, group by group, the blocks to read and the order of their rows.
-
-        Args:
-            seed: Seed of the orders.
-            epoch: Index of the epoch.
-            first: Number of rows of the epoch to skip.
-
-        Yields:
-            The blocks of a group, and indices into the concatenated rows of these
-            blocks.
-        """
+        """Yields, group by group, the blocks to read and the order of their rows."""
         for number, blocks in enumerate(self.groups(seed, epoch)):
             size = sum(map(self.size, blocks))
             if first < size:

@@ -34,19 +34,11 @@ class CalendarFeatures(RowEncoder):
     proleptic Gregorian calendar (Neri and Schneider 2023, "Euclidean affine functions
     and their application to calendar algorithms").
 
-    Args:
-        columns: For each column a dictionary with `low` (t_0) and `high` in seconds
-            since 1970, `mean` and `scale` in days, `missing`, `constant` and `cycles`,
-            as in `tfbbb.tables.Column`.
-
     Input shape:
         `[n, d]`, int64 seconds since 1970; the least int64 is missing.
 
     Output shape:
         `[n, p]`.
-
-    Raises:
-        ValueError: A scale is not positive, or there is no such cycle.
 
     Example:
     >>> import numpy as np
@@ -134,9 +126,6 @@ def year_and_month(days: Tensor) -> tuple[Tensor, Tensor]:
 
     Counts years from March, so that the leap day is the last of a year: in a year of
     400, the days before the first of month m are (153 m + 2) // 5.
-
-    Args:
-        days: int64 `[n]`.
     """
     shifted = days + _DAYS_TO_1970
     era = shifted // _DAYS_IN_400_YEARS

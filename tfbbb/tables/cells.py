@@ -57,11 +57,7 @@ class Cells:
 
     @functools.cached_property
     def kind(self) -> Kind:
-        """The kind of the column by its type alone.
-
-        Raises:
-            ColumnError: The cells are neither numbers, booleans, dates nor text.
-        """
+        """The kind of the column by its type alone."""
         types, type_ = pa.types, self.type
         if are_numbers(type_) or types.is_null(type_) or self.is_duration:
             return "numeric"

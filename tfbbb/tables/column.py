@@ -296,11 +296,7 @@ def infer_column(
     override: Override | None,
     required: bool,
 ) -> tuple[Column, ParsedColumn]:
-    """Infers a column of a table; see `Column.infer`.
-
-    Returns:
-        The description of the column, and its values.
-    """
+    """Infers a column of a table; see `Column.infer`."""
     cells = Cells.read(table, name)
     kind, notation, remarks = choose_notation(cells, override)
     buckets = 0

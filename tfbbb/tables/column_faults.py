@@ -65,12 +65,7 @@ class ColumnFaults(NamedTuple):
         return sentences
 
     def useless(self, *, blank: bool) -> list[str]:
-        """Returns the columns that tell a model nothing: no cell is one that it knows.
-
-        Args:
-            blank: Whether to count columns all of whose cells are missing, if none was
-                in training.
-        """
+        """Returns the columns of which a model knows no cell."""
         found = []
         for name, kinds in self.columns.items():
             useless = sum(

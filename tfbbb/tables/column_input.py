@@ -13,13 +13,6 @@ class ColumnInput(keras.layers.InputLayer):
     The name of an input layer, however, must be unique in the model and free of
     slashes, and a column can have any name (`"dense"`, `"mg/dl"`). Here the tensor has
     the name of the column, and Keras generates the name of the layer.
-
-    Args:
-        column: Name of the column.
-        dtype: `"float32"` or `"float64"` (NaN is missing), `"string"` (`""` is
-            missing) or `"int64"` (dates in seconds since 1970; the least int64 is
-            missing).
-        name: Name of the layer.
     """
 
     def __init__(self, column: str, dtype: str, name: str | None = None):

@@ -77,13 +77,7 @@ def fill_names(names: Sequence[str], further: Sequence[str]) -> list[str]:
 def describe_names(
     given: Sequence[str], names: Sequence[str], left_out: Collection[int] = ()
 ) -> Iterator[str]:
-    """Describes the columns that were named, renamed or left out.
-
-    Args:
-        given: The names in the file.
-        names: The names by `complete_names`.
-        left_out: Places of the columns without a name and without values.
-    """
+    """Describes the columns that were named, renamed or left out."""
     unnamed = [place for place, name in enumerate(given) if not name.strip()]
     has_names = len(unnamed) < len(given)
     called = [names[p] for p in unnamed if has_names and p not in left_out]
@@ -130,14 +124,6 @@ def describe_missing_columns(
     asked: Iterable[str], names: Sequence[str], *, role: str
 ) -> str:
     """Returns the error message for all missing columns, with suggestions.
-
-    Args:
-        asked: Names that the table must have.
-        names: The names of its columns.
-        role: What the columns are for.
-
-    Returns:
-        The message; empty if no column is missing.
 
     Example:
     >>> describe_missing_columns(["Area", "street"], ["area", "price"], role="text")

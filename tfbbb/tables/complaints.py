@@ -63,11 +63,7 @@ def show_example(texts: pa.Array) -> str:
 
 
 def check_all_readable(cells: Cells, parsed: ParsedColumn) -> tuple[str, ...]:
-    """Returns a remark on infinite cells, which count as missing beside numbers.
-
-    Raises:
-        TableError: Another cell could not be read; the message names the first one.
-    """
+    """Returns a remark on infinite cells, which count as missing beside numbers."""
     wrong = parsed.unreadable
     if wrong is not None and cells.may_have_fractions and not parsed.missing.all():
         infinite = wrong & np.isinf(cells.numbers)
@@ -88,11 +84,7 @@ def count_cells(number: int) -> str:
 
 
 def count_unreadable(cells: Cells, notation: Notation | None) -> tuple[str, ...]:
-    """Returns a remark on texts that a lenient notation counts as missing.
-
-    Raises:
-        ColumnError: An order lacks a text.
-    """
+    """Returns a remark on texts that a lenient notation counts as missing."""
     if notation is None or cells.kind != "categorical":
         return ()
     wrong = cells.texts.parse(notation).unreadable
@@ -144,12 +136,7 @@ def remark_on_codes(parsed: ParsedColumn) -> tuple[str, ...]:
 
 
 def check_texts(parsed: ParsedColumn, buckets: int, required: bool) -> tuple[str, ...]:
-    """Returns remarks on a column of texts, with so many buckets.
-
-    Raises:
-        ColumnError: The texts are sentences, or all of them differ although the
-            column is not `required`.
-    """
+    """Returns remarks on a column of texts, with so many buckets."""
     distinct = parsed.texts.filter(pc.not_equal(parsed.texts, ""))
     many, number = len(distinct), int((~parsed.missing).sum())
     name = parsed.name

@@ -54,9 +54,6 @@ _JSON_OBJECT = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
 def table_format(beginning: bytes) -> Format | None:
     r"""Returns the format of a table, or None for CSV and everything else.
 
-    Args:
-        beginning: The first `BEGINNING_BYTES` of the file.
-
     Example:
 
     >>> table_format(b'{"age": 36}\n{"age": 41}\n')
@@ -74,11 +71,7 @@ def table_format(beginning: bytes) -> Format | None:
 
 
 def other_format(beginning: bytes) -> str | None:
-    """Describes a file that is not a table, or returns None if it may be one.
-
-    Args:
-        beginning: The first `BEGINNING_BYTES` of the file.
-    """
+    """Describes a file that is not a table, or returns None if it may be one."""
     if beginning.startswith(_ZIP) and not table_format(beginning):
         return "a ZIP archive"
     return _by_magic(_OTHERS, beginning)
@@ -86,12 +79,6 @@ def other_format(beginning: bytes) -> str | None:
 
 def describe_content(beginning: bytes) -> str | None:
     r"""Describes the content of a file that is not CSV.
-
-    Args:
-        beginning: The first `BEGINNING_BYTES` of the file.
-
-    Returns:
-        A description, or None if the file may be CSV.
 
     Example:
 
@@ -116,17 +103,7 @@ def describe_content(beginning: bytes) -> str | None:
 def check_content(
     path: Path, beginning: bytes, format: Format, *, is_named_so: bool = True
 ) -> None:
-    """Checks that the content of a file is that of its format.
-
-    Args:
-        path: The file.
-        beginning: The first `BEGINNING_BYTES` of the file.
-        format: Its format.
-        is_named_so: Whether another name of the file would be another format.
-
-    Raises:
-        TableError: The file holds something else.
-    """
+    """Checks that the content of a file is that of its format."""
     found = table_format(beginning)
     what = DESCRIPTIONS[found] if found else other_format(beginning)
     if format == "csv":

@@ -44,14 +44,6 @@ class Blocks(Generic[Block]):
     """The batches of a CSV file, with the column types of its first block.
 
     Threads parse several blocks at the same time.
-
-    Args:
-        blocks: Blocks of whole rows.
-        parse: Parses a block. Arguments: the block, and the schema of the file, or None
-            for the first block.
-
-    Raises:
-        pyarrow.ArrowInvalid: The first block is not CSV.
     """
 
     def __init__(
@@ -65,12 +57,7 @@ class Blocks(Generic[Block]):
         self.schema = self._first.schema
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yields the batches in the order of the file.
-
-        Raises:
-            UncertainRows: A block may end inside a row.
-            pyarrow.ArrowInvalid: A block is not CSV, or does not fit the types.
-        """
+        """Yields the batches in the order of the file."""
         yield self._first
         with ThreadPoolExecutor(pa.cpu_count()) as threads:
             pending: deque[Future[pa.RecordBatch]] = deque()
@@ -95,15 +82,6 @@ class CsvBlocks(Blocks[_Block]):
     count. If a block then ends inside a cell with quotes, this cell ends with the line
     break at the end of the block, or the block cannot be parsed: both raise
     `UncertainRows`.
-
-    Args:
-        source: The file.
-        delimiter: What separates the cells.
-        parse: Parses a block, of which the first begins with the header.
-
-    Raises:
-        UncertainRows: The file cannot be cut into several blocks.
-        pyarrow.ArrowInvalid: The first block is not CSV.
     """
 
     def __init__(self, source: CsvSource, delimiter: str, parse: ParseBlock) -> None:
@@ -153,12 +131,7 @@ class CsvBlocks(Blocks[_Block]):
 
 
 def write_blocks(rows: Iterable[Row], size: int) -> Iterator[bytes]:
-    """Writes rows that Python has parsed in UTF-8 with commas, without a header.
-
-    Args:
-        rows: The rows, each with as many cells as there are columns.
-        size: Number of characters of a block.
-    """
+    """Writes rows that Python has parsed in UTF-8 with commas, without a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     is_first = True

@@ -31,13 +31,7 @@ def read_header(source: CsvSource, dialect: Dialect) -> list[str]:
 
 
 def find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
-    """Returns the number of the line in which a row begins, from 1.
-
-    Args:
-        source: The file.
-        dialect: How the file writes its table.
-        row: Index of the row; -1 for the header.
-    """
+    """Returns the number of the line in which a row begins, from 1."""
     if row < 0:
         return next((first.line for first in read_rows(source, dialect)), 1)
     rows = regular_rows(source, dialect, read_header(source, dialect))

@@ -62,14 +62,7 @@ _CONVERSION = re.compile(r"In CSV column #(\d+):.*conversion error", re.DOTALL)
 
 
 class CsvFile:
-    """A CSV file, compressed or not, as record batches.
-
-    Args:
-        path: The file.
-        compression: How it is compressed, or None.
-        delimiter: The delimiter to prefer if the file allows several.
-        text_columns: Columns to read as text, even if their cells look like numbers.
-    """
+    """A CSV file, compressed or not, as record batches."""
 
     def __init__(
         self,
@@ -130,21 +123,11 @@ class CsvFile:
         return _complete(given, self._parsed_dialect)
 
     def line(self, row: int) -> int:
-        """Returns the number of the line in which a row begins.
-
-        Args:
-            row: Index of the row; -1 for the header.
-        """
+        """Returns the number of the line in which a row begins."""
         return find_line(self._source, self._parsed_dialect, row)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows in batches; the last batches may be empty.
-
-        Raises:
-            StartOver: The rows so far were misread. The next call reads them otherwise;
-                the caller must discard the batches so far.
-            TableError: The file is not a table.
-        """
+        """Yields the rows in batches; the last batches may be empty."""
         try:
             yield from self._batches()
         except UncertainRows:
@@ -152,11 +135,7 @@ class CsvFile:
             raise StartOver from None
 
     def _find_codes(self) -> None:
-        """Adds columns of codes, such as 01569, to those that are text.
-
-        Raises:
-            StartOver: The rows so far were read without looking for codes.
-        """
+        """Adds columns of codes, such as 01569, to those that are text."""
         texts = self._open(dict.fromkeys(self._names, pa.string()))
         self._text_columns |= find_codes(texts)
         self._knows_codes = True
@@ -196,11 +175,7 @@ class CsvFile:
             raise
 
     def _regularise(self) -> None:
-        """Reads the rows in Python, after Arrow has found them irregular.
-
-        Raises:
-            StartOver: The rows so far were read by Arrow.
-        """
+        """Reads the rows in Python, after Arrow has found them irregular."""
         if self._rows is None and not self._is_irregular:
             self._is_irregular = True
             self._candidates = None
@@ -217,12 +192,7 @@ class CsvFile:
     def _open(
         self, types: dict[str, pa.DataType], *, looks_for_codes: bool = False
     ) -> _Reader:
-        """Opens the file with the given types of columns.
-
-        Raises:
-            PossibleCodes: It may have columns of codes. While reading, `UncertainRows`
-                and `PossibleCodes` are raised by the iterator.
-        """
+        """Opens the file with the given types of columns."""
         dialect = self._parsed_dialect
         conversion = _conversion_options(types, dialect, not self._with_na)
         names = self._names
@@ -329,12 +299,7 @@ class CsvFile:
                 self._regularise()
 
     def _check_last_row(self, batches: list[pa.RecordBatch]) -> None:
-        """Checks that the last of some rows is not cut, and a row of the table.
-
-        Raises:
-            StartOver: The last row may be a footer.
-            TableError: A quote is never closed.
-        """
+        """Checks that the last of some rows is not cut, and a row of the table."""
         table = pa.Table.from_batches(batches)
         first = max(table.num_rows - RECENT, 0)
         rows = [[*row.values()] for row in table.slice(first).to_pylist()]
@@ -347,11 +312,7 @@ class CsvFile:
             self._regularise()
 
     def _check_encoding(self) -> None:
-        """Raises a `TableError` if the text is in an unknown encoding.
-
-        Raises:
-            StartOver: The encoding is not UTF-8, but another known one.
-        """
+        """Raises a `TableError` if the text is in an unknown encoding."""
         dialect = self._parsed_dialect
         try:
             check_encoding(
@@ -376,11 +337,7 @@ class CsvFile:
         return marked_columns(self._parsed_dialect, other, ignored=self._text_columns)
 
     def _change_decimal_mark(self) -> None:
-        """Changes the decimal mark, after columns of text turned out to have another.
-
-        Raises:
-            StartOver: The decimal mark has changed.
-        """
+        """Changes the decimal mark, once columns of text turn out to have another."""
         if self._parsed_dialect.decimal_mark == ",":
             self._dialect = replace(self._parsed_dialect, decimal_mark=".")
             self._has_points = True
@@ -392,11 +349,7 @@ class CsvFile:
         raise StartOver
 
     def _widen(self, column: int) -> None:
-        """Widens the type of a column that did not fit, unless the type is text.
-
-        Raises:
-            StartOver: The column has a wider type now.
-        """
+        """Widens the type of a column that did not fit, unless the type is text."""
         if self._candidates is None:
             if not self._names or self._names[column] in self._text_columns:
                 return
@@ -427,11 +380,7 @@ def _parse_block(
     block: memoryview | bytes,
     schema: pa.Schema | None,
 ) -> pa.RecordBatch:
-    """Parses whole rows; without the schema they begin with the header.
-
-    Raises:
-        PossibleCodes: `looks_for_codes`, and a cell may be a code.
-    """
+    """Parses whole rows; without the schema they begin with the header."""
     if looks_for_codes:
         check_no_codes(cut_chunks(block), dialect.delimiter)
     if schema is None:

@@ -61,18 +61,7 @@ class Row(NamedTuple):
 def parse_rows(
     lines: Iterable[str], dialect: Dialect, *, line: int = 1, strict: bool = False
 ) -> Iterator[Row]:
-    """Yields the rows of lines, blank ones left out.
-
-    Args:
-        lines: The lines with their line ends.
-        dialect: How they separate and quote cells.
-        line: The number of the first line.
-        strict: Whether text after a quoted cell is an error.
-
-    Raises:
-        csv.Error: A cell is too long, or with `strict` never closed; the message names
-            the line.
-    """
+    """Yields the rows of lines, blank ones left out."""
     has_spaces = dialect.delimiter == " "
     if has_spaces:
         lines = (line.replace("\t", " ") for line in lines)
@@ -144,11 +133,7 @@ def join_words(cells: Sequence[str], dialect: Dialect) -> str:
 
 
 def may_end_table(rows: Sequence[Sequence[str | None]]) -> bool:
-    """Whether the last of some rows may be no row of the table but a footer or a sum.
-
-    Args:
-        rows: Last rows of a table. None is a missing value.
-    """
+    """Whether the last of some rows may be a footer or a sum, not a row."""
     *above, last = rows
     filled = [cell for cell in last if cell is not None and cell.strip()]
     if len(last) < 2 or not filled:
@@ -194,14 +179,6 @@ class RegularRows:
     - At the end, footers and sums are left out, and empty rows above footers.
 
     After the last row, `remarks` has a sentence about each of these.
-
-    Args:
-        read: Returns the rows of the table from the header or first row on, anew at
-            each call.
-        dialect: How the file writes its table.
-        header: The cells of the header, as `read_header` returns them.
-        where: The name of the file.
-        noun: What a row is called, `"line"` or `"row"`.
     """
 
     def __init__(
@@ -235,12 +212,7 @@ class RegularRows:
         return tuple(self._describe())
 
     def __iter__(self) -> Iterator[Row]:
-        """Yields the rows.
-
-        Raises:
-            TableError: Rows have more cells than the header, or hardly any row has as
-                many.
-        """
+        """Yields the rows."""
         held: deque[Row] = deque()
         for row in self._rows():
             if self._may_be_below(row, held):

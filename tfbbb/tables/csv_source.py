@@ -52,17 +52,7 @@ class CsvSource:
     def lines(
         self, encoding: str, *, errors: str = "strict", is_damaged: bool = False
     ) -> Iterator[str]:
-        """Yields the lines with their line ends.
-
-        Args:
-            encoding: The codec.
-            errors: What decodes the bytes that the codec lacks.
-            is_damaged: Whether these bytes are read as Windows-1252, or Latin-1.
-
-        Raises:
-            TableError: A line is longer than allowed.
-            UnicodeDecodeError: The text is in another encoding.
-        """
+        """Yields the lines with their line ends."""
         codec = _codec(encoding)
         if is_damaged:
             errors = AS_WINDOWS_1252

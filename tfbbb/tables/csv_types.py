@@ -34,9 +34,6 @@ _ALSO = {
 def find_common_types(block_types: Iterable[pa.DataType]) -> list[pa.DataType]:
     """Returns the possible types of a whole column, in the order to try them.
 
-    Args:
-        block_types: The inferred type of each block of the column.
-
     Example:
     >>> find_common_types([pa.int64(), pa.null(), pa.float64()])
     [DataType(double), DataType(string)]

@@ -22,12 +22,6 @@ class MarkedColumns:
     All cells of such a column are numbers with this mark or whole numbers, and at least
     one cell has the mark.
 
-    Args:
-        mark: The decimal mark.
-        grouped: Whether the mark of cells such as 1,234 is a decimal mark, and not one
-            that groups the digits of a whole number.
-        ignored: Names of columns that are text in any case.
-
     Example:
     >>> columns = MarkedColumns(",")
     >>> columns.add(pa.record_batch({"a": ["1,5", "2"], "b": ["1,5", "x"]}))

@@ -54,14 +54,6 @@ def find_dialect(
     at least two. Otherwise it is one that does so, and then one that does so for the
     most rows. Spaces separate cells if no other delimiter does so. The header is the
     first row that is not a title.
-
-    Args:
-        source: The file.
-        preferred: The delimiter to choose if several are possible.
-        encoding: The encoding, if the beginning of the file does not show it.
-
-    Raises:
-        TableError: The file is text in an unknown encoding.
     """
     found = encoding or find_encoding(source)
     beginning = source.beginning()

@@ -15,11 +15,7 @@ from tfbbb.tables.table_error import ColumnError, TableError
 def parse_overrides(
     columns: Mapping[str, str], names: Sequence[str]
 ) -> dict[str, Override]:
-    """Parses overrides by column.
-
-    Raises:
-        TableError: The table lacks a column, or an override has no meaning.
-    """
+    """Parses overrides by column."""
     if missing := describe_missing_columns(columns, names, role="overruled"):
         raise TableError(missing)
     overrides = {}
@@ -42,23 +38,7 @@ def infer_features(
     refuses: bool = True,
     held_out_at_random: bool = True,
 ) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
-    """Infers the features of a table, and which columns are left out and why.
-
-    Args:
-        table: The table.
-        names: Names of the columns.
-        overrides: What the user says about columns.
-        rows: Indices of the rows that give statistics, or None for all.
-        relations: Compares the columns.
-        required: Whether the user named the columns, so that none is left out.
-        refuses: Whether to raise the error of a column; else it is left out.
-        held_out_at_random: Whether rows that measure a model are held out at random,
-            so that warnings tell of an order of the rows and of groups.
-
-    Raises:
-        ColumnError: Columns cannot be features, or no column is left; the message names
-            all of them.
-    """
+    """Infers the features of a table, and which columns are left out and why."""
     features: list[Column] = []
     spare: list[Column] = []
     left_out: dict[str, str] = {}

@@ -39,11 +39,6 @@ def find_follow_up(
 
     It is a column of two values that is named like an event beside a target named like
     a time, or a column named like a time beside such a target.
-
-    Args:
-        columns: The features by name.
-        target: The target.
-        name: Its name.
     """
     if _is_time(name, target):
         for other, column in columns.items():

@@ -69,13 +69,6 @@ def part_path(directory: Path, number: int, format: Format) -> Path:
 def infer_format(path: Path, suffixes: str = SUFFIX_LIST) -> Format:
     """Returns the format by the suffix of a name.
 
-    Args:
-        path: The name.
-        suffixes: The suffixes that the error names.
-
-    Raises:
-        TableError: The name has another suffix.
-
     Example:
     >>> infer_format(Path("people.TXT.gz")), infer_format(Path("people.feather"))
     ('csv.gz', 'arrow')

@@ -26,10 +26,6 @@ def convert_column(name: str, values: ArrayLike) -> pa.Array | pa.ChunkedArray:
     Example:
     >>> convert_column("size", [1, 2.5, "large", None]).to_pylist()
     ['1', '2.5', 'large', None]
-
-    Raises:
-        TableError: The values are complex, or neither numbers, booleans, dates nor
-            texts.
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
@@ -51,11 +47,7 @@ def convert_column(name: str, values: ArrayLike) -> pa.Array | pa.ChunkedArray:
 
 
 def convert_dictionary(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Converts a dictionary-encoded column to a category of texts.
-
-    Returns:
-        A dictionary of texts, ordered if the column is; of dates the values.
-    """
+    """Converts a dictionary-encoded column to a category of texts."""
     type_ = column.type
     texts = are_texts(type_.value_type)
     known = column.unify_dictionaries()
@@ -106,11 +98,7 @@ def _may_be_mixed(values: Any) -> bool:
 
 
 def _as_texts(name: str, values: Any) -> pa.Array:
-    """Returns values of several types as texts, numbers as their digits.
-
-    Raises:
-        TableError: A value is none of these.
-    """
+    """Returns values of several types as texts, numbers as their digits."""
     texts: list[str | None] = []
     for row, value in enumerate(values, start=1):
         if is_missing(value):

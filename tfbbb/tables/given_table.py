@@ -18,18 +18,6 @@ def as_source(given: TableLike) -> ColumnSource:
     Example:
     >>> as_source({"x": [1.0, None], "y": ["a", "b"]}).column_names
     ['x', 'y']
-
-    Args:
-        given: A table of pyarrow, pandas, polars or another library with the Arrow
-            interface, a mapping from column names to values, or a list of rows that map
-            column names to values. The index of a pandas frame is dropped. A
-            `ColumnSource` is returned unchanged.
-
-    Returns:
-        The table, in which categories are dictionaries of texts.
-
-    Raises:
-        TableError: `given` is none of these, or pyarrow cannot hold the values.
     """
     if isinstance(given, pa.Table):
         return _convert_dictionaries(given)

@@ -17,11 +17,7 @@ _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def read_groups(table: ColumnSource, name: str) -> np.ndarray:
-    """Returns the number, from 0, of each row's group: a value of a column, `[n]`.
-
-    Raises:
-        TableError: A value is missing.
-    """
+    """Returns the number, from 0, of each row's group: a value of a column, `[n]`."""
     column = table.column(name)
     missing = column.is_null(nan_is_null=True).to_numpy()
     if are_texts(column.type):
@@ -39,13 +35,6 @@ def group_repeated_rows(table: ColumnSource, names: Iterable[str]) -> np.ndarray
 
     A missing value equals a missing value. Rows are compared by a hash of 64 bits, so
     two of a million rows are taken for equal with a probability of 3e-8.
-
-    Args:
-        table: Table of `n` rows.
-        names: Names of its columns.
-
-    Returns:
-        The number of each row's group, `[n]`, from 0; None if no two rows are equal.
 
     Example:
 
@@ -74,11 +63,6 @@ def merge_copies(
 
     Rows with equal features are copies only if all such rows have equal targets.
     Otherwise each row counts alone.
-
-    Args:
-        features: Numbers, `[n, p]`.
-        targets: Numbers, `[n]`.
-        weights: The weight of each row, `[n]`; None for 1.
 
     Example:
 

@@ -24,12 +24,6 @@ class HashedText(RowEncoder):
     A column with means has one number more, the mean of the text or 0: see
     `tfbbb.tables.text_means.TextMeans`.
 
-    Args:
-        buckets: The number of buckets B of each column.
-        codes: The `tfbbb.tables.text_means.text_code` of each text of each column that
-            has a mean, ascending; empty for a column without means.
-        means: The mean of each of them.
-
     Input shape:
         A list of text tensors `[n]`, one per column.
 

@@ -121,9 +121,6 @@ def examine_numbers(column: ParsedColumn) -> Finding:
     that measurements among them would repeat, and, in the order of the rows, at least
     half of it. What grows or counts in another way may be a time or a meter, so it is
     kept with a remark.
-
-    Args:
-        column: A column of numbers.
     """
     values = _whole_numbers(column)
     if values is None:
@@ -216,10 +213,6 @@ def _is_part_of_counter(gaps: np.ndarray, span: float) -> bool:
     Two facts tell: measurements in the range would repeat (the problem of birthdays),
     and of a random part the gaps are geometric, so the share of gaps of 1 is that of
     the numbers that are there. More gaps of 1 tell of rows drawn in blocks.
-
-    Args:
-        gaps: The gaps between the numbers in order.
-        span: Their range, inclusive.
     """
     number = len(gaps) + 1
     density = number / span

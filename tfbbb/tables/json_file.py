@@ -27,11 +27,6 @@ class JsonFile:
 
     A column has the values of one key; it has missing values for lines without the key.
     A column of numbers, texts and booleans is text.
-
-    Args:
-        path: The file.
-        text_columns: Columns to read as text, even if their values are numbers.
-            Booleans alone stay booleans, which no spelling changes.
     """
 
     def __init__(self, path: Path, *, text_columns: Iterable[str] = ()) -> None:
@@ -47,13 +42,7 @@ class JsonFile:
         return []
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows in batches.
-
-        Raises:
-            StartOver: The block has new keys, or a type was too narrow. The next call
-                reads them; the caller must discard the batches so far.
-            TableError: The file is not a table. The message names the line.
-        """
+        """Yields the rows in batches."""
         is_first = True
         for number, block in self._blocks():
             table = self._read(number, block, is_first=is_first)
@@ -121,11 +110,7 @@ class JsonFile:
             )
 
     def _parse(self, first: int, block: bytes) -> list[_Row]:
-        """Returns the objects of a block.
-
-        Raises:
-            TableError: A line is not an object of numbers, texts and booleans.
-        """
+        """Returns the objects of a block."""
         rows = []
         for number, line in enumerate(block.split(b"\n"), start=first):
             if line.strip():

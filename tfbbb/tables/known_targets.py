@@ -88,12 +88,7 @@ class KnownTargets:
         return self.values[np.where(known, np.arange(len(known)), np.argmax(known))]
 
     def within(self, inside: np.ndarray, description: str) -> "KnownTargets":
-        """Returns the targets without numbers that the likelihood excludes.
-
-        Args:
-            inside: Which numbers the likelihood allows, of the shape of `values`.
-            description: The numbers that it allows.
-        """
+        """Returns the targets without numbers that the likelihood excludes."""
         outside = self.known & ~inside.reshape(len(inside), -1).all(axis=1)
         if not outside.any():
             return self
@@ -114,17 +109,7 @@ def read_known_targets(
     classes: Sequence[str] | None,
     notation: Notation | None,
 ) -> KnownTargets:
-    """Reads the targets of a table, whatever their cells hold.
-
-    Args:
-        table: The table.
-        name: Name of the target.
-        classes: The classes of training; None for numbers.
-        notation: How the cells of the target were written in training.
-
-    Raises:
-        TableError: The table has no such column, or a column of another type.
-    """
+    """Reads the targets of a table, whatever their cells hold."""
     check_columns_exist(table, [name], role="target")
     cells = Cells.read(table, name)
     if classes is None:
@@ -146,11 +131,7 @@ def read_known_targets(
 
 
 def read_known_numbers(cells: Cells, notation: Notation | None) -> KnownTargets:
-    """Reads targets that are numbers in a notation; None for plain numbers.
-
-    Raises:
-        TableError: The cells are of another type.
-    """
+    """Reads targets that are numbers in a notation; None for plain numbers."""
     parsed = ParsedColumn.parse(cells, "numeric", notation)
     if parsed.unreadable is None:
         return KnownTargets(parsed.values, {})
@@ -177,14 +158,7 @@ def _parse_classes(cells: Cells, notation: Notation | None) -> ParsedColumn:
 def describe_unusable(
     name: str, unusable: Mapping[int, UnusableTarget], num_rows: int, end: str
 ) -> list[str]:
-    """Returns a sentence for each reason of unusable targets, which counts its rows.
-
-    Args:
-        name: Name of the target.
-        unusable: The targets by the index of their rows.
-        num_rows: Number of all rows.
-        end: What happens to such rows.
-    """
+    """Returns a sentence for each reason of unusable targets, which counts its rows."""
     sentences = []
     for reason in dict.fromkeys(each.reason for each in unusable.values()):
         rows = [row for row, each in unusable.items() if each.reason == reason]

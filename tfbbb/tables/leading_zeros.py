@@ -29,13 +29,6 @@ def cut_chunks(block: memoryview | bytes) -> Iterator[memoryview]:
 def check_no_codes(chunks: Iterable[bytes | memoryview], delimiter: str) -> None:
     r"""Checks that no cell of a CSV file consists of digits and begins with a zero.
 
-    Args:
-        chunks: The bytes of whole rows.
-        delimiter: What separates the cells.
-
-    Raises:
-        PossibleCodes: There is such a cell.
-
     Example:
     >>> check_no_codes([b"share,when\n0.5,03:15\n0,01/02/2020\n"], ",")
     >>> check_no_codes([b"zip,when\n01569,2020-01-01\n"], ",")
@@ -56,11 +49,7 @@ def check_no_codes(chunks: Iterable[bytes | memoryview], delimiter: str) -> None
 
 
 def find_codes(batches: Iterable[pa.RecordBatch]) -> set[str]:
-    """Returns the columns of whole numbers of which some begin with a zero.
-
-    Args:
-        batches: The rows, all columns as text.
-    """
+    """Returns the columns of whole numbers of which some begin with a zero."""
     codes: set[str] = set()
     others: set[str] = set()
     for batch in batches:

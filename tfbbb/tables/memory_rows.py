@@ -28,11 +28,7 @@ class BatchSource(Protocol):
         """Returns the targets of all rows, in the format of likelihoods."""
 
     def at(self, places: np.ndarray) -> tuple[Structure, np.ndarray]:
-        """Returns the model inputs and the targets of some rows, as arrays.
-
-        Args:
-            places: Indices of the rows, ascending.
-        """
+        """Returns the model inputs and the targets of some rows, as arrays."""
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
@@ -41,12 +37,6 @@ class BatchSource(Protocol):
 
         The order is a function of the seed and the epoch: a stream that starts at a
         batch of an epoch yields the same batches as an earlier stream from there on.
-
-        Args:
-            batch_size: Rows per batch; the last batch of an epoch may have fewer.
-            seed: Seed of the orders.
-            epoch: Index of the first epoch.
-            batch: Index of the first batch in this epoch.
         """
 
 
@@ -54,12 +44,6 @@ class MemoryRows:
     """Training rows in memory, each epoch shuffled as a whole.
 
     Shuffles indices instead of rows, so that shuffling wide rows costs no more.
-
-    Args:
-        layout: Layout of the rows.
-        rows: float32 `[n, layout.width]`, as `layout.encode` returns them.
-        weights: Weight of each row for each member of an ensemble, `[n, members]`,
-            which batches then have as a third item; None for none.
 
     Example:
 

@@ -60,16 +60,7 @@ class Choice(NamedTuple):
 
 
 def choose_notation(cells: Cells, override: Override | None = None) -> Choice:
-    """Chooses how a column is read.
-
-    Args:
-        cells: The cells of the column.
-        override: What the column is, in place of what its cells suggest.
-
-    Raises:
-        ColumnError: The cells have a type that no model reads, or contradict the
-            override.
-    """
+    """Chooses how a column is read."""
     if override is not None:
         notation, remarks = _choose_as_asked(cells, override)
     elif cells.kind == "categorical":
@@ -104,16 +95,7 @@ def _choose_by_type(cells: Cells) -> tuple[Notation | None, tuple[str, ...]]:
 def without_sentinels(
     cells: Cells, notation: Notation | None
 ) -> tuple[Notation | None, dict[float, int]]:
-    """Finds which numbers of a column stand for a missing value.
-
-    Args:
-        cells: The cells.
-        notation: How they are written; None for plain numbers.
-
-    Returns:
-        The notation in which these numbers are missing, and how often each stands in
-        the column.
-    """
+    """Finds which numbers of a column stand for a missing value."""
     if cells.kind == "categorical":
         if not isinstance(notation, NumberNotation) or notation.percent:
             return notation, {}
@@ -232,11 +214,7 @@ def _find_compact_dates(cells: Cells) -> tuple[DateNotation, str] | None:
 def _choose_for_texts(
     cells: Cells, asked: OverrideKind, options: tuple[str, ...]
 ) -> tuple[Notation, tuple[str, ...]]:
-    """Returns the notation of texts that are numbers, dates or durations, as asked.
-
-    Raises:
-        ColumnError: Most texts are not in the notation.
-    """
+    """Returns the notation of texts that are numbers, dates or durations, as asked."""
     notation: Notation
     remarks: tuple[str, ...] = ()
     found = infer_notation(cells.texts.distinct, asked)

@@ -54,12 +54,6 @@ def find_two_digit_numbers(cells: Cells) -> tuple[NumberNotation, str] | None:
     If the name says neither this nor a code, they are if all are at most 31, or nearly
     all minutes of an hour.
 
-    Args:
-        cells: Texts that no notation reads.
-
-    Returns:
-        The notation, and a remark; None for codes and other texts.
-
     Example:
     >>> hours = pa.chunked_array([["07", "12", "23", "unknown"]])
     >>> find_two_digit_numbers(Cells("start", hours))[0].missing_marks
@@ -102,10 +96,6 @@ def remark_on_numbered_categories(cells: Cells, notation: NumberNotation) -> str
     They are if whole numbers up to 31 stand directly before letters, each in five rows
     on average, and run from 0 or 1; or, before a word that is no unit, if they are at
     most 16. Before a unit other than of time or of one letter, they are numbers.
-
-    Args:
-        cells: The texts.
-        notation: The notation of numbers that reads them.
 
     Example:
     >>> doors = pa.chunked_array([["2door", "4door", "5door"] * 5])

@@ -22,9 +22,6 @@ class OneHot(RowEncoder):
     The layer compares texts with the categories directly: a lookup table would be a
     resource that every exported graph must track and initialise.
 
-    Args:
-        categories: For each column, the texts that have an indicator of their own.
-
     Input shape:
         A list of text tensors `[n]`, one per column.
 

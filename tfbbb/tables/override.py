@@ -38,11 +38,7 @@ class Override:
 
     @classmethod
     def parse(cls, text: str) -> "Override":
-        """Parses an override.
-
-        Raises:
-            OverrideError: There is no such kind or option.
-        """
+        """Parses an override."""
         word, _, rest = text.partition(":")
         options = tuple(part.strip() for part in rest.split(",") if part.strip())
         for kind in _KINDS:

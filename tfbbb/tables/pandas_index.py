@@ -11,13 +11,7 @@ _LIMIT = 2**30
 
 
 def without_index(batch: pa.RecordBatch, *, unnamed: bool) -> pa.RecordBatch:
-    """Drops the index columns.
-
-    Args:
-        batch: Rows of a file.
-        unnamed: Whether the index is the column without a name, as in CSV files. In
-            other files the index columns are named `__index_level_0__` and so on.
-    """
+    """Drops the index columns."""
     names = batch.schema.names
     if unnamed:
         return (

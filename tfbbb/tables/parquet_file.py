@@ -12,11 +12,7 @@ _BUFFER_BYTES = 2**20
 
 
 class ParquetFile:
-    """A Parquet file as record batches.
-
-    Args:
-        path: The file.
-    """
+    """A Parquet file as record batches."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -61,16 +61,7 @@ class ParsedColumn:
     def parse(
         cls, cells: Cells, kind: Kind, notation: Notation | None = None
     ) -> "ParsedColumn":
-        """Reads the cells of a column.
-
-        Args:
-            cells: The cells.
-            kind: What the values are.
-            notation: How the cells are written; by default plain numbers or texts.
-
-        Raises:
-            TableError: The cells are of another kind.
-        """
+        """Reads the cells of a column."""
         if kind == "categorical":
             places, texts, missing = _read_texts(cells, notation)
             return cls(cells.name, kind, notation, places, missing, texts)
@@ -97,11 +88,7 @@ class ParsedColumn:
         )
 
     def inputs(self, dtype: str) -> np.ndarray:
-        """Returns the values `[n]` as inputs of a model.
-
-        Args:
-            dtype: The type of the input, as `Column.dtype`; texts are objects.
-        """
+        """Returns the values `[n]` as inputs of a model."""
         if self.kind == "categorical":
             return self.texts.to_numpy(zero_copy_only=False)[self.values]
         return self.values.astype(dtype)
@@ -117,11 +104,7 @@ class ParsedColumn:
 def _read_numbers(
     cells: Cells, notation: Notation | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Returns numbers, dates or durations as float64 `[n]`, NaN for missing.
-
-    Returns:
-        The numbers, and which cells are unreadable; None if no cell is.
-    """
+    """Returns numbers, dates or durations as float64 `[n]`, NaN for missing."""
     if isinstance(notation, OrderedNotation) and cells.kind == "numeric":
         cells = cells.digits
     if cells.kind == "categorical":
@@ -154,12 +137,7 @@ def _without(
 
 
 def describe_unreadable(cells: Cells, parsed: ParsedColumn) -> str | None:
-    """Says what is wrong with the first unreadable cell, if there is one.
-
-    Args:
-        cells: The cells.
-        parsed: What they were read as.
-    """
+    """Says what is wrong with the first unreadable cell, if there is one."""
     if parsed.unreadable is None:
         return None
     row = first_row(parsed.unreadable)
@@ -187,11 +165,7 @@ def _are_infinite(numbers: np.ndarray) -> np.ndarray:
 def _read_texts(
     cells: Cells, notation: Notation | None
 ) -> tuple[np.ndarray, pa.Array, np.ndarray]:
-    """Returns the place of each row's text, the distinct texts, and what is missing.
-
-    Raises:
-        TableError: The column holds numbers, and the notation does not ask for digits.
-    """
+    """Returns the place of each row's text, the distinct texts, and what is missing."""
     text = notation if isinstance(notation, TextNotation) else TextNotation()
     if cells.kind != "categorical" and cells.values.null_count < len(cells.values):
         if not (text.numbers or cells.is_boolean):

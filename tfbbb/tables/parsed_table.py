@@ -58,19 +58,7 @@ def parse_column(
     cells: Cells | None = None,
     parse: Callable[[Cells, Kind, Notation | None], ParsedColumn] = ParsedColumn.parse,
 ) -> ParsedColumn:
-    """Parses a column of a table, unless the table remembers it.
-
-    Args:
-        table: The table.
-        name: Name of the column.
-        kind: What the values are.
-        notation: How the cells are written; None for plain numbers or texts.
-        cells: The cells of the column, if they have been read.
-        parse: Reads the cells.
-
-    Raises:
-        TableError: A cell cannot be read so.
-    """
+    """Parses a column of a table, unless the table remembers it."""
     if not isinstance(table, ParsedTable):
         return parse(cells or Cells.read(table, name), kind, notation)
     if table.rows is not None:

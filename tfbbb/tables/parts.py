@@ -44,10 +44,6 @@ class PartsFile:
     fits all files: whole numbers and numbers are numbers, and a column that is text in
     the first file is text in those that do not state types.
 
-    Args:
-        directory: The directory, of files as `part_path` names them.
-        open_part: Opens a file.
-
     Attributes:
         num_rows: Number of rows of each file, after a whole pass.
     """
@@ -68,13 +64,7 @@ class PartsFile:
         return self._parts[0].header()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows in batches.
-
-        Raises:
-            StartOver: A type was too narrow. The next call reads it wider; the caller
-                must discard the batches so far.
-            TableError: A file is not a table, or has other columns than the first.
-        """
+        """Yields the rows in batches."""
         counts: list[int] = []
         yielded = False
         for index, part in enumerate(self._parts):

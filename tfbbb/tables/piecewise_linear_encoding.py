@@ -24,18 +24,11 @@ class PiecewiseLinearEncoding(RowEncoder):
     piecewise linear function of x, constant beyond the edges. So the first layer of a
     network fits a curve of each column, and an outlier moves no code out of its range.
 
-    Args:
-        edges: The edges of each column, increasing; a column with fewer than two edges
-            has no code.
-
     Input shape:
         `[n, d]`, raw units, in single or double precision.
 
     Output shape:
         `[n, T_1 + ... + T_d]`.
-
-    Raises:
-        ValueError: The edges of a column do not increase.
 
     Example:
     >>> import numpy as np

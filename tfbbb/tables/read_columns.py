@@ -33,10 +33,6 @@ class ReadColumns(dict[str, np.ndarray]):
 
         A cell that is not in the notation of its column counts as missing.
 
-        Raises:
-            TableError: The table lacks columns, all of which the message names, or
-                they hold values of another type; it has a sentence on each of these.
-
         Example:
         >>> import pyarrow as pa
         >>> size = Column("size", "numeric")

@@ -50,9 +50,6 @@ class Relations:
 
     Call `examine` for one column after the other, then `find_warnings`; the object
     remembers a digest and the first rows of each.
-
-    Args:
-        target: The values of the target; None to compare with no target.
     """
 
     def __init__(self, target: ParsedColumn | None = None):
@@ -95,10 +92,6 @@ class Relations:
 
         They tell of an order in time, of groups of rows, of times until an event, and
         of columns that add up to the target: one of each kind at most.
-
-        Args:
-            held_out_at_random: Whether rows that measure a model are held out at
-                random, so that an order or groups matter.
         """
         found: dict[str, list[str]] = {}
         if held_out_at_random:

@@ -40,9 +40,6 @@ class RowLayout:
     >>> inputs, targets = layout.decode(layout.encode(table))
     >>> inputs.shape, targets.shape
     (TensorShape([442, 10]), TensorShape([442, 1]))
-
-    Args:
-        schema: Schema of the training table.
     """
 
     def __init__(self, schema: Schema):
@@ -54,11 +51,7 @@ class RowLayout:
         return sum(map(_width, [*self.schema.features, self.schema.target]))
 
     def encode(self, table: ColumnSource) -> np.ndarray:
-        """Returns the rows of a table, float32 `[n, width]`.
-
-        Raises:
-            TableError: The table does not fit the schema.
-        """
+        """Returns the rows of a table, float32 `[n, width]`."""
         columns: list[np.ndarray] = []
         for column in self.schema.features:
             columns += _encode_column(column, column.parse(table))

@@ -79,10 +79,6 @@ def find_time(
     It is a column of dates, or one of years beside one of months, weeks or days. Of
     several columns of dates it is the one in whose order the rows are. With a target,
     a linear model must predict the last rows worse than rows drawn at random.
-
-    Args:
-        columns: The features by name.
-        target: The target; None if it is not known.
     """
     found = _find_time(columns)
     if found is None:
@@ -216,9 +212,6 @@ def find_groups(columns: Mapping[str, FirstRows]) -> tuple[str, str] | None:
     It is a column with several rows for most of its values: one whose name says person,
     station or identifier, or one for each of whose values two other columns at least
     are constant.
-
-    Args:
-        columns: The features by name.
     """
     best: tuple[bool, int, int, str, str] | None = None
     for name, column in columns.items():

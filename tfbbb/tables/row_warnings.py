@@ -65,11 +65,7 @@ class Faults:
         )
 
     def with_unreadable(self, cells: Mapping[str, list[tuple[int, str]]]) -> "Faults":
-        """Returns the faults with cells that count as missing, being unreadable.
-
-        Args:
-            cells: As `ReadColumns.unreadable`.
-        """
+        """Returns the faults with cells that count as missing, being unreadable."""
         columns = dict(self.columns)
         for name, found in cells.items():
             said, places = dict(found), [row for row, _ in found]
@@ -96,9 +92,6 @@ class RowWarnings:
     A missing value in a column that was complete in training is replaced by the mean,
     also of categories. Values outside the range of the
     training rows, and categories that these did not have, are extrapolation.
-
-    Args:
-        columns: The features of a model.
 
     Example:
     >>> age = Column.from_numbers("age", np.array([20.0, 80.0]))
@@ -128,11 +121,7 @@ class RowWarnings:
         )
 
     def find(self, values: Mapping[str, np.ndarray]) -> Faults:
-        """Returns the faults of rows.
-
-        Args:
-            values: The values of each column, as `Column.values` returns them.
-        """
+        """Returns the faults of rows."""
         num_rows = len(next(iter(values.values())))
         unusual = set()
         if self._numeric:
@@ -147,11 +136,7 @@ class RowWarnings:
         return self._found(suspects, values, num_rows)
 
     def find_in_matrix(self, matrix: np.ndarray) -> Faults:
-        """Returns the faults of rows of a model with numeric columns alone.
-
-        Args:
-            matrix: The values `[rows, columns]`, in the order of the columns.
-        """
+        """Returns the faults of rows of a model with numeric columns alone."""
         suspects = self._unusual(matrix.min(axis=0), matrix.max(axis=0))
         places = {column.name: place for place, column in enumerate(self._columns)}
         values = {column.name: matrix[:, places[column.name]] for column in suspects}

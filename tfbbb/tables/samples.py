@@ -33,10 +33,6 @@ def houses(rows: int = 800, seed: int = 0) -> pa.Table:
     and `heating` are missing. The logarithm of the price has normal noise with the
     standard deviation 0.09.
 
-    Args:
-        rows: Number of rows.
-        seed: Seed of the rows; another one gives other houses of the same town.
-
     Example:
     >>> table = houses()
     >>> table.num_rows, table.column_names

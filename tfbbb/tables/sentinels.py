@@ -18,12 +18,6 @@ _FEWEST_BESIDE_TYPING_ERROR = 20
 def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
     """Finds numbers of nines far outside of all others of a column.
 
-    Args:
-        numbers: The numbers `[n]`, without missing ones.
-
-    Returns:
-        How often each stands in the column.
-
     Example:
     >>> find_sentinels(np.array([21.5, 19.0, -999.0, 23.5, 20.0, -999.0, 18.5]))
     {-999.0: 2}
@@ -49,9 +43,6 @@ def find_sentinels(numbers: np.ndarray) -> dict[float, int]:
 
 def find_typing_error(numbers: np.ndarray) -> float | None:
     """Finds one number that is far outside of all others, such as 1e12 among weights.
-
-    Args:
-        numbers: The numbers `[n]`; NaN does not count.
 
     Example:
     >>> find_typing_error(np.append(np.arange(20.0), 199600.0))

@@ -80,15 +80,6 @@ def draw_folds(
     The largest group comes first. Each goes to the fold with the smallest share of the
     rows of its classes.
 
-    Args:
-        groups: Group of each row `[n]`.
-        num_folds: Number of folds, at most the number of groups.
-        generator: Source of random numbers.
-        stratify: Class of each row `[n]`, spread over the folds.
-
-    Returns:
-        The fold of each row `[n]`. No fold is empty.
-
     Example:
     >>> streets = ["mill", "mill", "park", "mill", "park", "bay"]
     >>> folds = draw_folds(streets, 2, generator=np.random.default_rng(0))

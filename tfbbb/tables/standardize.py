@@ -21,10 +21,6 @@ class Standardize(RowEncoder):
     missing values. `keras.layers.Normalization` does not fit: it does not handle
     missing values, and its divisor is at least 1e-7 in any unit.
 
-    Args:
-        columns: For each column a dictionary with `mean`, `scale` (positive), and the
-            flags `missing` and `constant`, as in `tfbbb.tables.Column`.
-
     Input shape:
         `[n, d]`, raw units. Of float64 numbers the mean is subtracted in double
         precision, so that 1e9 and 1e9 + 1 differ.

@@ -25,12 +25,6 @@ _BYTES_PER_PIECE = 2**20
 class StoredRows:
     """Training rows in a file of float32 numbers, read by groups of blocks.
 
-    Args:
-        layout: Layout of the rows.
-        path: A file written by `write`.
-        num_rows: Number of rows.
-        sha256: SHA-256 digest of the file.
-
     Example:
 
     >>> import pathlib, tempfile

@@ -24,9 +24,6 @@ class StoredTable:
     A `StoredTable` is a `ColumnSource`, so `Schema.infer` accepts it in place of a
     `pyarrow.Table`. Caches the column that was read last.
 
-    Args:
-        path: A file written by `write`.
-
     Example:
 
     >>> import pathlib, tempfile
@@ -50,10 +47,6 @@ class StoredTable:
         """Writes batches of rows and opens the table.
 
         The write is atomic: the file appears complete or not at all.
-
-        Args:
-            path: File to write; an existing file is replaced.
-            batches: One or more batches of rows with the same columns.
         """
         writer = _Writer(Path(path))
         for batch in batches:
@@ -141,11 +134,7 @@ def _open_reader(
 
 
 class _Writer:
-    """Joins batches into blocks of about the same size and writes the blocks.
-
-    Args:
-        path: Path of the complete table.
-    """
+    """Joins batches into blocks of about the same size and writes the blocks."""
 
     def __init__(self, path: Path):
         self._path = path

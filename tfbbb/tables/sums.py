@@ -22,13 +22,6 @@ def find_sum(
     Random weights w of some rows turn each column x into one number w'x. Only columns
     for which these numbers add up to w'y, are compared row by row.
 
-    Args:
-        columns: Numbers [n] by name, NaN for missing.
-        target: The target y, [n].
-
-    Returns:
-        The sign and the name of each column of the sum; empty if there is none.
-
     Example:
 
     >>> import numpy as np

@@ -12,11 +12,7 @@ class TableError(ValueError):
 
 
 class NoRowsError(TableError):
-    """A file has a header but no rows.
-
-    Args:
-        path: The file.
-    """
+    """A file has a header but no rows."""
 
     def __init__(self, path: object):
         super().__init__(f"{path} has a header but no rows.")

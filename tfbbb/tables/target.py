@@ -56,19 +56,6 @@ def infer_target(
     """Infers the target of a table.
 
     By default text, booleans, and numbers that are all 0 or 1 are classes.
-
-    Args:
-        table: Table with a column of this name.
-        name: Name of the target column.
-        task: `"regression"`, `"classification"`, or None to choose.
-        rows: Indices of the training rows, or None for all.
-        override: What the column is, in place of what its cells suggest.
-        choice: How the target is read, if rows without one were left out.
-
-    Raises:
-        TableError: A value is missing or of the wrong kind, the target is
-            constant in the training rows, there are more than 1000 classes, or nearly
-            all rows have a class of their own.
     """
     cells = Cells.read(table, name)
     choice = choice or choose_target(table, cells, task, override)
@@ -125,11 +112,7 @@ def rows_with_target(
     task: Task | None = None,
     override: Override | None = None,
 ) -> RowsWithTarget:
-    """Finds which rows have a target.
-
-    Raises:
-        TableError: The target cannot be read.
-    """
+    """Finds which rows have a target."""
     cells = Cells.read(table, name)
     choice = choose_target(table, cells, task, override)
     known = ~_find_missing(cells, choice.notation, unreadable=False)
@@ -163,11 +146,7 @@ def _find_missing(
 def regression_targets(
     table: ColumnSource, name: str, notation: Notation | None = None
 ) -> np.ndarray:
-    """Returns a target as float64 numbers `[n]`.
-
-    Raises:
-        TableError: A value is missing, infinite or not a number.
-    """
+    """Returns a target as float64 numbers `[n]`."""
     return _parse(table, name, "regression", notation).values
 
 
@@ -177,11 +156,7 @@ def class_targets(
     classes: tuple[str, ...],
     notation: Notation | None = None,
 ) -> np.ndarray:
-    """Returns a target as int32 class indices `[n]`.
-
-    Raises:
-        TableError: A value is missing, or not one of the classes.
-    """
+    """Returns a target as int32 class indices `[n]`."""
     parsed = _parse(table, name, "classification", notation)
     known = pa.array(classes, parsed.texts.type)
     places = pc.index_in(parsed.texts, value_set=known).fill_null(-1).to_numpy()
@@ -203,12 +178,7 @@ def _parse(
     notation: Notation | None,
     cells: Cells | None = None,
 ) -> ParsedColumn:
-    """Reads a target: numbers, or places of the distinct classes.
-
-    Raises:
-        TableError: A value is missing, infinite, not a number, or of classes a number
-            with a fraction.
-    """
+    """Reads a target: numbers, or places of the distinct classes."""
     if task == "regression":
         parsed = parse_column(table, name, "numeric", notation, cells=cells)
     else:

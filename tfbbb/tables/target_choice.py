@@ -57,16 +57,6 @@ def choose_target(
 
     By default text, booleans, categories of a frame, and numbers that are all 0 or 1
     are classes.
-
-    Args:
-        table: The table.
-        cells: The cells of the target.
-        task: `"regression"`, `"classification"`, or None to choose.
-        override: What the column is, in place of what its cells suggest.
-
-    Raises:
-        TableError: The target holds dates, or mostly but not only numbers, or the task
-            contradicts the override.
     """
     if override is not None:
         return _choose_as_asked(cells, task, override)
@@ -196,9 +186,6 @@ def _without_sentinels(
     """Finds which numbers stand for a missing target.
 
     So does a number that is far outside of all others, because it is probably wrong.
-
-    Returns:
-        The notation in which these numbers are missing, and a remark on each.
     """
     if cells.is_duration:
         return notation, ()

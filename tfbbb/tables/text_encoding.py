@@ -105,9 +105,6 @@ def find_encoding(source: CsvSource) -> FoundEncoding:
 
     A file without a byte order mark is UTF-8 if its beginning is. The rest of the file
     may show another encoding: see `find_other_encoding`.
-
-    Raises:
-        TableError: The text is in an unknown encoding.
     """
     beginning = source.beginning()
     if beginning.startswith(_UTF_32):
@@ -149,10 +146,6 @@ def find_other_encoding(source: CsvSource) -> FoundEncoding:
     If lines beyond ASCII are UTF-8, the others are damaged. Otherwise chardet ranks the
     encodings by the cells beyond ASCII. Encodings that would put signs or capitals
     inside words are excluded.
-
-    Raises:
-        TableError: No encoding suits the text. The message names the first line that is
-            not UTF-8.
     """
     sample: dict[bytes, None] = {}
     wrong: list[int] = []

@@ -53,12 +53,7 @@ class TextMeans:
         return levels.astype(np.int64) * (self.buckets + 1) + buckets
 
     def lookup(self, texts: Tensor, buckets: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the bucket and the mean of texts, int32 and float32 `[n]`.
-
-        Args:
-            texts: The texts, also those of training rows.
-            buckets: The bucket of each, unless it is a text of training rows.
-        """
+        """Returns the bucket and the mean of texts, int32 and float32 `[n]`."""
         codes, of_rows, means = self._table
         asked = text_code(texts)
         places = tf.searchsorted(codes, asked)

@@ -22,15 +22,6 @@ def read_times(
     A column of times holds numbers (such as years, or a count of days), dates, times,
     or texts in any notation of these. Times without a zone count as UTC.
 
-    Args:
-        table: Table with a column of this name.
-        name: Name of the column.
-        override: What the column is, in place of what its cells suggest. One that
-            leaves it out of the features says nothing of that.
-
-    Raises:
-        TableError: A value is missing, or is no time.
-
     Example:
 
     >>> sold = pa.table({"sold": ["2024-03-01", "2023-12-24T18:00", "2024-02-29"]})

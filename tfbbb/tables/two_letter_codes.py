@@ -60,12 +60,7 @@ class TwoLetterCodes:
 
 
 def keep_na(batch: pa.RecordBatch, names: Collection[str]) -> pa.RecordBatch:
-    """Returns rows in which missing texts are null, but not NA in some columns.
-
-    Args:
-        batch: Rows whose texts are as they are written.
-        names: The columns of which NA is a text.
-    """
+    """Returns rows in which missing texts are null, but not NA in some columns."""
     columns = []
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_string(field.type):

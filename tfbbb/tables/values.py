@@ -17,12 +17,7 @@ def first_row(marked: np.ndarray) -> int:
 
 
 def drop_missing(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
-    """Returns the values that are not missing, without a copy if none is missing.
-
-    Args:
-        values: The values `[n]`.
-        missing: Which are missing; by default those that are NaN.
-    """
+    """Returns the values that are not missing, without a copy if none is missing."""
     missing = np.isnan(values) if missing is None else missing
     return values[~missing] if missing.any() else values
 

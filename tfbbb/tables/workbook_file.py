@@ -107,14 +107,6 @@ class WorkbookFile:
     The type of a column comes from its cells: numbers without fractions are integers,
     dates without times are dates, and a column with any text is text. Cells such as
     `NA` are missing, as in CSV files, and so are cells with errors.
-
-    Args:
-        path: The file.
-        sheet: Name of the sheet; by default the first with rows.
-        text_columns: Columns to read as text, even if their cells are numbers.
-
-    Raises:
-        TableError: `python-calamine` is not installed.
     """
 
     def __init__(
@@ -135,11 +127,7 @@ class WorkbookFile:
         return self._table.names
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows in batches.
-
-        Raises:
-            TableError: The file is not a table.
-        """
+        """Yields the rows in batches."""
         table = self._table
         columns = [
             _array([row[place] for row in table.rows], name in self._text_columns)
@@ -215,12 +203,7 @@ class _SheetTable:
 
 
 def _find_table(sheet: Sheet, numbered: list[tuple[int, list[Cell]]]) -> _SheetTable:
-    """Tells the header, the rows and the footers of a sheet apart.
-
-    Args:
-        sheet: The sheet.
-        numbered: The rows that are not blank with their numbers, from the header on.
-    """
+    """Tells the header, the rows and the footers of a sheet apart."""
     first = _as_texts(numbered[:_FIRST_ROWS])
     reading = Reading(Dialect(), first)
     has_header = not lacks_header(reading)

@@ -55,14 +55,6 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     atomic: it goes to a temporary file in the same directory, which then replaces
     `path`.
 
-    Args:
-        table: Table to write.
-        path: File to write; an existing file is replaced.
-
-    Raises:
-        TableError: The suffix is another, the directory does not exist, or an Excel
-            file lacks its library or cannot hold so many rows.
-
     Example:
 
     >>> import pathlib, tempfile
@@ -96,19 +88,6 @@ def write_rows(
     dialect: Dialect | None = None,
 ) -> None:
     r"""Writes rows to a binary file, in the memory of one batch.
-
-    Args:
-        rows: The rows.
-        file: The file, which stays open.
-        format: A format of `tfbbb.tables.TableScan`, but `"ods"` and `"parts"`.
-        dialect: For CSV, how a given file is written, whose delimiter and decimal mark
-            the rows get; commas and points by default. They are UTF-8 text, after a
-            byte order mark if the given file has one or is other text than UTF-8,
-            because such a file goes back to a spreadsheet.
-
-    Raises:
-        TableError: An Excel file cannot hold so many rows.
-        ValueError: `format` is another.
 
     Example:
 

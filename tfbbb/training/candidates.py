@@ -74,34 +74,7 @@ def train_candidates(
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
 ) -> list[Candidate]:
-    """Trains each network of a plan and chooses its temperature.
-
-    Args:
-        models: The untrained networks, in the order of the plan, each with the members
-            of all temperatures.
-        plan: The completed spec.
-        prepared: The rows.
-        members: The rows of each member.
-        training: The training of the spec.
-        limit: The time of the training.
-        directory: Directory of the checkpoints of the first network; those of the
-            others have directories of their own in it. None for no checkpoints.
-        checkpoint_seconds: As for `fit`.
-        fingerprint: As for `fit`.
-        xla: As for `fit`.
-        validate_left_out: Whether `val_nll` of the progress is measured where members
-            leave out folds, too: each row by the members that leave it out.
-        reserve: As for `fit`, of the last network: choice, calibration, judgement and
-            export trace graphs too.
-        report: As for `fit`; the progress is that of all networks together.
-        should_stop: As for `fit`.
-
-    Returns:
-        The candidates, in the order of the plan, without networks that diverged.
-
-    Raises:
-        TrainingDivergedError: All networks diverged.
-    """
+    """Trains each network of a plan and chooses its temperature."""
     rows: BatchSource = prepared.rows
     if members.weights is not None:
         assert isinstance(rows, MemoryRows)

@@ -80,11 +80,7 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Checkpoint":
-        """Creates a checkpoint from the result of `to_bytes`.
-
-        Raises:
-            DamagedCheckpointError: The bytes have changed since they were written.
-        """
+        """Creates a checkpoint from the result of `to_bytes`."""
         content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
         if not content.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
             raise DamagedCheckpointError(
@@ -156,11 +152,7 @@ class Checkpoints:
         self._written_at = time.monotonic()
 
     def read(self) -> Checkpoint | None:
-        """Returns the latest complete checkpoint, or None.
-
-        Raises:
-            CheckpointError: The checkpoint belongs to another training.
-        """
+        """Returns the latest complete checkpoint, or None."""
         for path in self._newest_first():
             try:
                 checkpoint = Checkpoint.from_bytes(path.read_bytes())

@@ -44,16 +44,6 @@ def choose_columns(
     The penalty is the greatest whose cross-validated error is within one standard error
     of the least (Hastie, Tibshirani and Friedman 2009, section 7.10). Of classes, each
     has a lasso of its indicator. Other columns are kept.
-
-    Args:
-        schema: The schema of the table.
-        inputs: Inputs of the training rows; other rows must measure the model.
-        targets: Their targets, [n, 1], or class indices [n].
-        weights: The weight of each row, [n]; None for 1.
-
-    Returns:
-        The schema, or None if a ridge regression, which keeps all columns, predicts
-        rows left out better by one standard error.
     """
     # scikit-learn takes a second to import.
     from sklearn.linear_model import Lasso, LassoCV

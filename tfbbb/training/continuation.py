@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 def check_continuation(
     spec: JobSpec, parent: "TrainingRecord", column_names: Sequence[str]
 ) -> None:
-    """Raises `SpecError` if a spec cannot start from a parent version.
-
-    Args:
-        spec: The spec of the new version.
-        parent: The training record of the parent version.
-        column_names: The columns of the new table.
-    """
+    """Raises `SpecError` if a spec cannot start from a parent version."""
     _check_temperature(spec)
     _check_parent_temperature(parent.spec)
     _check_layers(parent.spec.model)

@@ -32,20 +32,6 @@ def describe_convergence(
 ) -> Config:
     """Describes whether the loss still falls, members disagree, or noise is missing.
 
-    Args:
-        losses: The loss at the ends of epochs, in nats per row.
-        gaps: By how much each member predicts rows that it left out worse than the
-            other members do, and the standard error, [members, 2].
-        aleatoric: Variances of the noise of measured rows, [n, 1]; None for classes.
-        targets: Targets of these rows.
-        resolution: Step between possible targets, whose rounding is the least noise.
-
-    Returns:
-        Plain JSON values: `loss_drop`, from the last but one tenth of the training to
-        the last, and `loss_falls`, whether it still fell; `member_gap`, the greatest;
-        `noise`, the median standard deviation; and `warnings`, sentences. Figures that
-        are not known are `None`.
-
     Example:
 
     >>> falling = [10.0 - 0.1 * epoch for epoch in range(40)]

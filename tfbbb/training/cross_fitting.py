@@ -55,22 +55,7 @@ class MemberRows:
         last: np.ndarray | None = None,
         row_weights: np.ndarray | None = None,
     ) -> "MemberRows":
-        """Divides rows into folds of equal size, stratified by class.
-
-        Args:
-            num_rows: Number of rows.
-            temperatures: The temperature of each group of members.
-            group_size: Number of members with the same temperature.
-            repeats: How often each row is left out per temperature, a divisor of
-                `group_size`; 0 for never.
-            seed: Seed of the folds.
-            classes: Classes of the rows, [rows], each spread over the folds.
-            groups: Groups of the rows, [rows]; no group is divided, so folds are only
-                about equal. None for a group per row.
-            last: Which rows every second member leaves out, [rows], in place of folds
-                at random; None for these.
-            row_weights: The weight of each row, [rows]; None for 1.
-        """
+        """Divides rows into folds of equal size, stratified by class."""
         if not repeats:
             return cls(temperatures, group_size, None, row_weights)
         if last is not None:
@@ -196,19 +181,7 @@ class MemberRows:
     def out_of_sample_outputs(
         self, model: BayesianModel, inputs: Structure, num_rows: int, draws: int
     ) -> np.ndarray:
-        """Returns outputs for each row, by the members that did not train on it.
-
-        Args:
-            model: The trained ensemble.
-            inputs: Inputs of the rows: the training rows of the folds, each of which
-                is left out by some member, or, if no row is left out, other rows.
-            num_rows: Number of rows.
-            draws: Number of draws of each member.
-
-        Returns:
-            [temperatures, rows, members per row * draws, P'], the outputs as the
-            likelihood takes them, one member after the other.
-        """
+        """Returns outputs for each row, by the members that did not train on it."""
         if self.folds is None:
             places = np.tile(np.arange(num_rows), (self.num_members, 1))
         else:

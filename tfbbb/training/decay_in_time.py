@@ -30,12 +30,7 @@ class DecayInTime(LearningRateSchedule):
         return self._decay(keras.ops.cast(step, "float32") + self._skipped)
 
     def follow(self, step: int, share: float) -> None:
-        """Skips what is missing to a share of the decay.
-
-        Args:
-            step: Number of steps that were taken.
-            share: The part of the time that is used, from 0 to 1.
-        """
+        """Skips what is missing to a share of the decay."""
         skipped = min(share, 1.0) * self._steps - step
         self._skipped.assign(max(skipped, float(self._skipped.numpy())))
 

@@ -9,13 +9,7 @@ from tfbbb.base.types import Structure
 
 
 def training_strategy(devices: str) -> tf.distribute.Strategy:
-    """Returns the strategy in whose scope to make the network of a training.
-
-    Args:
-        devices: `"one"` for the first device, or `"all"` for all those of
-            `usable_devices`, which hold copies of the weights and share the rows of
-            each batch.
-    """
+    """Returns the strategy in whose scope to make the network of a training."""
     usable = usable_devices()
     if devices == "one" or len(usable) == 1:
         return tf.distribute.get_strategy()
@@ -55,11 +49,6 @@ def run_on_replicas(
 
     The parts differ by at most one row; the last parts are the larger ones, and a part
     of a batch with fewer rows than replicas may be empty.
-
-    Args:
-        strategy: The strategy of the model.
-        step: The step, such as `model.train_step`.
-        batch: Tensors `[rows, ...]`, nested as the step expects them.
     """
     number = strategy.num_replicas_in_sync
     if number == 1:

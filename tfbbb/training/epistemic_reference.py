@@ -31,15 +31,6 @@ def epistemic_reference(
     members is multiplied by this ratio. With one member that left out a row, nothing
     can be measured. The mutual information of classes stays as it is: it is bounded,
     and that of new rows was no greater in the sets that were tried.
-
-    Args:
-        model: The trained model.
-        members: The rows of its members.
-        inputs: Inputs of the rows that its figures are of: the training rows if members
-            left out folds, otherwise rows that the model did not see.
-        left_out: Their prediction by the members that left them out, if members left
-            out folds.
-        abstain_above: The percentile above which rows get no answer.
     """
     factor = 1.0
     if members.folds is not None and model.likelihood.task == "regression":

@@ -30,11 +30,6 @@ def fit_familiarity(
 
     It needs 20 rows and at most 1250 columns. Columns of hashed texts are not compared:
     most of their values occur once.
-
-    Args:
-        rows: The training rows.
-        schema: Their schema.
-        seed: Seed of the choice of the rows that represent them.
     """
     compared = [column for column in schema.features if not column.buckets]
     if rows.num_rows < LEAST_ROWS or not 0 < len(compared) <= MOST_COLUMNS:
@@ -49,14 +44,7 @@ def fit_familiarity(
 def fit_extrapolation(
     familiarity: Familiarity, model: BayesianModel, rows: BatchSource, seed: int = 0
 ) -> Extrapolation | None:
-    """Fits what widens predictions beyond the training rows; None where nothing does.
-
-    Args:
-        familiarity: What `fit_familiarity` returned.
-        model: The model.
-        rows: The training rows.
-        seed: Seed of the choice of rows, as it was, and of blocks that are left out.
-    """
+    """Fits what widens predictions beyond the training rows; None if nothing does."""
     inputs, given = rows.at(_some_places(rows.num_rows, seed))
     targets = np.asarray(given)
     changes = changes_by_missing(model, familiarity, inputs, targets, seed)
@@ -77,16 +65,6 @@ def changes_by_missing(
     The changes of a column are as small as 90 % intervals allow that are to cover 90 %
     of the targets of rows without its value: of training rows that lack one, if there
     are enough, since the network has learned to predict these.
-
-    Args:
-        model: The model.
-        familiarity: The familiarity, fitted to the rows.
-        inputs: The training rows.
-        targets: Their targets.
-        seed: Seed of the draws.
-
-    Returns:
-        Float64 [r, p, k]; None if the likelihood has no locations.
     """
     places, likelihood = familiarity.places, model.likelihood
     assert places is not None
@@ -149,14 +127,7 @@ class Prediction(NamedTuple):
 def _widening(
     known: np.ndarray, found: Prediction, variance: np.ndarray, least: float
 ) -> float:
-    """Returns the part of a further variance with which intervals cover 90 %.
-
-    Args:
-        known: The locations of the targets, [n, k].
-        found: Their prediction.
-        variance: The further variance of each target, [k].
-        least: The least part.
-    """
+    """Returns the part of a further variance with which intervals cover 90 %."""
     errors = np.abs(known - found.locations)
     # They have trained the model: one standard error more.
     share = min(0.9 + 0.3 / np.sqrt(len(errors)), 1.0)

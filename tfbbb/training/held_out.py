@@ -23,16 +23,7 @@ LEVELS = (0.5, 0.9, 0.95)
 def held_out_figures(
     model: BayesianModel, inputs: Structure, targets: np.ndarray
 ) -> dict[str, float]:
-    """Computes the figures of a model on held-out rows.
-
-    Args:
-        model: A trained model of one target or of classes.
-        inputs: Inputs of the model for `n` rows.
-        targets: Targets `[n, 1]`, or class indices `[n]`.
-
-    Returns:
-        As `prediction_figures`.
-    """
+    """Computes the figures of a model on held-out rows."""
     return prediction_figures(model.predictive(inputs), targets)
 
 
@@ -41,21 +32,7 @@ def prediction_figures(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> dict[str, float]:
-    """Computes `TrainedTable.metrics` of a prediction of held-out rows.
-
-    Args:
-        prediction: The prediction of `n` rows, of one target or of classes.
-        targets: Targets `[n, 1]`, or class indices `[n]`.
-        weights: The weight of each row, `[n]`: a row of weight 2 counts as two rows.
-            None for 1.
-
-    Returns:
-        The `log_likelihood` per row in nats and its negative, `nll`. For a regression
-        also `rmse` and `mean_absolute_error` in units of the target, `coverage_50`,
-        `coverage_90` and `coverage_95`, the shares of targets in their 50, 90 and 95 %
-        intervals, and `calibration_error`. For a classification also `accuracy`,
-        `brier_score` and `expected_calibration_error`.
-    """
+    """Computes `TrainedTable.metrics` of a prediction of held-out rows."""
     log_likelihood = float(np.average(prediction.log_prob(targets), weights=weights))
     if hasattr(prediction, "probabilities"):
         figures = _classification_figures(prediction, targets, weights)
@@ -69,13 +46,7 @@ def drift_reference(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> DriftReference:
-    """Returns the scores with which the service will compare rows of feedback.
-
-    Args:
-        prediction: The prediction of `n` held-out rows, of one target or of classes.
-        targets: Targets `[n, 1]`, or class indices `[n]`.
-        weights: The weight of each row, `[n]`, by which it is drawn; None for 1.
-    """
+    """Returns the scores with which the service will compare rows of feedback."""
     pit = None
     if not hasattr(prediction, "probabilities"):
         below, up_to = (np.asarray(x) for x in cdf_step(prediction, targets))

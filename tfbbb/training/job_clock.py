@@ -183,12 +183,7 @@ class JobClock:
             _has_trained, _slowness = True, self._slowness
 
     def know(self, *, rows: int, most_seconds: float | None) -> None:
-        """Sets what the durations depend on.
-
-        Args:
-            rows: The number of rows that measure the model.
-            most_seconds: The limit of the time; None for none.
-        """
+        """Sets what the durations depend on."""
         with self._lock:
             self._rows = rows
             self._limit = math.inf if most_seconds is None else most_seconds

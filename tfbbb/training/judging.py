@@ -159,16 +159,7 @@ class TrainingBaselines:
         places: np.ndarray | None = None,
         parent: PredictedRows | None = None,
     ) -> Config:
-        """Compares a model with the baselines on the rows that its metrics are of.
-
-        Args:
-            model: The predictions of the measured rows by the model.
-            places: The index of each measured row in its table, [n].
-            parent: Their predictions by the parent version, if there is one.
-
-        Returns:
-            The judgement, as `tfbbb.evaluation.judge` returns it.
-        """
+        """Compares a model with the baselines on the rows that its metrics are of."""
         others = dict(self.predicted)
         if parent is not None:
             others[PARENT] = parent
@@ -261,11 +252,7 @@ def _cross_fitted(
 def _boosted(
     parts: Sequence[_Part], num_rows: int, num_classes: int, seconds: float
 ) -> np.ndarray | None:
-    """Returns the outputs of gradient boosting for all measured rows, in order.
-
-    Raises:
-        TooSlowError: The time is too short.
-    """
+    """Returns the outputs of gradient boosting for all measured rows, in order."""
     encodings = [part.baselines.encoding for part in parts]
     if num_rows < FEWEST_ROWS_TO_JUDGE or not all(each.width for each in encodings):
         return None

@@ -81,13 +81,7 @@ def most_likely(candidates: Sequence[Candidate]) -> Candidate:
 def is_off(
     prediction: Prediction, targets: np.ndarray, weights: np.ndarray | None = None
 ) -> bool:
-    """Returns whether the sum of predictions is off: see `compare_sums`.
-
-    Args:
-        prediction: As for `relative_error`.
-        targets: The targets, [rows, ...].
-        weights: The weight of each row, [rows]; None for 1.
-    """
+    """Returns whether the sum of predictions is off: see `compare_sums`."""
     if hasattr(prediction, "probabilities"):
         return False
     mean = np.asarray(prediction.mean)
@@ -101,14 +95,7 @@ def competes(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> bool:
-    """Returns whether a linear model predicts rows left out about as well.
-
-    Args:
-        candidate: A trained network.
-        linear: The predictions of these rows by a linear model.
-        targets: The targets, [rows, ...].
-        weights: The weight of each row, [rows]; None for 1.
-    """
+    """Returns whether a linear model predicts rows left out about as well."""
     log_likelihood = float(np.average(linear.log_prob, weights=weights))
     if log_likelihood > candidate.log_likelihood - _CLOSE_LIKELIHOOD:
         return True
@@ -123,14 +110,7 @@ def relative_error(
     targets: np.ndarray,
     weights: np.ndarray | None = None,
 ) -> float:
-    """Returns the mean squared error over that of the mean of the targets.
-
-    Args:
-        prediction: Has the predicted `mean` of numbers, [rows, ...]; for classes, the
-            relative error is 0.
-        targets: The targets, [rows, ...].
-        weights: The weight of each row, [rows]; None for 1.
-    """
+    """Returns the mean squared error over that of the mean of the targets."""
     if hasattr(prediction, "probabilities"):
         return 0.0
     values = np.asarray(targets, np.float64).reshape(len(targets), -1)
@@ -153,15 +133,6 @@ def tighter_bound_of_means(
     greatest mean of a row left out bounds those of rows that are unlike them. If the
     error of rows left out is worse than that of a constant, tighter bounds are tried,
     and the one with the least error is kept. No bound is kept that costs likelihood.
-
-    Args:
-        likelihood: p(y | outputs), whose bound stays as it is.
-        outputs: Outputs as the likelihood takes them, [rows, S, ..., P].
-        targets: Targets of these rows.
-        weights: The weight of each row, [rows]; None for 1.
-
-    Returns:
-        The bound, [k], for `target_high`; None for the present one.
     """
     if not isinstance(likelihood, LogLink):
         return None

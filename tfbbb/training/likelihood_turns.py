@@ -41,14 +41,6 @@ def train_in_turn(
     whose mean is linear in the output of the network, if half of the time is left. If
     the sum of the predictions is off then, as where most amounts are 0, a mixture of
     two normals is tried: one of them can be the zeros.
-
-    Args:
-        choice: The likelihoods that suit the target; None for a likelihood of the spec.
-        train: Trains the networks of the n-th likelihood that is trained.
-        limit: The time of the training.
-
-    Raises:
-        TrainingDivergedError: The training diverged with every likelihood.
     """
     parts: list[LikelihoodPart | None] = [None]
     default = None

@@ -97,49 +97,6 @@ def fit(
 
     The learning rate follows the optimizer's own schedule, the weight of the KL
     divergence the `kl_schedule` that the model was compiled with.
-
-    Args:
-        model: A compiled model, made and compiled in the same way each time.
-        rows: Its training rows.
-        epochs: Number of passes.
-        batch_size: Rows per step; the last step of an epoch has what is left.
-        seed: Seed of the orders of the rows.
-        member_rows: The rows and the temperature of each member; None for all rows
-            and temperature 1. The `rows` have its weights.
-        held_out: Inputs, targets and, if they have any, weights of rows to measure
-            `val_nll` on, up to 20 times during the training, 50 times with early
-            stopping.
-        early_stopping: When to stop because `val_nll` no longer falls; epochs count
-            once the `kl_schedule` has settled.
-        max_seconds: Time of all steps together, after which training ends early. The
-            first step counts with its compilation, and is taken in any case.
-        reserve: Part of `max_seconds` to leave unused, in units of the work of the
-            first step with its compilation: its time or, if that is more, up to twice
-            its time, the processor time of its threads. At most three quarters.
-        decay: The schedule of the optimizer's learning rate. It ends with the time, if
-            `max_seconds` ends before the steps; None for a rate that follows the steps.
-        checkpoint_directory: Directory of checkpoints. If it has one, the training
-            continues from there. None for no checkpoints.
-        checkpoint_seconds: Time between checkpoints.
-        fingerprint: What else the result depends on, such as the spec of the model.
-        xla: Whether XLA compiles the steps: "auto" times some steps with and without
-            XLA if there is a GPU and the training takes more than two minutes, and then
-            trains in the faster way; "measure" does so on any device; "off" never uses
-            XLA. A training that resumes keeps its choice. The steps that were timed do
-            not count, but their time does.
-        stage: What is being trained, for the reports.
-        report: Called at the end of epochs, at most some 200 times, and every two
-            seconds in between.
-        should_stop: Called several times a second; True interrupts the training.
-
-    Returns:
-        How it ended.
-
-    Raises:
-        Interrupted: `should_stop` returned True; a checkpoint has been written.
-        TrainingDivergedError: The loss or `val_nll` is not finite.
-        CheckpointError: The directory has a checkpoint of another training.
-        ValueError: An argument is out of range.
     """
     positive_integer("epochs", epochs)
     positive_integer("batch_size", batch_size)

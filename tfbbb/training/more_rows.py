@@ -44,24 +44,6 @@ def train_on_more_rows(
     The one that is left predicts the row before and after, each time calibrated by one
     factor. If the rows are more likely afterwards, the new members are kept, and the
     gain of the mixture is multiplied by the ratio of the factors.
-
-    Args:
-        candidate: The network.
-        plan: The plan that trained it.
-        prepared: The rows.
-        members: The rows that its members left out, in two repeats or more.
-        training: The training of the spec.
-        max_seconds: As for `fit`.
-        directory: Directory of checkpoints; None for none.
-        checkpoint_seconds: As for `fit`.
-        fingerprint: As for `fit`.
-        xla: As for `fit`.
-        report: As for `fit`.
-        should_stop: As for `fit`.
-
-    Returns:
-        The network with a new model, and the number of its further steps;
-        the network as it was, and 0, if rows left out do not gain.
     """
     choice, rows = candidate.choice, prepared.rows
     assert choice is not None

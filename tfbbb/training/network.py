@@ -42,15 +42,6 @@ def make_network(
     named `hidden_1` and so on, and a layer named `output` with the parameters of the
     likelihood.
 
-    Args:
-        schema: The features and the target.
-        spec: The network; without hidden layers it is linear.
-        seed: Seed of the initial weights and of the noise.
-        prior: The prior of all weights, instead of the spec's.
-
-    Raises:
-        SpecError: The spec does not fit the table.
-
     Example:
 
     >>> from tfbbb.tables import Schema, samples
@@ -79,11 +70,7 @@ def make_network(
 
 
 def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
-    """Creates the likelihood of a spec, or the default likelihood.
-
-    Raises:
-        SpecError: The likelihood does not fit the target.
-    """
+    """Creates the likelihood of a spec, or the default likelihood."""
     part = part or DEFAULT_LIKELIHOODS[schema.task]
     if part.task != schema.task:
         raise SpecError(

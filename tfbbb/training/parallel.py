@@ -18,18 +18,7 @@ Result = TypeVar("Result")
 
 @contextmanager
 def places(processes: int | None, ray_address: str | None = None) -> Iterator[None]:
-    """Says where `call_each` runs its calls, while the block runs.
-
-    Args:
-        processes: Number of processes of this machine; 1 is this process. None leaves
-            it to `joblib.parallel_config`, by default this process.
-        ray_address: `"local"`, `"auto"` or the address of a Ray cluster, instead.
-
-    Raises:
-        ValueError: Both are given, or `processes` is not a positive integer.
-        ImportError: Ray is asked for and not installed.
-        ConnectionError: No cluster answers.
-    """
+    """Says where `call_each` runs its calls, while the block runs."""
     if processes is not None:
         positive_integer("processes", processes)
         if ray_address is not None:
@@ -61,14 +50,6 @@ def call_each(
 
     These compute with one thread each: threads change sums in their last bits, so
     results do not depend on the number of processes. The first error ends all calls.
-
-    Args:
-        function: The function; other processes import its module.
-        arguments: The keyword arguments of each call.
-
-    Yields:
-        The number of a call and its result, in the order in which the calls finish. On
-        a Ray cluster, results come as soon as all places have finished one call.
     """
     num_places = joblib.effective_n_jobs(None)
     call = _call if num_places == 1 else _call_with_one_thread

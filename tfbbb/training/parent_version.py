@@ -64,13 +64,7 @@ class ParentVersion:
     def from_model(
         cls, model: BayesianModel, schema: Schema, spec: JobSpec
     ) -> "ParentVersion":
-        """Returns a trained model as a parent version, without writing files.
-
-        Args:
-            model: The trained model.
-            schema: The schema of its table.
-            spec: Its spec, with the chosen network.
-        """
+        """Returns a trained model as a parent version, without writing files."""
         learned = {name: value.numpy() for name, value in learned_variables(model)}
         return cls(TrainingRecord(spec, schema), learned, model.recalibration)
 
@@ -84,11 +78,7 @@ class ParentVersion:
 
     @classmethod
     def read(cls, version: Path) -> "ParentVersion":
-        """Reads the parent version from its directory.
-
-        Raises:
-            SpecError: A file is missing or damaged.
-        """
+        """Reads the parent version from its directory."""
         record = TrainingRecord.read(version)
         try:
             manifest = Manifest.read(version)
@@ -106,21 +96,13 @@ class ParentVersion:
             raise continuation_error(version, str(error).rstrip(".")) from None
 
     def model(self, seed: int) -> BayesianModel:
-        """Builds the model of the version, with its answers.
-
-        Args:
-            seed: Seed of the noise.
-        """
+        """Builds the model of the version, with its answers."""
         model = self._learned_model(seed)
         model.recalibration = self.recalibration
         return model
 
     def network(self, seed: int) -> BayesianModel:
-        """Builds a network whose prior and initial values are the learned posterior.
-
-        Args:
-            seed: Seed of the noise.
-        """
+        """Builds a network whose prior and initial values are the learned posterior."""
         schema, network = self.record.schema, self.record.spec.model
         parent = self._learned_model(seed)
         temperature = self.record.spec.training.temperature

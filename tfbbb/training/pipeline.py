@@ -239,12 +239,7 @@ class Run:
 
 
 def prepare_rows(run: Run) -> Run:
-    """Reads the table, divides its rows and finds the likelihoods of its target.
-
-    Raises:
-        TableError: The table cannot be used for training.
-        SpecError: The spec does not fit the table or the parent.
-    """
+    """Reads the table, divides its rows and finds the likelihoods of its target."""
     spec, schema = run.spec, None
     run.clock.begin("reading")
     if run.parent is not None:
@@ -296,12 +291,7 @@ def make_plan(run: Run) -> Run:
 
 
 def train_networks(run: Run) -> Run:
-    """Trains the networks: in partitions, or with one likelihood after another.
-
-    Raises:
-        TrainingDivergedError: The loss of every likelihood is not finite.
-        Interrupted: `should_stop` returned true.
-    """
+    """Trains the networks: in partitions, or with one likelihood after another."""
     run.clock.begin("first step")
     if run.training.partitions is not None:
         return _train_in_partitions(run)
@@ -374,9 +364,6 @@ def compare_baselines(run: Run) -> Run:
 
     A network gains nothing where the target is linear in the columns, or mostly noise;
     there, a Bayesian linear model may be better.
-
-    Raises:
-        Interrupted: `should_stop` returned true.
     """
     prepared, best = run.prepared, run.best
     run.clock.begin("baselines")
@@ -427,9 +414,6 @@ def use_more_rows(run: Run) -> Run:
     """Goes on training the members of the best network, with rows that they left out.
 
     Members at the temperature of a spec are trained as it says, and no further.
-
-    Raises:
-        Interrupted: `should_stop` returned true.
     """
     best, members = run.best, run.members
     out_of_time = best.outcome.out_of_time or not run.limit.has_time_for_more
@@ -469,11 +453,7 @@ def _has_more_rows(members: MemberRows, plan: TrainingPlan) -> bool:
 
 
 def calibrate_model(run: Run) -> Run:
-    """Recalibrates the best network by the rows that it left out, and scores them.
-
-    Raises:
-        TrainingDivergedError: A figure is not finite.
-    """
+    """Recalibrates the best network by the rows that it left out, and scores them."""
     best, inputs, targets = run.best, run.inputs, run.targets
     run.clock.begin("calibration")
     calibrated = calibrate(
@@ -562,11 +542,7 @@ def judge_model(run: Run) -> Run:
 
 
 def _compare_with_serving(run: Run, judgement: Config) -> list[str]:
-    """Adds the comparison with the version that serves, if that is clearly better.
-
-    Returns:
-        The sentence about it, if there is one.
-    """
+    """Adds the comparison with the version that serves, if that is clearly better."""
     if run.serving is None or len(run.targets) < FEWEST_ROWS_TO_JUDGE:
         return []
     found = run.serving.clearly_better(

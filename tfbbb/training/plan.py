@@ -128,21 +128,7 @@ class TrainingPlan:
         *,
         num_rows: int | None = None,
     ) -> "TrainingPlan":
-        """Completes a spec for a table.
-
-        Args:
-            spec: The spec.
-            schema: The schema of the table.
-            targets: The targets of the training rows.
-            repeats: The result of `cross_fitting_repeats` for the whole table.
-            likelihood: The likelihood of a spec that names none; by default that of
-                the task.
-            num_rows: Number of rows of the table that have a target, by which
-                `suits_few_rows` decides; by default these are the training rows.
-
-        Raises:
-            SpecError: The training ends before its warm-up.
-        """
+        """Completes a spec for a table."""
         training, num_training_rows = spec.training, len(targets)
         num_rows = num_training_rows if num_rows is None else num_rows
         defaults = _defaults(spec, num_rows)
@@ -236,10 +222,6 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     Rows are held out if the spec says which or how many, if training stops by them, and
     if the table has many rows. Folds can keep groups of rows together. By time, every
     second member leaves out the last rows.
-
-    Args:
-        spec: The spec.
-        num_rows: Number of rows of the table that have a target.
     """
     training = spec.training
     validation = training.validation
@@ -264,12 +246,7 @@ def cross_fitting_folds(spec: JobSpec, num_rows: int) -> int:
 
 
 def group_size(spec: JobSpec, num_rows: int) -> int:
-    """Returns the number of members with the same temperature.
-
-    Args:
-        spec: The spec.
-        num_rows: Number of rows of the table that have a target.
-    """
+    """Returns the number of members with the same temperature."""
     if spec.model.members is not None:
         return spec.model.members
     if not _may_temper(spec):
@@ -386,12 +363,7 @@ def _may_temper(spec: JobSpec) -> bool:
 
 
 def suits_few_rows(num_rows: int) -> bool:
-    """Returns whether a table gets the recipe of few rows.
-
-    Args:
-        num_rows: Number of rows of the table that have a target, whether they train or
-            are held out.
-    """
+    """Returns whether a table gets the recipe of few rows."""
     return num_rows < FEWEST_ROWS_TO_HOLD_OUT
 
 

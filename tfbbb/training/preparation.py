@@ -83,21 +83,7 @@ def prepare(
     directory: Path | None = None,
     row_weights: np.ndarray | None = None,
 ) -> Prepared:
-    """Splits a table and reads its rows.
-
-    Args:
-        source: Features and target, in memory or in a file.
-        spec: The target, the features and the validation.
-        schema: The schema of the parent version. By default the schema is inferred;
-            means and categories come from the training rows alone.
-        directory: Directory for the rows of a file, so that memory need not hold all of
-            them; None for memory.
-        row_weights: The weight of each row, float32 [rows]; None for 1. Weighted rows
-            stay in memory.
-
-    Raises:
-        TableError: The table does not fit the spec or the schema.
-    """
+    """Splits a table and reads its rows."""
     if schema is not None and isinstance(source, TableScan):
         source = _read_text_features(source, schema)
     if row_weights is not None:

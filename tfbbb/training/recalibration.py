@@ -57,11 +57,7 @@ class Calibrated:
 def make_recalibration(
     part: RecalibrationPart, likelihood: Likelihood, schema: Schema
 ) -> Recalibration | Literal["auto"] | None:
-    """Makes the recalibration of a spec, not fitted; None for none.
-
-    Raises:
-        SpecError: The recalibration does not suit the likelihood or the features.
-    """
+    """Makes the recalibration of a spec, not fitted; None for none."""
     by = getattr(part, "by", None)
     if by is not None and by not in [column.name for column in schema.features]:
         raise SpecError(
@@ -96,22 +92,7 @@ def calibrate(
     weights: np.ndarray | None = None,
     together: np.ndarray | None = None,
 ) -> Calibrated:
-    """Recalibrates a trained model by a spec, and measures its predictions.
-
-    Args:
-        model: The trained model; sets its `recalibration`.
-        part: The recalibration of the spec.
-        schema: The schema of the table.
-        inputs: Inputs of `n` held-out rows.
-        targets: Their targets `[n, 1]`, or class indices `[n]`.
-        crossed: The choice of members that left out folds of these rows: its prediction
-            of them is by members that did not see them, and its gains extrapolate the
-            recalibration to the mixture of all members. None if the model did not see
-            the rows.
-        weights: The weight of each row, [n]; None for 1.
-        together: The group of each row, [n], of which a cross-validation leaves out
-            all rows or none; None for a group per row.
-    """
+    """Recalibrates a trained model by a spec, and measures its predictions."""
     method = make_recalibration(part, model.likelihood, schema)
     prediction = model.predictive(inputs) if crossed is None else crossed.prediction
     before = prediction_figures(prediction, targets, weights)
@@ -139,11 +120,7 @@ def calibrate(
 def _extrapolate(
     model: BayesianModel, crossed: TemperatureChoice, reason: str
 ) -> dict[str, str]:
-    """Recalibrates the mixture of all members by rows that some of them predicted.
-
-    Returns:
-        What is `chosen` then, and the `reason`.
-    """
+    """Recalibrates the mixture of all members by rows that some of them predicted."""
     if crossed.gain == 1.0:
         return {}
     made = model.recalibration or IDENTITY

@@ -22,39 +22,7 @@ def describe_recipe(
     outcomes: Mapping[str, str],
     steps_on_more_rows: int | None = None,
 ) -> Config:
-    """Returns the choices of a training and the figures behind them.
-
-    Args:
-        plan: The completed spec.
-        prepared: The rows.
-        members: The members that were trained.
-        candidates: The networks that were trained.
-        best: The one that is kept.
-        num_measured: Number of rows that the metrics are of.
-        outcomes: How the training with a likelihood ended, by its name.
-        steps_on_more_rows: Number of steps that its members then took on more rows, 0
-            if these were of no use; None if they were not tried.
-
-    Returns:
-        `chosen`, by the names of the spec's fields; `tried`, one entry per network and
-        temperature with the name of the `network`, the `log_likelihood` of rows left
-        out (None if the members diverged), their `relative_error`, the mean squared
-        error over that of a constant, the calibration's `factor`, and whether it was
-        `kept`; `likelihoods`, those that suit the target, with the `log_likelihood`
-        of rows that a random forest left out, its `gain` over that of the default, the
-        `standard_error` of the gain, whether the likelihood was `kept`, and the
-        `outcome` of its training: `"trained"`, `"poor"` because rows left out are
-        predicted far worse than by a constant, `"diverged"`, or None; `gain`, by
-        which the kept factor changes for the mixture of all members; `split`, what
-        decided which rows are held out or left out together, see
-        `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
-        on columns that may make the figures too good, and on rows that are too few for
-        their figures; `epochs` and `steps`, and the `steps_on_more_rows` after these,
-        0 if they were of no use and None if they were not tried;
-        `out_of_time`, whether `max_seconds` ended it; and `xla`, if XLA was tried:
-        whether it was `used`, and the `seconds` of a step without and `xla_seconds`
-        with it.
-    """
+    """Returns the choices of a training and the figures behind them."""
     model, outcome = best.network, best.outcome
     chosen: Config = {
         "network": best.name,

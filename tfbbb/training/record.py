@@ -37,11 +37,7 @@ class TrainingRecord:
 
     @classmethod
     def read(cls, version: Path) -> "TrainingRecord":
-        """Reads the record of a version's directory.
-
-        Raises:
-            SpecError: The record is missing, or has an unknown format.
-        """
+        """Reads the record of a version's directory."""
         try:
             text = (version / "assets.extra" / RECORD_FILE).read_bytes()
         except FileNotFoundError:

@@ -17,16 +17,7 @@ from tfbbb.training.spec import JobSpec
 def infer_schema(
     table: ColumnSource, spec: JobSpec, choice: TargetChoice | None = None
 ) -> Schema:
-    """Infers the schema of a table in which every row has a target.
-
-    Args:
-        table: The table.
-        spec: The spec.
-        choice: How the target is read, if rows without one were left out.
-
-    Raises:
-        TableError: The table does not fit the spec.
-    """
+    """Infers the schema of a table in which every row has a target."""
     columns = dict(spec.columns)
     validation = spec.training.validation
     decided_by = validation.column or validation.group
@@ -59,16 +50,7 @@ def _is_of_numbers(table: ColumnSource, name: str) -> bool:
 def find_rows_with_target(
     table: ColumnSource, spec: JobSpec, schema: Schema | None = None
 ) -> RowsWithTarget:
-    """Finds which rows of a table have a target.
-
-    Args:
-        table: The table.
-        spec: The spec.
-        schema: The schema of the parent version, if there is one.
-
-    Raises:
-        TableError: The table has no such column, or no row has a target.
-    """
+    """Finds which rows of a table have a target."""
     name = spec.target
     check_column_names(table.column_names)
     check_columns_exist(table, [name], role="target")

@@ -13,12 +13,7 @@ _FEW_ROWS = 40
 
 
 def remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str]:
-    """Returns a sentence for each kind of rows of which there are too few.
-
-    Args:
-        prepared: The rows.
-        members: The rows of each member.
-    """
+    """Returns a sentence for each kind of rows of which there are too few."""
     found = []
     num_rows = prepared.num_rows
     if num_rows < _FEW_ROWS:

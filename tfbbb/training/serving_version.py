@@ -64,17 +64,6 @@ class ServingVersion:
         therefore clearly better only if it is so twice: on these rows, by the paired
         differences, and by its own figures from when it was made, which are of rows
         that it had not seen.
-
-        Args:
-            own: The predictions of the rows by the new model.
-            inputs: The inputs of the rows.
-            targets: Targets [n, 1], or class indices [n].
-            schema: The schema of the new model.
-
-        Returns:
-            The comparison of the new model with this version, and the predictions of
-            this version. None if it is not clearly better, predicts something else or
-            from other columns, or can no longer be loaded.
         """
         try:
             manifest = self.model.manifest

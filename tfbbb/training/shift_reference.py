@@ -28,14 +28,6 @@ def shift_reference(
     """Returns the rows that calibrated a model; None if it can have none.
 
     Columns of hashed texts are not compared: most of their values occur once.
-
-    Args:
-        schema: The schema of the table.
-        recalibration: The recalibration of the model.
-        prediction: The prediction of the rows by models that did not train on them.
-        inputs: Their inputs.
-        targets: Their targets.
-        weights: Their weights, [n]; None for 1.
     """
     columns = named_columns(inputs, [column.name for column in schema.features])
     compared = {
@@ -62,13 +54,6 @@ def smallest_levels(
     classes the probability of all that are more probable, and of a conformal one the
     rank of the score among all n, divided by n + 1; of weighted rows, the weight up to
     the score, divided by that of all and of a new row (`weighted_scores`).
-
-    Args:
-        recalibration: The recalibration of the model.
-        prediction: The prediction of n rows, of one target or of classes.
-        targets: Their targets [n, 1], or class indices [n].
-        groups: The index of each row's group, [n], of a recalibration with groups.
-        weights: The weight of each row, [n]; None for 1.
     """
     if isinstance(recalibration, Conformal):
         scores = recalibration.score(prediction, targets)[:, 0]  # type: ignore[arg-type]

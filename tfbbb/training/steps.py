@@ -90,15 +90,7 @@ class Steps:
         self._batches = iter(batches)
 
     def take(self, first: int, end: int) -> int:
-        """Takes steps from `first` on, at most up to `end`.
-
-        Args:
-            first: Index of the next step.
-            end: Index after the last step to take.
-
-        Returns:
-            The index of the next step.
-        """
+        """Takes steps from `first` on, at most up to `end`."""
         last = min(end, first + self._at_once)
         weights = [self._kl_weight(step) for step in range(first, last)]
         began = time.perf_counter()

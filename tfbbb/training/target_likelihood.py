@@ -120,9 +120,6 @@ def bounds_of_targets(targets: np.ndarray) -> tuple[float, float] | None:
 
     Of many numbers, some near 0 would be negative if a number could be. A share of 1
     is nearly reached, and one of 100 % reached.
-
-    Args:
-        targets: The targets, [n, 1].
     """
     low, high = float(np.min(targets)), float(np.max(targets))
     if low < 0.0 or len(targets) < _FEWEST_ROWS:
@@ -152,15 +149,6 @@ def choose_likelihood(
     of its mean as a normal density with the scale of the errors does: half the
     logarithm of the ratio of the mean squared errors. A density can be right where
     sums of means are not.
-
-    Args:
-        inputs: Inputs of the network for `n` rows: a matrix, or arrays by column name.
-        targets: Their targets, [n, 1]; at most `MOST_ROWS` are needed.
-        others: Further targets, [m, 1], for which the likelihood must be possible.
-        seed: Seed of the forest.
-
-    Returns:
-        The choice. The default has the resolution of the targets.
     """
     values = np.asarray(targets, np.float64).reshape(-1)
     every = values
@@ -327,12 +315,7 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
 def _neighbour_weights(
     of_rows: np.ndarray, of_others: np.ndarray
 ) -> scipy.sparse.csr_array:
-    """Returns the weight of each of m other rows for each of n rows, [n, m].
-
-    Args:
-        of_rows: The leaf of each row in each tree, [n, trees].
-        of_others: The leaf of each other row, [m, trees].
-    """
+    """Returns the weight of each of m other rows for each of n rows, [n, m]."""
     trees = of_rows.shape[1]
     # A number per leaf of all trees.
     first = np.concatenate([[0], np.cumsum(of_others.max(axis=0) + 1)])
@@ -364,14 +347,7 @@ def _interval(
     upper: Callable[[np.ndarray], np.ndarray],
     median: np.ndarray,
 ) -> np.ndarray:
-    """Returns the log-probability of the numbers that are rounded to the targets.
-
-    Args:
-        rows: The rows.
-        lower: P(y <= value).
-        upper: P(y > value).
-        median: Above it, the upper probabilities have more digits.
-    """
+    """Returns the log-probability of the numbers that are rounded to the targets."""
     assert rows.resolution is not None
     below = rows.targets - 0.5 * rows.resolution
     above = rows.targets + 0.5 * rows.resolution

@@ -42,16 +42,6 @@ def with_target_means(
     ones, so that no row is told its own target. A column whose rows have means that do
     not correlate with their targets stays as it is, as do all for three classes or
     more. Of more than 50 000 texts, those of the most rows have a mean.
-
-    Args:
-        schema: The schema.
-        table: The training rows.
-        groups: The group of each row, `[n]`, of which folds have all rows or none.
-        last: Which rows are left out by time, `[n]`.
-        seed: Seed of the folds.
-
-    Returns:
-        The schema, and the means of the training rows, `[n]` by column.
     """
     if not any(column.buckets for column in schema.features) or len(schema.classes) > 2:
         return schema, {}

@@ -10,15 +10,7 @@ _RELATIVE_ERROR, _RELATIVE_ERROR_IN_DOUBLE = 2.0**-22, 2.0**-50
 
 
 def target_resolution(targets: np.ndarray) -> float | None:
-    """Returns the greatest step r with `y = y_0 + r * integer` for all targets.
-
-    Args:
-        targets: Targets, [n, 1], which count as decimal numbers.
-
-    Returns:
-        The step, 1 for whole numbers; None if it is below 1/10 000 of the standard
-        deviation of the targets, or if they have no common step.
-    """
+    """Returns the greatest step r with `y = y_0 + r * integer` for all targets."""
     values = np.asarray(targets, np.float64).reshape(-1)
     least = _LEAST * values.std()
     is_single = np.array_equal(values, values.astype(np.float32))

@@ -175,16 +175,6 @@ def choice_with_more_rows(
 
     Each row is predicted before and after by the one member that still leaves it out,
     each time calibrated by one factor. The gains change by the ratio of these factors.
-
-    Args:
-        choice: The choice of the members before.
-        members: The rows that these left out, in repeats.
-        model: The members with more rows.
-        left_out: The rows that they still leave out: each row is left out by one of the
-            members that left it out before.
-        inputs: Inputs of the rows.
-        targets: Their targets, as the likelihood takes them.
-        weights: Their weights, [rows]; None for 1.
     """
     assert members.folds is not None
     assert left_out.folds is not None
@@ -236,12 +226,7 @@ def _try(
 
 
 def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:
-    """Returns how much worse each member predicts its rows than all members do.
-
-    Args:
-        log_prob: Log-likelihoods of the rows by each of their members, [m, rows].
-        members: The rows of the members.
-    """
+    """Returns how much worse each member predicts its rows than all members do."""
     differences = log_prob.mean(axis=0) - log_prob
     parts = list(differences)
     if members.folds is not None:
@@ -278,13 +263,7 @@ def _fit_factor(
 
 
 def _gain(of_one: Sequence[float], of_some: float, every: int) -> float:
-    """Returns the factor of a mixture of `every` members over that of some members.
-
-    Args:
-        of_one: The factor of each of m members.
-        of_some: The factor of the mixture of these m members.
-        every: Number of all members.
-    """
+    """Returns the factor of a mixture of `every` members over that of some members."""
     some = len(of_one)
     if some in (1, every):
         return 1.0

@@ -48,12 +48,6 @@ class TimeLimit:
         """Returns the time for a network and what follows it, possibly negative.
 
         The time of the report is left.
-
-        Args:
-            number: Number of networks that were trained before.
-            networks: Number of networks, which get equal shares.
-            taken: Time of the steps before, also by earlier attempts, whose other time
-                is unknown.
         """
         reserved = min(_SECONDS_OF_REPORT, _SHARE_OF_REPORT * self.seconds)
         steps = self.seconds - reserved

@@ -47,14 +47,7 @@ def _deduplicate(variables: Iterable[keras.Variable]) -> list[keras.Variable]:
 def training_fingerprint(
     model: BayesianModel, held_out: Structure | None, **others: object
 ) -> str:
-    """Returns a digest that differs if the result of a training would differ.
-
-    Args:
-        model: A compiled model. The digest covers the shapes of its variables, but not
-            the options of its layers: pass their spec in `others`.
-        held_out: Inputs and targets of the held-out rows, or None.
-        **others: Further dependencies, as plain JSON values.
-    """
+    """Returns a digest that differs if the result of a training would differ."""
     optimizer = keras.optimizers.serialize(model.optimizer)
     # Keras adds a number to the name, which depends on the process.
     optimizer["config"].pop("name")

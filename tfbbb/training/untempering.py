@@ -20,13 +20,6 @@ def untemper(model: BayesianModel, temperature: float) -> None:
     of mean 0 and precision l0, q' is normal with
 
         precision l0 + T (l - l0),   precision * mean = T l m.
-
-    Args:
-        model: A model whose weights have normal posteriors and normal priors.
-        temperature: T, positive.
-
-    Raises:
-        ValueError: A weight has another posterior or prior.
     """
     weights = [
         weight

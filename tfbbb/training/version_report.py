@@ -94,21 +94,7 @@ class VersionReport:
         places: np.ndarray,
         seconds: float,
     ) -> "VersionReport":
-        """Measures a trained model on the rows that its metrics are of.
-
-        Args:
-            model: The trained model.
-            schema: The schema of the table.
-            source: The table.
-            baselines: The baselines of the training rows.
-            calibrated: The metrics, and the prediction of the n rows that gave them.
-            recipe: What was chosen and why.
-            judgement: The figures beside those of the baselines.
-            inputs: Inputs of these rows.
-            targets: Their targets [n, 1], or class indices [n].
-            places: The index of each row in its table, [n].
-            seconds: The processor time for the explanations.
-        """
+        """Measures a trained model on the rows that its metrics are of."""
         prediction = calibrated.prediction
         classes = list(schema.classes)
         generator = np.random.default_rng(0)
@@ -145,14 +131,7 @@ class VersionReport:
         )
 
     def to_dict(self, clock: Callable[[], float] = time.process_time) -> Config:
-        """Explains the model, and returns the report.
-
-        Args:
-            clock: The processor time in seconds.
-
-        Returns:
-            Plain JSON values: `docs/service.md` shows them.
-        """
+        """Explains the model, and returns the report."""
         report = {"format": FORMAT, **self.figures, **self._explanations(clock)}
         found: Config = rounded(report)
         return found

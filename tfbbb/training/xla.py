@@ -67,12 +67,7 @@ class XLAChoice:
 
 
 def may_use_xla(xla: XLA, model: BayesianModel) -> bool:
-    """Returns whether to measure steps with XLA, if the training is long enough.
-
-    Args:
-        xla: "auto" measures them on a GPU, "measure" on any device, "off" never.
-        model: The model. On several devices it is trained without XLA.
-    """
+    """Returns whether to measure steps with XLA, if the training is long enough."""
     if xla not in ("auto", "measure", "off"):
         raise ValueError(
             f"`xla` must be 'auto', 'measure' or 'off'. Received: xla={xla!r}"
@@ -91,19 +86,7 @@ def choose_xla(
     max_seconds: float = math.inf,
     spend: Callable[[float], None] = lambda seconds: None,
 ) -> XLAChoice | None:
-    """Takes steps without and with XLA, and restores the model.
-
-    Args:
-        xla: "auto", or "measure" to measure however short the training is.
-        steps: The steps of the training. Afterwards they have used batches.
-        model: The model that they train.
-        num_steps: Number of steps of the training.
-        max_seconds: Most time of the training.
-        spend: Called with the time of each execution of steps.
-
-    Returns:
-        The choice; None if the training takes less than two minutes without XLA.
-    """
+    """Takes steps without and with XLA, and restores the model."""
     state = named_arrays(model)
     try:
         seconds = _seconds_per_step(steps, num_steps, spend)

@@ -34,17 +34,7 @@ async def discard(request: Request) -> None:
 
 
 class UploadBody:
-    """A table that is being uploaded: the files of a form, or the whole body.
-
-    Args:
-        request: The request.
-        settings: Limits on the size and the speed of an upload.
-
-    Raises:
-        UnsupportedMediaType: If the declared media type is not that of a table.
-        RequestTooLarge: If the declared length is over the limit.
-        InvalidRequest: If the form is malformed.
-    """
+    """A table that is being uploaded: the files of a form, or the whole body."""
 
     def __init__(self, request: Request, settings: Settings) -> None:
         self._stream = request.stream()
@@ -69,13 +59,7 @@ class UploadBody:
         return self._form.names if self._form else [self._name]
 
     def pieces(self) -> AsyncIterator[tuple[int, bytes]]:
-        """Yields the content of the files, with the index of the file.
-
-        Raises:
-            UploadTimeout: If the file arrives too slowly.
-            RequestTooLarge: If the body is over the limit.
-            InvalidRequest: If the form is malformed.
-        """
+        """Yields the content of the files, with the index of the file."""
         return self._form.pieces(self._chunks()) if self._form else self._whole()
 
     async def _whole(self) -> AsyncIterator[tuple[int, bytes]]:

@@ -16,26 +16,14 @@ SECONDS_TO_START = 30.0
 
 
 class FileReader:
-    """The process that reads the rows of one file.
-
-    Args:
-        process: The process, which waits for its task.
-        task: Its task.
-    """
+    """The process that reads the rows of one file."""
 
     def __init__(self, process: asyncio.subprocess.Process, task: FileTask) -> None:
         self._process, self._task = process, task
         self._next = Frame(task.model_dump(mode="json"))
 
     async def ask(self, answer: Frame | None = None) -> Frame:
-        """Sends the answer to the last block; returns the next block, or the end.
-
-        Args:
-            answer: The answer; None for the first block.
-
-        Raises:
-            InvalidTable: If the file cannot be read, or exceeds a limit.
-        """
+        """Sends the answer to the last block; returns the next block, or the end."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         frame = self._next if answer is None else answer
@@ -65,12 +53,7 @@ def describe_timeout(seconds: float) -> str:
 
 
 def describe_end(code: int | None, limits: Limits) -> str:
-    """Returns the error of a file whose reader has ended before its time.
-
-    Args:
-        code: The exit status of the process.
-        limits: Its limits.
-    """
+    """Returns the error of a file whose reader has ended before its time."""
     if code == -signal.SIGXCPU:
         return describe_timeout(limits.seconds)
     return (

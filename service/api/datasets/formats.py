@@ -35,13 +35,7 @@ def check_media_type(media_type: str) -> None:
 
 
 def detect_format(beginning: bytes, media_type: str) -> Format:
-    """Detects the format from the first bytes of a file.
-
-    Raises:
-        InvalidRequest: If the file is empty.
-        UnsupportedMediaType: If the file is not a table, or its format is not the
-            declared one.
-    """
+    """Detects the format from the first bytes of a file."""
     if not beginning:
         raise InvalidRequest("The upload is empty; send a table.")
     if what := other_format(beginning):

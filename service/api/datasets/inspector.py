@@ -43,9 +43,6 @@ class Inspector:
     """Starts inspection processes, and limits how many run at the same time.
 
     Inspections, previews and readers of rows are limited separately.
-
-    Args:
-        processes: Most processes of each kind at the same time.
     """
 
     def __init__(self, processes: int = 2) -> None:
@@ -56,17 +53,7 @@ class Inspector:
     async def inspect(
         self, path: Path, format: Format, limits: Limits, names: Sequence[str] = ()
     ) -> Inspection:
-        """Reads all rows of a table.
-
-        Args:
-            path: The file, or the directory of the files.
-            format: The format of the table.
-            limits: Limits on reading the table.
-            names: The names of the files of a table of several.
-
-        Raises:
-            InvalidTable: If the file is not a table, or exceeds a limit.
-        """
+        """Reads all rows of a table."""
         task = InspectionTask(path=path, format=format, limits=limits, names=[*names])
         async with self._inspections:
             found = (await _outcome(task)).inspection
@@ -74,11 +61,7 @@ class Inspector:
         return found
 
     async def preview(self, task: InspectionTask) -> Preview:
-        """Reads the first rows of a table.
-
-        Raises:
-            InvalidTable: If the file is damaged.
-        """
+        """Reads the first rows of a table."""
         async with self._previews:
             shown = (await _outcome(task)).preview
         assert shown is not None

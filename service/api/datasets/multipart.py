@@ -19,14 +19,8 @@ _LONGEST_HEADER = 8192
 class FormFile:
     """The parts `file` of a form, as they arrive; their content is not stored.
 
-    Args:
-        content_type: The `Content-Type` header, which names the boundary.
-
     Attributes:
         names: The names of the files that have arrived so far.
-
-    Raises:
-        InvalidRequest: If the form is malformed.
     """
 
     def __init__(self, content_type: str) -> None:

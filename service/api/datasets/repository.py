@@ -25,11 +25,7 @@ def owned_by(caller: Caller) -> sqlalchemy.ColumnElement[bool]:
 def get_dataset(
     session: Session, dataset_id: str, *, to_change: bool = False
 ) -> Dataset:
-    """Finds a dataset.
-
-    Raises:
-        UnknownDataset: If no dataset has this id.
-    """
+    """Finds a dataset."""
     found = None
     if _ID.fullmatch(dataset_id):
         found = session.get(Dataset, dataset_id, with_for_update=to_change or None)
@@ -58,13 +54,6 @@ def page(
     """Returns a page of datasets, newest first, and the cursor of the next page.
 
     Does not load their columns and problems.
-
-    Args:
-        session: A transaction.
-        name: Text that the names contain; None for all datasets.
-        sha256: SHA-256 of the datasets; None for all datasets.
-        before: Cursor after which the page begins.
-        limit: Most datasets of the page.
     """
     query = sqlalchemy.select(Dataset).options(
         defer(Dataset.columns), defer(Dataset.problems)

@@ -37,11 +37,6 @@ class DatasetStore:
 
     A file is stored before its first row is added, and deleted after its last row. The
     next start removes the files of a process that died in between.
-
-    Args:
-        settings: The data directory, and the disk space to keep free.
-        database: Holds the rows.
-        store: Holds the files.
     """
 
     def __init__(self, settings: Settings, database: Database, store: Store) -> None:
@@ -80,13 +75,7 @@ class DatasetStore:
                 self._remove_unreferred(name[1], name[2])
 
     def begin(self) -> UploadFile:
-        """Starts the file of an upload.
-
-        Raises:
-            InsufficientStorage: If the disk is nearly full.
-            Unavailable: If the data directory is not writable, or the database file
-                is lost.
-        """
+        """Starts the file of an upload."""
         try:
             self._database.check()
         except DatabaseFileError as error:
@@ -108,13 +97,6 @@ class DatasetStore:
 
         Gives the caller's dataset with these bytes the name of the upload, if it has
         one.
-
-        Returns:
-            The caller's dataset with these bytes, or the inspection of another
-            caller's dataset with these bytes; None for whatever does not exist.
-
-        Raises:
-            QuotaExceeded: If the upload would exceed the caller's quota.
         """
         with self._database.writing() as session:
             own = repository.find_upload(session, caller, file.sha256)
@@ -142,22 +124,7 @@ class DatasetStore:
         inspection: Inspection,
         parts: Sequence[JsonObject] = (),
     ) -> tuple[Dataset, bool]:
-        """Moves an upload to its place, and adds its row.
-
-        Args:
-            caller: The caller, to whom the dataset belongs.
-            name: Name of the dataset.
-            file: The upload.
-            format: Its format.
-            inspection: Its columns and problems.
-            parts: What is known of each file of several, but its number of rows.
-
-        Returns:
-            The dataset, and whether it is new.
-
-        Raises:
-            QuotaExceeded: If the upload would exceed the caller's quota.
-        """
+        """Moves an upload to its place, and adds its row."""
         stored = dataset_name(file.sha256, format)
         with convert_disk_errors():
             file.sync()
@@ -192,17 +159,7 @@ class DatasetStore:
         return dataset, True
 
     def delete(self, dataset_id: str, *, unused_since: float | None = None) -> None:
-        """Deletes a dataset, and its file unless another dataset has the same bytes.
-
-        Args:
-            dataset_id: Id of the dataset.
-            unused_since: If given, the dataset must not have come again since this
-                time, and no job at all may have it.
-
-        Raises:
-            UnknownDataset: If there is no such dataset.
-            DatasetInUse: If an unfinished job needs the dataset, or it is not unused.
-        """
+        """Deletes a dataset, and its file unless another dataset has the same bytes."""
         with self._database.writing() as session:
             dataset = repository.get_dataset(session, dataset_id, to_change=True)
             repository.check_unused(session, dataset)

@@ -17,11 +17,6 @@ class UploadDirectory:
     """Files that are one table, moved to a directory of their own.
 
     The directory is locked, as an `UploadFile` is.
-
-    Args:
-        directory: Directory of the uploads.
-        files: The complete files, in order.
-        formats: The format of each file.
     """
 
     def __init__(

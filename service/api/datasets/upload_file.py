@@ -24,10 +24,6 @@ class UploadFile:
 
     The writer holds a lock on the file, so that other processes recognise files whose
     writer is dead.
-
-    Args:
-        directory: Directory of the file; created if missing.
-        min_free_bytes: Free disk space below which writing is refused.
     """
 
     def __init__(self, directory: Path, min_free_bytes: int) -> None:

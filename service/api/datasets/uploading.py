@@ -25,17 +25,7 @@ _BLOCK_BYTES = 2**20
 async def upload(
     state: ServiceState, caller: Caller, request: Request, name: str | None
 ) -> tuple[Dataset, bool]:
-    """Stores the table of a request, in one file or several, as a dataset.
-
-    Args:
-        state: The state of the API.
-        caller: The caller of the request.
-        request: The request, with its body unread.
-        name: Name of the dataset; defaults to that of the first file.
-
-    Returns:
-        The dataset, and whether it is new.
-    """
+    """Stores the table of a request, in one file or several, as a dataset."""
     files: list[UploadFile] = []
     joined: UploadDirectory | None = None
     try:
@@ -99,11 +89,7 @@ class ReceivedFile:
 
 
 async def receive_file(state: ServiceState, request: Request) -> ReceivedFile:
-    """Receives the only file of a request, which no dataset keeps.
-
-    Raises:
-        InvalidRequest: If there are several files.
-    """
+    """Receives the only file of a request, which no dataset keeps."""
     files: list[UploadFile] = []
     try:
         body = await _receive_all(state, request, files)

@@ -34,12 +34,7 @@ _SCORED = TypeAdapter(list[ScoredRows])
 async def count_file(
     state: ServiceState, request: Request, name: str, version: int
 ) -> FileFeedbackAnswer:
-    """Counts the rows of a file, all of them or none, and the same rows once.
-
-    Raises:
-        InvalidTable: If the file is not a table, or no row has a target.
-        InvalidRequest: If its rows do not fit the model.
-    """
+    """Counts the rows of a file, all of them or none, and the same rows once."""
     check_not_encoded(request)
     _, description = await find_description(state, name, Route(version))
     if description.target is None:
@@ -78,12 +73,7 @@ async def _score(
     description: Description,
     received: ReceivedFile,
 ) -> tuple[ScoredRows, str, JsonObject]:
-    """Scores the rows of a file.
-
-    Returns:
-        The scored rows, the SHA-256 of the rows in whatever format the file has, and
-        what the reader says at the end.
-    """
+    """Scores the rows of a file."""
     assert description.target is not None
     texts = text_columns(description)
     if description.classes is not None or description.target_notation is not None:

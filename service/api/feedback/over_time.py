@@ -23,19 +23,7 @@ def extend(
     num_rows: int,
     now: float,
 ) -> JsonObject:
-    """Returns the history after more rows.
-
-    Args:
-        history: What this function has returned before; None at first.
-        scores: Scores of the rows, [n], by name.
-        first_row: Number of the first of them among all feedback, from 1.
-        num_rows: Number of rows.
-        now: The time, in seconds since 1970.
-
-    Returns:
-        `size`, the number of rows in a block, and `blocks`, each with `first_row`,
-        `num_rows`, the time `at` which its last row came, and the `sums` of figures.
-    """
+    """Returns the history after more rows."""
     history = history or {"size": _FIRST_SIZE, "blocks": []}
     size, blocks = history["size"], [dict(block) for block in history["blocks"]]
     kept = {name: scores[name] for name in FIGURES if name in scores}

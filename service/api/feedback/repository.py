@@ -52,23 +52,7 @@ def count(
     scored: Sequence[ScoredRows],
     receipt: Receipt | None,
 ) -> JsonObject:
-    """Counts scored rows in one transaction, all of them or none.
-
-    Args:
-        database: Holds the feedback.
-        models: The models directory.
-        name: Name of the model.
-        scored: The rows of each version.
-        receipt: What identifies the request, if its sender may repeat it.
-
-    Returns:
-        The number of rows by version; of a repeated request, what was counted then.
-
-    Raises:
-        FeedbackConflict: If a recorded row was counted before.
-        IdempotencyKeyReused: If the receipt is of another request.
-        UnknownModel: If a version was deleted meanwhile.
-    """
+    """Counts scored rows in one transaction, all of them or none."""
     # Imported late: NumPy would slow the start of the service.
     from service.api.feedback import running
     from tfbbb.judging.drift_reference import DriftReference
@@ -114,11 +98,7 @@ def count(
 
 
 def find_counted(database: Database, receipt: Receipt) -> JsonObject | None:
-    """Returns what a request counted before; None if it is new.
-
-    Raises:
-        IdempotencyKeyReused: If the receipt is of another request.
-    """
+    """Returns what a request counted before; None if it is new."""
     with database.reading() as session:
         earlier = _find_receipt(session, receipt)
         return None if earlier is None else earlier.answer
@@ -153,11 +133,7 @@ def find_drifted(
 
 
 def _claim(session: Session, rows: ScoredRows, now: float) -> None:
-    """Marks recorded rows as counted.
-
-    Raises:
-        FeedbackConflict: If one of them was counted before, or is not kept any more.
-    """
+    """Marks recorded rows as counted."""
     for prediction_id, row in rows.recorded or ():
         claimed = session.execute(
             update(RecordedRow)

@@ -48,13 +48,7 @@ class RunningMean:
 
 
 def start(row: Feedback, reference: DriftReference | None, scored: ScoredRows) -> None:
-    """Sets the figures of a version before its first feedback.
-
-    Args:
-        row: The row of the database.
-        reference: The drift reference of the version, if it has one.
-        scored: The first rows.
-    """
+    """Sets the figures of a version before its first feedback."""
     row.num_rows, row.figures = 0, {}
     row.calibration = np.zeros((BINS, 1 if _is_of_numbers(scored) else 3)).tolist()
     width = 2 if _is_of_numbers(scored) else 1

@@ -231,15 +231,7 @@ class VersionFeedback(BaseModel):
         held_out: Mapping[str, float],
         retraining: Retraining | None = None,
     ) -> Self:
-        """Creates the answer from a row of the database.
-
-        Args:
-            name: Name of the model.
-            number: Its version.
-            row: The row; None before the first feedback.
-            held_out: The held-out figures of the version.
-            retraining: How to train it anew, if it drifts.
-        """
+        """Creates the answer from a row of the database."""
         version = {"model_name": name, "model_version": str(number)}
         if row is None:
             return cls(

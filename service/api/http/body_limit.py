@@ -39,9 +39,6 @@ class BodyLimit:
         """Wraps `receive` and `send` of a request, and counts the bytes of its body.
 
         Does not read the body.
-
-        Raises:
-            RequestTooLarge: If the declared length is over the limit.
         """
         max_bytes, message = self._limit_and_message(scope["state"]["service"].settings)
         length = Headers(scope=scope).get("content-length", "")

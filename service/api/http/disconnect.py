@@ -13,15 +13,7 @@ _SECONDS_UNWATCHED = 0.05
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Waits for work, and cancels it if the client of a request hangs up.
-
-    Args:
-        request: The request; its body has been read.
-        work: The work.
-
-    Raises:
-        ClientDisconnect: If the client hung up.
-    """
+    """Waits for work, and cancels it if the client of a request hangs up."""
     watching: asyncio.Task[None] | None = None
     working = asyncio.current_task()
     assert working is not None

@@ -31,9 +31,6 @@ class Door:
     between two answers, give the time N p until the next one is answered (Little 1961).
     The pace is measured while the event loop is busy.
 
-    Args:
-        registry: Gets the number of refusals.
-
     Attributes:
         num_accepted: Predictions that were accepted and are not answered yet.
     """
@@ -82,12 +79,7 @@ class Door:
         )
 
     def observe(self, now: float, lag: float) -> None:
-        """Learns the pace from a turn of the event loop.
-
-        Args:
-            now: The time.
-            lag: How much later than due the turn comes.
-        """
+        """Learns the pace from a turn of the event loop."""
         if lag < _BUSY_LAG:
             self._begin = None
             self._pace = min(self._pace, max(_FIRST_PACE, _KEPT * self._pace))

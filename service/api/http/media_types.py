@@ -24,16 +24,7 @@ def check_not_encoded(request: Request) -> None:
 
 
 def choose_media_type(request: Request, offered: Sequence[str], default: str) -> str:
-    """Returns the offered media type that `Accept` prefers (RFC 9110, 12.5.1).
-
-    Args:
-        request: The request.
-        offered: The media types that can be written.
-        default: One of them, which wins where `Accept` has no preference.
-
-    Raises:
-        NotAcceptable: If `Accept` lists none of them.
-    """
+    """Returns the offered media type that `Accept` prefers (RFC 9110, 12.5.1)."""
     accept = request.headers.get("accept", "").strip() or "*/*"
     qualities = dict(map(_read_range, accept.lower().split(",")))
 

@@ -52,9 +52,6 @@ class ScopedRoute(LimitedRoute):
     gives the scope, `limit_body` the limit. The OpenAPI document contains both.
 
     A path parameter ends at a colon, so that `/{name}` does not match `NAME:predict`.
-
-    Raises:
-        TypeError: If no dependency gives a scope.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:

@@ -18,11 +18,7 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
 
 def exporting_provider() -> "TracerProvider | None":
-    """Returns the provider that exports spans; None if no endpoint is set.
-
-    Raises:
-        SettingsError: If an endpoint is set, but the extra is not installed.
-    """
+    """Returns the provider that exports spans; None if no endpoint is set."""
     endpoint = next((name for name in ENDPOINTS if os.environ.get(name)), None)
     if endpoint is None:
         return None
@@ -45,12 +41,7 @@ def exporting_provider() -> "TracerProvider | None":
 
 
 class Tracing:
-    """Makes a span of every request, a child of the one in its `traceparent`.
-
-    Args:
-        app: The application.
-        provider: Takes the spans; `exporting_provider` makes one.
-    """
+    """Makes a span of every request, a child of the one in its `traceparent`."""
 
     def __init__(self, app: ASGIApp, provider: "TracerProvider") -> None:
         from opentelemetry.trace.propagation.tracecontext import (

@@ -40,12 +40,7 @@ async def answer_no_more_events(request: Request, error: Exception) -> Response:
 
 
 def check_more_events(session: Session, job: Job, sequence: int) -> None:
-    """Checks that the job can have events after this one.
-
-    Raises:
-        NoMoreEvents: If the job has ended, and this was its last event.
-        InvalidRequest: If the job has no event with this number yet.
-    """
+    """Checks that the job can have events after this one."""
     last = events.last(session, job.id)
     if sequence > last:
         raise InvalidRequest(
@@ -70,14 +65,6 @@ async def follow(
 
     Each stream queries the database, so it gets the events of all processes. While the
     database does not answer, the stream waits: its status has already been sent.
-
-    Args:
-        database: Holds the events.
-        caller: The caller; the stream ends when its key becomes invalid.
-        job_id: Id of the job.
-        sequence: Number of the last event that the client has received.
-        stopping: Set at shutdown, which ends the stream. Clients reconnect to another
-            process, or to this one after its restart.
     """
     pause, lost = _FIRST_PAUSE, False
     sent_at = time.monotonic()

@@ -33,11 +33,7 @@ def page(
 
 
 def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
-    """Finds a job.
-
-    Raises:
-        UnknownJob: If no job has this id.
-    """
+    """Finds a job."""
     job = session.get(
         Job, job_id, with_for_update=to_change or None, populate_existing=to_change
     )
@@ -52,18 +48,7 @@ def delete_job(
     job_id: str,
     finished_at: float | None = None,
 ) -> None:
-    """Deletes a job that has ended, its events and its files, but not its model.
-
-    Args:
-        database: Holds the job.
-        settings: The directory of its files.
-        job_id: Id of the job.
-        finished_at: If given, the job must have ended then, and not again since.
-
-    Raises:
-        UnknownJob: If no job has this id.
-        JobStateConflict: If the job has not ended.
-    """
+    """Deletes a job that has ended, its events and its files, but not its model."""
     with database.writing() as session:
         job = get_job(session, job_id, to_change=True)
         if job.state not in ENDED:

@@ -32,17 +32,7 @@ if TYPE_CHECKING:
 def submit(
     queue: Queue, caller: Caller, request: JobRequest, idempotency_key: str | None
 ) -> tuple[Job, bool]:
-    """Queues a job, unless the same request has queued it before.
-
-    Args:
-        queue: The queue.
-        caller: The owner of the job.
-        request: The fields of the job.
-        idempotency_key: The caller's name for this request, or None.
-
-    Returns:
-        The job, and whether it is new.
-    """
+    """Queues a job, unless the same request has queued it before."""
     sha256 = _sha256(request)
     # First, as a download may take minutes in which a transaction would hold its locks.
     parent = _read_parent(queue, request)
@@ -78,21 +68,13 @@ def submit(
 
 
 def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
-    """Checks that the caller may queue one more job; holds until the commit.
-
-    Raises:
-        QueueFull: If the caller has reached its limit of queued jobs.
-    """
+    """Checks that the caller may queue one more job; holds until the commit."""
     _lock_submissions(queue.database, session, caller)
     _check_quota(session, caller)
 
 
 def lock_inputs(session: Session, job: Job) -> None:
-    """Locks the dataset and the parent version of a job until the commit.
-
-    Raises:
-        JobStateConflict: If the dataset or the parent version was deleted.
-    """
+    """Locks the dataset and the parent version of a job until the commit."""
     if job.dataset_id is None or _lock_dataset(session, job.dataset_id) is None:
         raise JobStateConflict(
             f"The dataset of job {job.id} was deleted: upload it again and submit a "
@@ -162,10 +144,6 @@ def _read_parent(
     A version never changes, so the record is valid as long as the version exists, which
     the transaction that queues the job checks. It also raises a returned error: a
     version that is being deleted cannot be read either.
-
-    Returns:
-        The record, or the error of the attempt to read it; None if the request has no
-        parent version, or there is no such version.
     """
     start = request.start_from
     if start is None:

@@ -30,20 +30,12 @@ class Credential:
 
     @classmethod
     def generate(cls, kind: str = "tfbbb") -> Self:
-        """Generates a credential whose secret has 256 random bits.
-
-        Args:
-            kind: The beginning of its prefix.
-        """
+        """Generates a credential whose secret has 256 random bits."""
         return cls(f"{kind}-{secrets.token_hex(4)}", secrets.token_urlsafe(32))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parses `prefix.secret`.
-
-        Raises:
-            CredentialError: If the text has another form.
-        """
+        """Parses `prefix.secret`."""
         match = _FORM.fullmatch(text)
         if match is None:
             raise CredentialError(
@@ -55,11 +47,7 @@ class Credential:
 
     @classmethod
     def preset(cls, text: str) -> Self:
-        """Parses a credential that a person chose, if its secret is hard to guess.
-
-        Raises:
-            CredentialError: If the secret could be guessed, or the form is wrong.
-        """
+        """Parses a credential that a person chose, if its secret is hard to guess."""
         credential = cls.parse(text)
         bits, distinct = credential._bits(), len(set(credential.secret))
         if bits < _MIN_BITS or distinct < _MIN_DISTINCT:

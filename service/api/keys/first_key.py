@@ -16,21 +16,7 @@ class NoKeyError(Exception):
 def create_first_key(
     database: Database, settings: Settings, host: str
 ) -> Credential | None:
-    """Ensures that a service that is about to listen has an admin key.
-
-    Args:
-        database: Holds the keys.
-        settings: The settings of the service.
-        host: Address on which the service will listen. On a loopback address a missing
-            admin key is created; on other addresses it is an error.
-
-    Returns:
-        The new key, or None if none was created.
-
-    Raises:
-        NoKeyError: If other machines can reach the service and there is no admin key.
-        CredentialError: If TFBBB_ADMIN_KEY is not a valid admin key.
-    """
+    """Ensures that a service that is about to listen has an admin key."""
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
     if settings.insecure or has_admin_key(database):

@@ -50,11 +50,6 @@ class Keyring:
     Refuses a revoked key, or the token of a session that was ended, at once if this
     process ended it, and within five seconds if another process did, on any machine.
     While the database is slow or lost, accepts those that it knows for ten minutes.
-
-    Args:
-        database: Holds the keys.
-        settings: Limits of keys without own limits.
-        patience: Bounds the time to wait for the database.
     """
 
     def __init__(
@@ -69,12 +64,7 @@ class Keyring:
         self._recording = threading.Lock()
 
     def knows(self, text: str, *, of_session: bool = False) -> bool:
-        """Whether a key, or the token of a session, was right in the last minutes.
-
-        Args:
-            text: The key or the token.
-            of_session: As for `find`.
-        """
+        """Whether a key, or the token of a session, was right in the last minutes."""
         prefix, _, secret = text.partition(".")
         known = self._known.get((prefix, of_session))
         return (
@@ -84,16 +74,7 @@ class Keyring:
         )
 
     async def find(self, credential: Credential, *, of_session: bool = False) -> Caller:
-        """Returns the caller who owns a key, without the database if it is cached.
-
-        Args:
-            credential: The key, or the token of a session.
-            of_session: Whether it is the token of a session.
-
-        Raises:
-            Unauthenticated: If the key is unknown, expired or revoked, or the session
-                has ended.
-        """
+        """Returns the caller who owns a key, without the database if it is cached."""
         now = time.monotonic()
         known = self._known.get((credential.prefix, of_session))
         ask = partial(self.authenticate, credential, of_session=of_session)
@@ -109,15 +90,7 @@ class Keyring:
     def authenticate(
         self, credential: Credential, *, of_session: bool = False
     ) -> Caller:
-        """Returns the caller who owns a key, as the database has it now.
-
-        Args:
-            credential: As for `find`.
-            of_session: As for `find`.
-
-        Raises:
-            Unauthenticated: As for `find`.
-        """
+        """Returns the caller who owns a key, as the database has it now."""
         # If `clear_cache` replaces the cache meanwhile, no change here is ever read.
         cache = self._known
         try:

@@ -46,12 +46,7 @@ def list_keys(session: Session) -> list[Key]:
 
 
 def revoke_key(database: Database, session: Session, key_id: str) -> Key:
-    """Revokes a key for ever, which ends its sessions too.
-
-    Raises:
-        UnknownKey: If no key has this id.
-        LastAdminKey: If no other key could create keys.
-    """
+    """Revokes a key for ever, which ends its sessions too."""
     now = database.now(session)
     usable = sqlalchemy.select(Key).where(is_usable(now)).with_for_update()
     admins = [key.id for key in session.scalars(usable) if Scope.ADMIN in key.scopes]
@@ -78,20 +73,7 @@ def add_key(
     scopes: Iterable[Scope],
     **limits: float | None,
 ) -> Key:
-    """Adds a key; stores only the hash of its secret.
-
-    Args:
-        database: The database of the transaction.
-        session: The transaction.
-        credential: The credential that the owner will send.
-        name: Purpose of the key.
-        scopes: Scopes of the key.
-        **limits: `expires_at`, `max_datasets`, `max_dataset_bytes`,
-            `max_queued_jobs`, `max_work_per_second`.
-
-    Raises:
-        CredentialError: If a key has this prefix already.
-    """
+    """Adds a key; stores only the hash of its secret."""
     taken = session.scalar(
         sqlalchemy.select(Key.id).where(Key.prefix == credential.prefix)
     )
@@ -117,10 +99,6 @@ def preset_admin_key(database: Database, text: str) -> None:
     """Adds the admin key of the environment variable, or updates its secret.
 
     A revoked key stays revoked.
-
-    Raises:
-        CredentialError: If the secret could be guessed, the form is wrong, or another
-            key has the prefix.
     """
     try:
         credential = Credential.preset(text)

@@ -20,14 +20,6 @@ def start_session(
     """Starts a session of a key; stores only the hash of its secret.
 
     Removes the sessions that have expired, and the oldest of a key with too many.
-
-    Args:
-        database: Holds the sessions.
-        caller: The owner of the key, whose end is that of the session at the latest.
-        seconds: Time until the session ends.
-
-    Returns:
-        What the cookie holds, and when the session ends.
     """
     token = Credential.generate("session")
     with database.writing() as session:

@@ -33,11 +33,6 @@ class WrongKeys:
 
     Addresses are those of clients, as the server takes them from a trusted proxy. The
     addresses of IPv6 count by their first 64 bits, all of which one client may have.
-
-    Args:
-        file: The file; created if it does not exist.
-        most: Wrong keys of an address per minute.
-        clock: Returns a time that is the same in all processes of the machine.
     """
 
     def __init__(
@@ -55,16 +50,7 @@ class WrongKeys:
     def counting(
         self, connection: HTTPConnection, *, is_known: bool = False
     ) -> Iterator[None]:
-        """Counts a key that turns out to be wrong in the block.
-
-        Args:
-            connection: The request with the key.
-            is_known: Whether the key was right a moment ago; it is then not refused
-                for the wrong keys of others behind the same address.
-
-        Raises:
-            WrongKeysExceeded: If too many wrong keys have come from the address.
-        """
+        """Counts a key that turns out to be wrong in the block."""
         address = _network(connection)
         if not is_known:
             self._check(address)

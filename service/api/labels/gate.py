@@ -58,12 +58,7 @@ class Gate(KnownFields):
         return "held-out" if self.min_feedback_rows is None else "feedback"
 
     def check(self, current: Mapping[str, float], other: Mapping[str, float]) -> None:
-        """Raises `GateError` unless the label may move to another version.
-
-        Args:
-            current: Metrics of the label's current version.
-            other: Metrics of the other version.
-        """
+        """Raises `GateError` unless the label may move to another version."""
         refusals = [*self._likelihood(current, other), *self._coverage(current, other)]
         if refusals:
             raise GateError("; ".join(refusals))

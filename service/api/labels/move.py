@@ -24,14 +24,7 @@ from tfbbb.base.texts import is_model_name
 async def move_label(
     state: ServiceState, caller: Caller, name: str, label: str, target: LabelTarget
 ) -> Label:
-    """Points a label at versions, if all predict and those that answer pass the gate.
-
-    Raises:
-        InvalidRequest: If the name is not valid for a label.
-        UnknownModel: If there is no such version.
-        LabelRefused: If a version does not predict, or does not pass the gate.
-        Unavailable: If the model process does not answer.
-    """
+    """Points a label at versions, if all load and those that answer pass the gate."""
     check_name(label)
     others = (target.versions, target.shadow, target.gate)
     if label == LATEST and any(other is not None for other in others):

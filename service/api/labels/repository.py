@@ -31,11 +31,7 @@ def made_latest(database: Database, name: str) -> Label | None:
 
 
 def find_route(database: Database, name: str, label: str) -> Route:
-    """Returns the versions that a label points at; does not know `latest`.
-
-    Raises:
-        UnknownLabel: If there is no such label.
-    """
+    """Returns the versions that a label points at; does not know `latest`."""
     with database.reading() as session:
         row = _find(session, name, label)
         return Route(row.number, row.canary, row.canary_weight or 0.0, row.shadow)
@@ -51,20 +47,7 @@ def move(
     key_id: str | None,
     was: int | None = None,
 ) -> Label:
-    """Points a label at versions.
-
-    Args:
-        database: Holds the labels.
-        name: Name of the model.
-        label: The label; created if it does not exist.
-        route: The versions.
-        seen_at: The version that the label had before the move was checked.
-        key_id: Id of the caller's key.
-        was: The version that was `latest` by itself, for the audit.
-
-    Raises:
-        LabelRefused: If the label was moved or a version deleted meanwhile.
-    """
+    """Points a label at versions."""
     moved = f"Another request has moved the label {label!r}; retry."
     with database.writing() as session:
         # In the order of the numbers, so that two requests never wait for each other.
@@ -96,11 +79,7 @@ def move(
 
 
 def delete(database: Database, name: str, label: str) -> None:
-    """Deletes a label, but not its version.
-
-    Raises:
-        UnknownLabel: If there is no such label.
-    """
+    """Deletes a label, but not its version."""
     with database.writing() as session:
         session.delete(_find(session, name, label))
 

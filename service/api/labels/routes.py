@@ -17,10 +17,6 @@ class LabelRoutes:
     Queries the database for each request, because any process may move labels: a
     request that comes after a move is answered by the new version, everywhere. While
     the database is slow or lost, the versions that a label had last answer.
-
-    Args:
-        database: Holds the labels.
-        patience: Bounds the time to wait for the database.
     """
 
     def __init__(self, database: Database, patience: Patience) -> None:
@@ -30,11 +26,7 @@ class LabelRoutes:
         self._last: dict[tuple[str, str], tuple[float, Route]] = {}
 
     async def find(self, name: str, label: str) -> Route:
-        """Returns the versions of a label; the models resolve `latest`.
-
-        Raises:
-            UnknownLabel: If there is no such label.
-        """
+        """Returns the versions of a label; the models resolve `latest`."""
         if label == LATEST:
             return Route()
         ask = partial(self._ask, name, label)

@@ -53,11 +53,7 @@ _ROUNDING = 1e-6
 
 
 def _check_shares(given: object) -> dict[int, float] | None:
-    """Checks the shares of two versions, and stops at the first fault.
-
-    Raises:
-        ValueError: `given` maps no two versions to shares between 0 and 1.
-    """
+    """Checks the shares of two versions, and stops at the first fault."""
     if given is None:
         return None
     if not isinstance(given, Mapping) or len(given) != 2:
@@ -166,12 +162,7 @@ class LabelStatus(BaseModel):
 
     @classmethod
     def of(cls, row: Label, feedback: Mapping[int, Feedback]) -> Self:
-        """Creates the status of a label.
-
-        Args:
-            row: The label in the database.
-            feedback: The feedback about the versions of the model.
-        """
+        """Creates the status of a label."""
         canary = shadow = None
         if row.canary is not None and row.canary_weight is not None:
             canary = CanaryStatus(
@@ -195,13 +186,7 @@ class LabelStatus(BaseModel):
     def of_latest(
         cls, version: int, made: Label | None, feedback: Mapping[int, Feedback]
     ) -> Self:
-        """Creates the status of `latest`.
-
-        Args:
-            version: The version that is `latest`.
-            made: The label in the database, if somebody has put it on a version.
-            feedback: The feedback about the versions of the model.
-        """
+        """Creates the status of `latest`."""
         if made is not None and made.number == version:
             return cls.of(made, feedback)
         found = _summary(feedback, version)

@@ -23,11 +23,6 @@ class DiskMetrics(Collector):
 
     The bytes are counted once a minute at most. With an object store those of versions
     and datasets are the bytes of this machine's copies.
-
-    Args:
-        settings: The settings, with the data directory.
-        models: The directory of the versions, or of their copies.
-        database: The database, whose SQLite file is counted too.
     """
 
     def __init__(self, settings: Settings, models: Path, database: Database) -> None:

@@ -32,9 +32,6 @@ def label_by_process(texts: Sequence[bytes | bytearray]) -> bytes:
 
     Each sample gets the label `model_process`, the number of its process, so that those
     of a restarted process start from 0 on their own.
-
-    Args:
-        texts: The metrics of each process; empty for a process that does not run.
     """
     registry = CollectorRegistry()
     registry.register(_Labelled(texts))

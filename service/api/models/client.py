@@ -17,12 +17,7 @@ from service.shared.settings import Settings
 
 
 class ModelsClient:
-    """A client of the model processes (`service.model_process`).
-
-    Args:
-        homes: Which process has which model.
-        settings: The limits of what may wait.
-    """
+    """A client of the model processes (`service.model_process`)."""
 
     def __init__(self, homes: HomeTable, settings: Settings) -> None:
         self._homes = homes
@@ -32,11 +27,7 @@ class ModelsClient:
 
     @contextmanager
     def admit(self, size: int) -> Iterator[None]:
-        """Counts a prediction and the bytes of its body until the block ends.
-
-        Raises:
-            Overloaded: If too many are waiting.
-        """
+        """Counts a prediction and the bytes of its body until the block ends."""
         settings = self._settings
         if self._num_waiting >= settings.max_waiting_requests:
             raise Overloaded(
@@ -76,28 +67,7 @@ class ModelsClient:
         writes: str = "json",
         options: Mapping[str, object] = MappingProxyType({}),
     ) -> Frame:
-        """Predicts with a version of a model; if cancelled, frees the work.
-
-        Args:
-            name: Name of the model.
-            route: The versions that may answer.
-            body: The body of the request.
-            arrived: Time of `time.monotonic` at which the request came, from which
-                its deadline counts.
-            key_id: Id of the key that asks.
-            work_per_second: The rate of the key, in units of work; None if there is no
-                limit.
-            reads: Name of the codec that reads the body.
-            writes: Name of the codec that writes the response.
-            options: What the reader needs beside the body.
-
-        Returns:
-            The response, with `media_type` and `headers` in its header.
-
-        Raises:
-            ServiceError: The error of the process, or `Unavailable` if it is not
-                running.
-        """
+        """Predicts with a version of a model; if cancelled, frees the work."""
         frame = await self._ask(
             "predict",
             body,
@@ -116,19 +86,7 @@ class ModelsClient:
     async def score(
         self, name: str, route: Route, body: bytes | bytearray
     ) -> bytes | bytearray:
-        """Scores feedback by the versions that it is about.
-
-        Args:
-            name: Name of the model.
-            route: The versions; `latest` also for those that predicted.
-            body: The body of a `/feedback` request.
-
-        Returns:
-            `ScoredRows` of `service.shared.model_messages` as JSON, a list.
-
-        Raises:
-            ServiceError: As for `predict`.
-        """
+        """Scores feedback by the versions that it is about."""
         frame = await self._ask("score", body, name=name, **vars(route))
         add_to_log(model=name, **frame.header["log"])
         return frame.body
@@ -164,12 +122,7 @@ class ModelsClient:
         return next(filter(None, problems), None)
 
     async def load_newest(self, name: str) -> None:
-        """Loads the newest version of a model, which becomes `latest`.
-
-        Raises:
-            Unavailable: If the process still loads the models of its start, or no
-                version can be loaded.
-        """
+        """Loads the newest version of a model, which becomes `latest`."""
         await self._ask_homes("load_newest", name=name)
 
     async def rescan(self) -> None:

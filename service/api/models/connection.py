@@ -10,12 +10,7 @@ from service.shared.frames import Frame, receive_async
 
 
 class Connection:
-    """A connection to the model process.
-
-    Args:
-        reader: Receives responses, in the order in which they are ready.
-        writer: Sends requests.
-    """
+    """A connection to the model process."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -29,11 +24,7 @@ class Connection:
 
     @classmethod
     async def open(cls, socket: Path) -> Self:
-        """Connects to the process.
-
-        Raises:
-            Unavailable: If the process is not running.
-        """
+        """Connects to the process."""
         try:
             return cls(*await asyncio.open_unix_connection(socket))
         except OSError:
@@ -43,11 +34,7 @@ class Connection:
             ) from None
 
     async def ask(self, request: Frame) -> Frame:
-        """Sends a request and waits for its response; if cancelled, cancels it.
-
-        Raises:
-            Unavailable: If the process ends.
-        """
+        """Sends a request and waits for its response; if cancelled, cancels it."""
         number = next(self._numbers)
         future: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future

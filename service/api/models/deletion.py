@@ -9,13 +9,7 @@ from service.shared.version_deletion import delete_version, finish_deletions
 
 
 async def remove_version(state: ServiceState, name: str, number: int) -> None:
-    """Deletes the files of an unused version; its number is never used again.
-
-    Raises:
-        UnknownModel: If there is no such version.
-        VersionInUse: If a label, an unfinished job or `latest` needs it.
-        Unavailable: If no model process answers.
-    """
+    """Deletes the files of an unused version; its number is never used again."""
     await state.models.version(name, number)  # Raises if it does not exist.
     _check_is_not_latest(await state.models.model(name), number)
     store = state.queue.store

@@ -22,10 +22,6 @@ class HomeTable(ABC):
     """The table from the name of a model to the processes that have it loaded.
 
     Subclasses keep the table up to date.
-
-    Args:
-        hosts: The model processes.
-        settings: The settings of the service.
     """
 
     def __init__(self, hosts: Sequence[ModelHost], settings: Settings) -> None:
@@ -115,12 +111,7 @@ class HomeTable(ABC):
     async def _ask(
         self, host: ModelHost, names: Sequence[str] | None
     ) -> HostReport | None:
-        """Asks a process for its state; returns None unless it has read the directory.
-
-        Args:
-            host: The process.
-            names: The models of which it is to be the home; None to change nothing.
-        """
+        """Asks a process for its state; None unless it has read the directory."""
         try:
             async with asyncio.timeout(_SECONDS_TO_REPORT):
                 frame = await host.ask("keep", arguments={"names": names})

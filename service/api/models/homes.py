@@ -25,10 +25,6 @@ class Homes(HomeTable):
     computing it. New models, and the models of a process that ended, go to the process
     with the least load. A model moves where that evens out the load: the new home loads
     it, then requests go there, then the old home drops it.
-
-    Args:
-        hosts: The model processes.
-        settings: The settings of the service.
     """
 
     def __init__(self, hosts: Sequence[ModelHost], settings: Settings) -> None:

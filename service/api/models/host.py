@@ -19,10 +19,6 @@ _GAIN = 0.3
 class ModelHost:
     """A model process (`service.model_process`) with the connection to it.
 
-    Args:
-        socket: Path of the socket of the process.
-        process: The process, which `restart` kills.
-
     Attributes:
         num_waiting: Requests that wait for their answers.
         settled: The models that the process was told to keep and has loaded, or found
@@ -83,12 +79,7 @@ class ModelHost:
         body: bytes | bytearray = b"",
         arguments: Mapping[str, object] | None = None,
     ) -> Frame:
-        """Asks the process and waits for its response; if cancelled, frees the work.
-
-        Raises:
-            ServiceError: The error of the process, or `Unavailable` if it is not
-                running.
-        """
+        """Asks the process and waits for its response; if cancelled, frees the work."""
         header = {"operation": operation, "request_id": request_id()}
         request = Frame({**header, **(arguments or {})}, body)
         self.num_waiting += 1

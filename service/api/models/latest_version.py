@@ -16,9 +16,6 @@ class LatestVersionBarrier:
 
     The model process finds new versions by itself, but a moment later. Until then the
     previous version answers requests that name no version.
-
-    Args:
-        models: Client of the model process.
     """
 
     def __init__(self, models: ModelsClient) -> None:

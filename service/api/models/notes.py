@@ -19,12 +19,7 @@ def find(database: Database, name: str, number: int) -> Note | None:
 def find_all(
     database: Database, name: str | None = None
 ) -> dict[tuple[str, int], Note]:
-    """Returns the notes by model and version: of one model, or those of all models.
-
-    Args:
-        database: Holds the notes.
-        name: Name of the model; None for the notes about the models themselves.
-    """
+    """Returns the notes by model and version: of one model, or those of all models."""
     query = sqlalchemy.select(tables.Note)
     if name is None:
         query = query.where(tables.Note.number == OF_MODEL)

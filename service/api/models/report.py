@@ -7,16 +7,7 @@ from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
 
 
 def read_report(models: Path, name: str, version: int) -> bytes:
-    """Returns the report of a version that exists, as JSON.
-
-    Args:
-        models: Directory of the models.
-        name: Name of the model.
-        version: Number of the version.
-
-    Raises:
-        UnknownReport: If the version has no report.
-    """
+    """Returns the report of a version that exists, as JSON."""
     manifest = models / name / str(version) / MANIFEST_PATH
     try:
         return manifest.with_name(REPORT_FILE).read_bytes()

@@ -30,12 +30,6 @@ class Watchdog:
     A process that is stopped or hangs does not end by itself. The heartbeat is answered
     whatever the process computes or loads. A process that is short of cores gets more
     time.
-
-    Args:
-        process: The process.
-        path: Path of the socket of the process.
-        seconds: Time in which the process must answer; the pause between heartbeats is
-            a third of it.
     """
 
     def __init__(self, process: SupervisedProcess, path: Path, seconds: float) -> None:

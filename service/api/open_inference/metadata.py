@@ -37,12 +37,7 @@ _OF_TENSORFLOW: dict[str, Datatype] = {
 
 
 def model_metadata(metadata: Metadata, versions: Iterable[str]) -> ModelMetadata:
-    """Describes the inputs of a version, and the outputs that every answer has.
-
-    Args:
-        metadata: Signatures and manifest of the version.
-        versions: The versions of the model.
-    """
+    """Describes the inputs of a version, and the outputs that every answer has."""
     manifest = metadata.metadata["manifest"]
     classes = manifest["classes"]
     outputs = _outputs(metadata.metadata["signature_def"]["signature_def"]["predict"])

@@ -24,12 +24,7 @@ _JSON_TYPES = ("", JSON, "application/x-www-form-urlencoded")
 async def answer_table(
     state: ServiceState, request: Request, name: str, route: Route
 ) -> Response:
-    """Predicts a table; `Accept` chooses the format, that of the body by default.
-
-    Raises:
-        NotAcceptable: If `Accept` lists no format that the service writes.
-        UnsupportedMediaType: If the body is in none of the formats.
-    """
+    """Predicts a table; `Accept` chooses the format, that of the body by default."""
     given = _table_type(request)
     chosen = choose_media_type(request, tuple(FORMATS), given)
     return await answer(
@@ -46,11 +41,7 @@ async def answer_table(
 async def answer_json(
     state: ServiceState, request: Request, name: str, route: Route, codec: str
 ) -> Response:
-    """Predicts by a codec whose bodies are JSON.
-
-    Raises:
-        UnsupportedMediaType: If the body is not declared as JSON.
-    """
+    """Predicts by a codec whose bodies are JSON."""
     check_json(request)
     return await answer(
         state, request, name, route, reads=codec, writes=codec, options={}
@@ -76,22 +67,7 @@ async def answer(
     writes: str,
     options: Mapping[str, object],
 ) -> Response:
-    """Sends the body to the model process, and returns its response.
-
-    Args:
-        state: The service.
-        request: The request.
-        name: Name of the model.
-        route: The versions that may answer.
-        reads: Name of the codec that reads the body.
-        writes: Name of the codec that writes the response.
-        options: What the reader needs beside the body.
-
-    Raises:
-        UnsupportedMediaType: If the body is compressed.
-        Overloaded: If too many requests are waiting.
-        RateExceeded: If the key asks for too much work per second.
-    """
+    """Sends the body to the model process, and returns its response."""
     check_not_encoded(request)
     caller = get_caller(request)
     with state.models.admit(declared_size(request, state.settings)):

@@ -78,15 +78,7 @@ def _add_routes(
     body: BodyLimit | None = _BODY,
     **documentation: Any,
 ) -> None:
-    """Adds the routes of a verb, of a model, of a version and of a label.
-
-    Args:
-        verb: The verb, such as `predict`.
-        returns: What the verb returns, for the documentation.
-        answer: Answers a request by a version of a model.
-        body: Limit of the body; None if `answer` counts its bytes.
-        documentation: Further arguments of the routes.
-    """
+    """Adds the routes of a verb, of a model, of a version and of a label."""
     limit = limit_body(body)
 
     @limit

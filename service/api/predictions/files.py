@@ -51,12 +51,7 @@ Ask = Callable[[bytes | bytearray], Awaitable[bytes | bytearray]]
 async def predict_file(
     state: ServiceState, request: Request, name: str, route: Route
 ) -> Response:
-    """Predicts the rows of a file, all by one version.
-
-    Raises:
-        InvalidTable: If the file is not a table, or exceeds a limit.
-        InvalidRequest: If its rows do not fit the model.
-    """
+    """Predicts the rows of a file, all by one version."""
     check_not_encoded(request)
     chosen = choose_media_type(request, (_FILE, PROGRESS), _FILE)
     options = dict(request.query_params)
@@ -100,12 +95,7 @@ async def predict_file(
 async def find_description(
     state: ServiceState, name: str, route: Route
 ) -> tuple[int, Description]:
-    """Returns the version of a route, without its canary, and its description.
-
-    Raises:
-        UnknownModel: If there is no such version.
-        Unavailable: If the version cannot be used.
-    """
+    """Returns the version of a route, without its canary, and its description."""
     status = await state.models.version(name, route.version)
     if status.description is None:
         reasons = [one.status.error_message for one in status.model_version_status]
@@ -123,19 +113,7 @@ def text_columns(description: Description) -> list[str]:
 
 
 async def ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
-    """Asks a model about a block; waits while the service is busy.
-
-    Args:
-        reader: Hands out the blocks.
-        block: The block.
-        ask: Asks the model.
-
-    Returns:
-        The next block, or the end.
-
-    Raises:
-        ServiceError: The error of the model process, with the rows of the block.
-    """
+    """Asks a model about a block; waits while the service is busy."""
     first, last = block.header["first"] + 1, block.header["rows"]
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:

@@ -11,11 +11,7 @@ _REFERENCE = "#/components/schemas/{model}"
 
 
 def model_document(metadata: Metadata) -> JsonObject:
-    """Returns the OpenAPI document of `:predict` of a version.
-
-    Args:
-        metadata: Signatures and manifest of the version.
-    """
+    """Returns the OpenAPI document of `:predict` of a version."""
     name, version = metadata.model_spec.name, metadata.model_spec.version
     features = metadata.metadata["manifest"]["features"]
     target = metadata.metadata["manifest"]["target"] or "the target"

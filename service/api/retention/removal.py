@@ -73,12 +73,7 @@ async def remove(state: ServiceState) -> list[Outcome]:
 async def tend(
     state: ServiceState, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> None:
-    """Removes every hour, for ever; the first hour after the start only announces.
-
-    Args:
-        state: The state of the service.
-        sleep: Waits for some seconds.
-    """
+    """Removes every hour, for ever; the first hour after the start only announces."""
     await sleep(_SECONDS_TO_START)
     try:
         for outcome in await find(state):

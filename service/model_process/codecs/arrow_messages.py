@@ -18,11 +18,7 @@ _DATA, _COMPRESSION = 1, 3
 
 
 def check_messages(stream: pa.Buffer) -> None:
-    """Refuses compressed batches, whose size in memory nothing bounds.
-
-    Raises:
-        InvalidRequest: If a batch is compressed, or a message is malformed.
-    """
+    """Refuses compressed batches, whose size in memory nothing bounds."""
     for message in pa.ipc.MessageReader.open_stream(stream):
         try:
             compressed = _is_compressed(message.metadata.to_pybytes())

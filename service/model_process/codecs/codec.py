@@ -39,12 +39,6 @@ class Codec:
 
 
 def response(body: Body, media_type: str, **headers: str) -> Frame:
-    """Returns the frame of a response that the API passes on as it is.
-
-    Args:
-        body: The body.
-        media_type: Its media type.
-        headers: Further HTTP headers; `_` stands for `-`.
-    """
+    """Returns the frame of a response that the API passes on as it is."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Frame({"media_type": media_type, "headers": named}, body)

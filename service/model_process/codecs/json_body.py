@@ -20,15 +20,7 @@ _MOST_READ_AGAIN = 2**20
 
 
 def parse_json(body: Body | memoryview) -> tuple[Any, InvalidRequest | None]:
-    """Parses a body.
-
-    Returns:
-        The document, and the fault of a body that only Python's parser accepts, such as
-        `NaN`, so that an error can name the row of the value.
-
-    Raises:
-        InvalidRequest: If the body is not JSON.
-    """
+    """Parses a body."""
     # Parsed JSON has no cycles. For a body of 32 MB, the searches of the garbage
     # collector for cycles take ten times as long as parsing.
     gc.disable()
@@ -58,9 +50,6 @@ def parse_object(body: Body, keys: set[str]) -> tuple[Any, InvalidRequest | None
     """Parses a body as `parse_json`, an object that may have the given keys.
 
     Each `{"b64": "..."}` becomes the text that it encodes.
-
-    Raises:
-        InvalidRequest: If the body is not such an object.
     """
     document, fault = parse_json(body)
     check_keys(document, keys)

@@ -54,12 +54,7 @@ def is_large(body: Body, options: Mapping[str, int]) -> bool:
 
 
 def read(body: Body, options: Mapping[str, int]) -> InferenceQuery:
-    """Reads the body of an `infer` request; does not validate the table.
-
-    Args:
-        body: A JSON document, which raw tensors may follow.
-        options: `json_size`, the bytes of the document, if tensors follow.
-    """
+    """Reads the body of an `infer` request; does not validate the table."""
     view = memoryview(body)
     json_size = options.get("json_size", len(view))
     if json_size > len(view):

@@ -12,16 +12,7 @@ from tfbbb.base.texts import abbreviate
 
 
 def table_query(table: pa.Table, options: Mapping[str, object]) -> Query:
-    """Returns the query of a table.
-
-    Args:
-        table: The rows, with the columns of the features and of the targets by name.
-        options: The parameters as texts; `signature_name`; and `targets`, the names of
-            the columns with the targets, separated by commas.
-
-    Raises:
-        InvalidRequest: If a column occurs twice or a parameter is not valid.
-    """
+    """Returns the query of a table."""
     names = table.column_names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

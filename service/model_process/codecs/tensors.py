@@ -41,17 +41,7 @@ _JSON_TYPES: dict[str, set[type]] = {
 def decode(
     raw: memoryview, datatype: str, shape: Sequence[int], what: str
 ) -> np.ndarray:
-    """Returns the tensor in raw bytes, which it shares where their address allows.
-
-    Args:
-        raw: The bytes.
-        datatype: One of `DATATYPES`.
-        shape: Shape of the tensor.
-        what: The tensor, for messages.
-
-    Raises:
-        InvalidRequest: If the bytes are not those of such a tensor.
-    """
+    """Returns the tensor in raw bytes, which it shares where their address allows."""
     if datatype == "BYTES":
         return _decode_texts(raw, shape, what)
     dtype = DATATYPES[datatype]
@@ -83,9 +73,6 @@ def read_data(
     """Returns the tensor of `data` in JSON, nested or flat.
 
     Numbers with missing ones among them, and texts, are arrays of objects.
-
-    Raises:
-        InvalidRequest: If the values are not those of such a tensor.
     """
     values = _flatten(data, shape, what)
     dtype = DATATYPES[datatype]

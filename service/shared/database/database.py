@@ -53,12 +53,6 @@ class Database:
     PostgreSQL releases the locks of a process that no longer answers.
 
     An SQLite file must exist (`upgrade` creates it) and stay the same: see `check`.
-
-    Args:
-        url: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST/NAME`.
-
-    Raises:
-        ValueError: If the URL names another kind of database.
     """
 
     def __init__(self, url: str) -> None:
@@ -99,19 +93,12 @@ class Database:
 
         Writing transactions and new connections call this themselves. Readers on open
         connections do not: they still read the file that was deleted or replaced.
-
-        Raises:
-            DatabaseFileError: If the file was deleted, replaced or overwritten.
         """
         if self._file is not None:
             self._file.check()
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Waits for a PostgreSQL server that does not answer yet.
-
-        Raises:
-            OperationalError: If the server does not answer in this time.
-        """
+        """Waits for a PostgreSQL server that does not answer yet."""
         give_up_at, pause = time.monotonic() + seconds, 0.5
         while not self.is_sqlite:
             try:
@@ -158,12 +145,7 @@ class Database:
     def allow_seconds(
         self, connection: sqlalchemy.Connection, seconds: float | None
     ) -> None:
-        """Lets each further statement of a PostgreSQL connection wait for locks.
-
-        Args:
-            connection: The connection, until it goes back to its pool.
-            seconds: The time, beside that for the answer; None for no limit.
-        """
+        """Lets each further statement of a PostgreSQL connection wait for locks."""
         if not self.is_sqlite:
             # Imported late: most services have no PostgreSQL.
             from service.shared.database import postgresql

@@ -28,11 +28,7 @@ class _Connection(psycopg.Connection[Any]):
     def wait(
         self, gen: Any, interval: float = 0.1, timeout: float | None = None
     ) -> Any:
-        """Waits for the answer to a statement.
-
-        Raises:
-            OperationalError: If the server does not answer in time.
-        """
+        """Waits for the answer to a statement."""
         limit = self.seconds_to_answer if timeout is None else timeout
         begin = time.monotonic()
         try:
@@ -82,12 +78,7 @@ def create_engine(url: sqlalchemy.URL) -> Engine:
 
 
 def allow_seconds(connection: sqlalchemy.Connection, seconds: float | None) -> None:
-    """Lets each further statement of a connection wait for locks.
-
-    Args:
-        connection: The connection, until it goes back to its pool.
-        seconds: The time, beside that for the answer; None for no limit.
-    """
+    """Lets each further statement of a connection wait for locks."""
     used = connection.connection.dbapi_connection
     assert isinstance(used, _Connection)
     used.seconds_to_answer = None if seconds is None else seconds + ANSWER_SECONDS

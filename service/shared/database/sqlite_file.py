@@ -33,9 +33,6 @@ class SqliteFile:
     (`PRAGMA application_id`, set by `upgrade`), which no other database and no backup
     has. Only checkpoints write to the file, so the header is read again only when the
     time or size of the file has changed.
-
-    Args:
-        path: The file.
     """
 
     def __init__(self, path: Path) -> None:

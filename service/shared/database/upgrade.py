@@ -38,15 +38,6 @@ def upgrade(database: Database, copies: Path) -> None:
     Copies an SQLite file before a migration. On PostgreSQL services of the version
     before go on meanwhile, unless a migration is marked as breaking. A database of a
     later version is used as it is, unless it has a breaking migration.
-
-    Args:
-        database: The database; an empty one gets all tables.
-        copies: Directory for the copy, `before-REVISION-TIME.sqlite3`.
-
-    Raises:
-        NewerDatabaseError: If a later version of this program wrote the database, and
-            this one cannot use it.
-        OperationalError: If other processes keep tables locked for minutes.
     """
     if database.path is not None:
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

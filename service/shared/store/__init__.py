@@ -8,11 +8,7 @@ __all__ = ["STAGING", "Store", "StoreError", "StoreOutageError", "open_store"]
 
 
 def open_store(settings: Settings) -> Store:
-    """Returns the store that the settings name; does not connect to it yet.
-
-    Raises:
-        StoreError: If the package for the store's URL is not installed.
-    """
+    """Returns the store that the settings name; does not connect to it yet."""
     if settings.store is None:
         return DirectoryStore(settings)
     # Imported late: a store of directories needs no fsspec.

@@ -23,9 +23,6 @@ class DirectoryStore:
 
     Nothing is copied: a file is renamed to its place, on the same disk. Checkpoints
     stay in the scratch directory of their job.
-
-    Args:
-        settings: The settings, with the directories.
     """
 
     is_directory = True

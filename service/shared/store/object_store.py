@@ -65,12 +65,6 @@ class ObjectStore:
 
     The copies of datasets are in the data directory, and those of versions in
     `DATA_DIR/models`.
-
-    Args:
-        settings: The settings, with the URL of the store and the data directory.
-
-    Raises:
-        StoreError: If the package for the scheme of the URL is not installed.
     """
 
     is_directory = False

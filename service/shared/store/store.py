@@ -91,13 +91,7 @@ class Store(Protocol):
         """Does the slow part of `add_version`, before the caller takes a lock."""
 
     def add_version(self, staged: Path, name: str, at_least: int) -> int:
-        """Makes a staged model a version, atomically; returns its number.
-
-        Args:
-            staged: A directory in `models/.staging`, named `JOB_ID.ATTEMPT`.
-            name: Name of the model.
-            at_least: The least number that the version may get.
-        """
+        """Makes a staged model a version, atomically; returns its number."""
 
     def uploads(self) -> Iterable[str]:
         """Returns the names of uploaded staged models that may not be versions."""
@@ -109,19 +103,10 @@ class Store(Protocol):
         """Returns the numbers of the versions of a model, in order."""
 
     def manifest(self, name: str, number: int) -> bytes:
-        """Returns the manifest of a version.
-
-        Raises:
-            FileNotFoundError: If there is no such version.
-            ManifestError: If the manifest was changed since.
-        """
+        """Returns the manifest of a version."""
 
     def version(self, name: str, number: int) -> Path:
-        """Returns the directory of a version on this machine.
-
-        Raises:
-            FileNotFoundError: If there is no such version.
-        """
+        """Returns the directory of a version on this machine."""
 
     def remove_copy(self, name: str, number: int) -> None:
         """Removes this machine's copy of a version, if it has one."""

@@ -170,13 +170,7 @@ def visit(page: Page, site: Site, place: str) -> None:
 
 
 def copy_model(site: Site, name: str, **changes: float) -> None:
-    """Publishes the trained version again, as the next version of another model.
-
-    Args:
-        site: The service.
-        name: Name of the other model.
-        **changes: Held-out figures that the copy states.
-    """
+    """Publishes the trained version again, as the next version of another model."""
     root = site.settings.models
     number = 1 + len(list((root / name).glob("[0-9]*")))
     staging = root / ".staging" / f"{name}.{number}"

@@ -124,10 +124,6 @@ class Estimator(Strategy):
         Args:
             layer: A built layer, in a call.
             inputs: [batch, ...].
-
-        Returns:
-            The pre-activations, and the float32 weights that were drawn for them, by
-            name, if any. They serve to estimate the divergence.
         """
         raise NotImplementedError
 

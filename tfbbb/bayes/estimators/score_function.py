@@ -66,11 +66,7 @@ class ScoreFunction(Estimator):
 
 
 def scored_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
-    """Returns this step's draws without a gradient; the layer keeps them for the score.
-
-    Raises:
-        ValueError: The layer is not called in a `BayesianModel`.
-    """
+    """Returns this step's draws, without gradient; the layer has them for the score."""
     if current_call().samples_in_batch is None:
         raise ValueError(
             "The estimator 'score_function' needs the loss of each draw, which only "
@@ -83,12 +79,7 @@ def scored_weights(layer: EstimatedLayer) -> dict[str, Tensor]:
 
 
 def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Tensor, Tensor] | None:
-    """Returns log q of this step's draws, and the loss that depends on them.
-
-    Returns:
-        Both values of `_layer_score`, summed over the layers that draw without a
-        gradient; None if no layer does.
-    """
+    """Returns log q of this step's draws, and the loss that depends on them."""
     scored = [
         _layer_score(layer, layer.step_draws)
         for layer in layers

@@ -68,11 +68,7 @@ register = registry.register
 
 
 def check_num_batches(batch: int, num_batches: int | None) -> int:
-    """Returns `num_batches`.
-
-    Raises:
-        ValueError: `num_batches` is None, or `batch` is not below it.
-    """
+    """Returns `num_batches`."""
     if num_batches is None or not 0 <= batch < num_batches:
         raise ValueError(
             "A schedule that varies within an epoch needs the number of batches per "

@@ -47,9 +47,6 @@ class TrainingTemperature:
         `temperature` is that of the layers whose weights this object sets. A layer that
         was given a `kl_weight` has the temperature `temperature_NAME`. If all layers
         were given the same one, `temperature` is theirs.
-
-        Args:
-            temperature: T of the layers whose weights this object sets.
         """
         found = {"temperature": temperature} if self._layers else {}
         if not self._others or math.isnan(self._num_rows):

@@ -41,12 +41,6 @@ def log_mass(
 
         d(y + r) - d(y) - d(r) - log(2 pi y (1 + y / r)) / 2 - D,
         D = r log((r + mu) / (r + y)) + y log(y (r + mu) / (mu (r + y)))
-
-    Args:
-        counts: Whole numbers y >= 0.
-        mean: mu; it is 0 if it underflows.
-        log_mean: log mu.
-        concentration: r.
     """
     positive = counts > 0.0
     y = tf.where(positive, counts, tf.ones_like(counts))
@@ -95,12 +89,6 @@ def cumulative(
     computed by Gauss-Legendre quadrature, up to the point where g is negligible. The
     right tail falls like exp(-r s), too slowly for r < 1: there a recurrence gives it
     from the tail of r + 1.
-
-    Args:
-        counts: Whole numbers n >= 0.
-        mean: mu.
-        log_mean: log mu.
-        concentration: r.
     """
     mass = tf.exp(log_mass(counts, mean, log_mean, concentration))
     left_rate = counts + 1.0

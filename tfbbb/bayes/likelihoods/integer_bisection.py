@@ -14,16 +14,7 @@ _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 def least_integer(
     reaches: Callable[[tf.Tensor], tf.Tensor], below: Tensor, enough: Tensor
 ) -> tf.Tensor:
-    """Returns the least integer for which `reaches` is true, element by element.
-
-    Args:
-        reaches: A function of integers that is true from some integer on.
-        below: Integers for which `reaches` is false, as float64.
-        enough: Larger integers for which `reaches` is true; it is not called there.
-
-    Returns:
-        float64 in the shape of `below` and `enough`.
-    """
+    """Returns the least integer for which `reaches` is true, element by element."""
 
     def halved(below: Tensor, enough: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         middle = below + tf.floor(0.5 * (enough - below))

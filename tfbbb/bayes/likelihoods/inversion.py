@@ -31,14 +31,6 @@ def inverted(
     until steps are small beside the quantile. It ends when `cdf` equals the level in
     double precision, or when a step is less than one part in 10^12 both of the quantile
     and of the initial width of the bracket.
-
-    Args:
-        cdf: A distribution function of float64.
-        prob: Its density.
-        levels: Levels; broadcast against the bracket.
-        low: Lower end of a bracket of the quantiles.
-        high: Its upper end, of the same shape.
-        start: A value near the quantile, inside the bracket; the middle without one.
     """
     low, high = _any_shape(low), _any_shape(high)
     width, scores = high - low, tf.math.ndtri(levels)

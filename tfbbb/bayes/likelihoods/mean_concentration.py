@@ -79,14 +79,7 @@ class MeanConcentration(Regression):
         initial: Tensor,
         largest_inverse: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Returns the concentration, [..., k].
-
-        Args:
-            raw: The raw parameters.
-            initial: Its initial value.
-            largest_inverse: The limit of its inverse, unless it is given; None for no
-                limit.
-        """
+        """Returns the concentration, [..., k]."""
         location = raw["location"]
         if self.concentration is not None:
             concentration = tf.constant(self.concentration, location.dtype)

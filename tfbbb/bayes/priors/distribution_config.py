@@ -9,11 +9,7 @@ from tfbbb.base.lazy import np, tf
 
 
 def to_config(value: Any) -> Any:
-    """Returns a distribution as JSON: its class and its arguments.
-
-    Raises:
-        ValueError: An argument is not a number, array, distribution or bijector.
-    """
+    """Returns a distribution as JSON: its class and its arguments."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):

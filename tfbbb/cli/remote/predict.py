@@ -171,12 +171,7 @@ def predict(
 
 
 class _KnownTargets:
-    """Reads the targets of blocks of a table, as the service takes them.
-
-    Args:
-        description: The description of the version.
-        notation: How texts of the target are read.
-    """
+    """Reads the targets of blocks of a table, as the service takes them."""
 
     def __init__(self, description: JsonObject, notation: "Notation | None") -> None:
         self._target, self._classes = description["target"], description["classes"]
@@ -205,11 +200,7 @@ class _KnownTargets:
         return name_classes(targets.filled, self._classes)
 
     def check(self) -> None:
-        """Notes how many targets have no density, and why.
-
-        Raises:
-            TableError: No row of any block has a target.
-        """
+        """Notes how many targets have no density, and why."""
         from tfbbb.cli.table_targets import refuse_without_targets
         from tfbbb.tables.known_targets import describe_unusable
 
@@ -224,14 +215,6 @@ class _KnownTargets:
 
 class _Asking:
     """Predicts a table block by block, all of it by the same version.
-
-    Args:
-        model: The model.
-        targets: Reads the targets whose `log_prob` to ask for, if any.
-        levels: Names of the intervals.
-        options: Options of each prediction.
-        route: The options that choose the version. After the first block, the version
-            that has answered.
 
     Attributes:
         has_warnings: Whether a row had a warning so far.

@@ -35,11 +35,7 @@ def watch(
 
 
 def follow(job: "Job") -> None:
-    """Shows the progress of a job, then the version that the job published.
-
-    Raises:
-        JobFailedError: The job failed or was cancelled.
-    """
+    """Shows the progress of a job, then the version that the job published."""
     from tfbbb.cli.judgement_table import echo_judgement
     from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
 
@@ -62,16 +58,7 @@ def follow(job: "Job") -> None:
 
 
 def show_progress(job: "Job", details: bool = True) -> None:
-    """Shows the progress of a job until the job ends.
-
-    Args:
-        job: The job.
-        details: Whether to show the objective of each epoch and how a stage trains,
-            beside the stage and the time left.
-
-    Raises:
-        JobFailedError: The job failed or was cancelled.
-    """
+    """Shows the progress of a job until the job ends."""
     from rich.console import Console
 
     from tfbbb.cli.epoch_bar import EpochBar

@@ -50,13 +50,6 @@ class Graph:
     """Operations on values at numbered places, in the order in which they run.
 
     The inputs have the first places. Threads may share a graph.
-
-    Args:
-        num_inputs: Number of inputs.
-        steps: The operations.
-        outputs: The places of the results.
-        constants: Values by their places.
-        size: Number of places.
     """
 
     def __init__(
@@ -190,14 +183,7 @@ class Argument:
 
 
 class NumpyFunction:
-    """A function of nested arrays.
-
-    Args:
-        graph: Its operations. They take the arguments, then the captured arrays.
-        captured: The arrays that it captures.
-        inputs: Its arguments, in their order.
-        structured_outputs: The structure of its results, whose leaves do not matter.
-    """
+    """A function of nested arrays."""
 
     def __init__(
         self,
@@ -241,17 +227,7 @@ class NumpyObject:
 
 
 def read_functions(content: bytes) -> Any:
-    """Reads functions that `numpy_functions` described.
-
-    Args:
-        content: JSON.
-
-    Returns:
-        The root, whose objects and functions are attributes.
-
-    Raises:
-        ManifestError: It describes no functions.
-    """
+    """Reads functions that `numpy_functions` described."""
     try:
         return _Reader(orjson.loads(content)).root()
     except (

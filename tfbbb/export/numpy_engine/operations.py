@@ -711,12 +711,7 @@ OPERATIONS: dict[str, Callable[[Attributes], Operation]] = {
 
 
 def keeps_shape(name: str, values: Sequence[Any]) -> bool:
-    """Whether the shapes of some values decide the shape of an operation's result.
-
-    Args:
-        name: The name of the operation.
-        values: Its arguments, without the constants.
-    """
+    """Whether the shapes of some values decide the shape of an operation's result."""
     if name in FLOW or name == "Range":
         return False
     kinds = [value.dtype.kind if hasattr(value, "dtype") else "i" for value in values]

@@ -16,11 +16,7 @@ _SCRAMBLING_KEY = 0x3EC8F720, 0x02461E29
 
 
 def key_and_counter(seed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the key, uint64 [1], and the counter, uint64 [2], of a seed.
-
-    Args:
-        seed: Two integers.
-    """
+    """Returns the key, uint64 [1], and the counter, uint64 [2], of a seed."""
     first, second = (int(number) % 2**64 for number in seed)
     counter = [first & 0xFFFFFFFF, first >> 32, second & 0xFFFFFFFF, second >> 32]
     mixed = _blocks([np.array([word], np.uint64) for word in counter], _SCRAMBLING_KEY)
@@ -50,14 +46,7 @@ def words(
 def uniform(
     shape: tuple[int, ...], key: np.ndarray, counter: np.ndarray, dtype: np.dtype
 ) -> np.ndarray:
-    """Returns uniform numbers from 0 to 1, without 1, as floating point numbers.
-
-    Args:
-        shape: How many.
-        key: As for `words`.
-        counter: As for `words`.
-        dtype: float32 or float64.
-    """
+    """Returns uniform numbers from 0 to 1, without 1, as floating point numbers."""
     # Random bits become the mantissa of a number from 1 to 2.
     if dtype == np.float32:
         found = words(shape, key, counter, np.dtype(np.uint32))

@@ -28,10 +28,6 @@ def map_in_threads(
     process has processors: so `OMP_NUM_THREADS=1` means one. Meanwhile BLAS has one
     thread, as threads within threads wait for each other.
 
-    Args:
-        compute: A function that threads may share.
-        parts: Its arguments.
-
     Example:
     >>> map_in_threads(abs, [-1, 2, -3])
     [1, 2, 3]

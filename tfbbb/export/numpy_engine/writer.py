@@ -51,16 +51,7 @@ class NeedsTensorFlowError(Exception):
 def write_numpy_functions(
     directory: Path, manifest: Manifest, root: tf.Module
 ) -> NumpyInfo:
-    """Writes the functions of a SavedModel for NumPy, if it computes the same answers.
-
-    Args:
-        directory: Directory of the SavedModel.
-        manifest: Its manifest.
-        root: What was saved.
-
-    Raises:
-        Exception: If the model cannot predict by TensorFlow either.
-    """
+    """Writes functions of a SavedModel for NumPy, if it computes the same answers."""
     wanted = ExportedModel(root, manifest, tensorflow_engine())
     wanted.predict(_some_rows(manifest))
     try:
@@ -85,15 +76,7 @@ def write_numpy_functions(
 
 
 def numpy_functions(directory: Path | str) -> bytes:
-    """Returns the functions of a SavedModel as JSON: see `read_functions`.
-
-    Args:
-        directory: Directory of the SavedModel.
-
-    Raises:
-        NeedsTensorFlowError: A function has an operation without a counterpart, or
-            reads other objects than variables and constants; or the weights are large.
-    """
+    """Returns the functions of a SavedModel as JSON: see `read_functions`."""
     file = SavedFile(directory)
     if not file.is_simple:
         raise NeedsTensorFlowError("The model reads objects such as lookup tables.")
@@ -157,14 +140,7 @@ class _Writer:
     def _append(
         self, name: str, inputs: Sequence[int], nodes: list[Json], size: list[int]
     ) -> list[int]:
-        """Appends the operations of a function; returns the places of its results.
-
-        Args:
-            name: The name of the function.
-            inputs: The places of its arguments.
-            nodes: The operations before it, which are appended to.
-            size: The number of places so far, as the only element.
-        """
+        """Appends the operations of a function; returns the places of its results."""
         definition = self._definitions[name]
         arguments = definition.signature.input_arg
         places = {x.name: n for x, n in zip(arguments, inputs, strict=True)}

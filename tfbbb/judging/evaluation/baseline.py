@@ -213,16 +213,7 @@ def score_numbers(
     noise: Any,
     discrete: bool = False,
 ) -> PredictedRows:
-    """Scores numbers by `y ~ mean + scale * noise`.
-
-    Args:
-        means: Predicted means [n, 1].
-        scale: The unit of the noise.
-        targets: Targets [n, 1].
-        noise: A symmetric distribution with mean 0, with methods as in SciPy.
-        discrete: Whether the numbers are whole: the probability of y is that of the
-            interval from y - 1/2 to y + 1/2.
-    """
+    """Scores numbers by `y ~ mean + scale * noise`."""
     z = (np.asarray(targets, np.float64).reshape(-1) - means[:, 0]) / scale
     if discrete:
         half = 0.5 / scale

@@ -36,17 +36,6 @@ def find_exact_linear_columns(
     rows must be at most 1e-9, so that a formula is more likely than a relation without
     noise.
 
-    Args:
-        encoding: The encoding of the inputs.
-        inputs: Inputs of the rows to fit.
-        targets: Their targets [n, 1].
-        measured_inputs: Inputs of the rows to measure.
-        measured_targets: Their targets.
-
-    Returns:
-        The columns whose weights matter, the greatest weight first; none if the target
-        is no linear function.
-
     Example:
 
     >>> import numpy as np

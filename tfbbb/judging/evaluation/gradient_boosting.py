@@ -57,23 +57,6 @@ def fit_gradient_boosting(
     The trees are those of scikit-learn's `HistGradientBoosting`, with at most 8 leaves
     of at least 5 rows, at a rate of 0.1: 300 for numbers, 80 for two classes and 40 per
     class for more. One thread fits them, to a sample of many rows.
-
-    Args:
-        features: Features of the rows to fit, [n, p].
-        targets: Their targets [n, 1], or class indices [n].
-        measured: Features of other rows, [m, p].
-        weights: The weight of each row to fit, [n]; None for 1.
-        num_classes: Number of classes; 0 for numbers.
-        fits: Number of fits of this training.
-        seconds: The time for all of them.
-
-    Returns:
-        Means [m, 1], or logs of the probabilities of classes, [m, classes], which are
-        at least that of half a row.
-
-    Raises:
-        TooSlowError: A short fit shows that the time is too short, or many columns or
-            classes that even a sample takes too long.
     """
     from sklearn.ensemble import (
         HistGradientBoostingClassifier,
@@ -136,14 +119,6 @@ def score_gradient_boosting(
     A number has Student t noise around its mean, whose scale and degrees of freedom are
     the most likely ones of the rows in other folds. Probabilities of classes have the
     temperature that is the most likely one there.
-
-    Args:
-        outputs: As `fit_gradient_boosting` returns them, for all rows.
-        targets: Targets [n, 1], or class indices [n].
-        folds: The fold of each row, [n].
-        weights: The weight of each row, [n]; None for 1.
-        num_classes: Number of classes; 0 for numbers.
-        discrete: Whether the numbers are whole.
     """
     parts, groups = [], [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
     weights = np.ones(len(targets)) if weights is None else weights

@@ -181,12 +181,7 @@ def as_numbers(values: np.ndarray) -> np.ndarray:
 def named_columns(
     inputs: np.ndarray | Mapping[str, Any], names: Sequence[str] | None = None
 ) -> dict[str, np.ndarray]:
-    """Returns the inputs of a model as arrays [n] by name.
-
-    Args:
-        inputs: Arrays by name, or a matrix [n, d].
-        names: Names of the columns of a matrix; `x1`, `x2`, ... by default.
-    """
+    """Returns the inputs of a model as arrays [n] by name."""
     if isinstance(inputs, Mapping):
         return {name: np.asarray(values) for name, values in inputs.items()}
     matrix = np.asarray(inputs)

@@ -130,9 +130,6 @@ def is_worse(comparison: Config) -> bool:
     """Returns whether a model has clearly more error than another, or less likelihood.
 
     A model with clearly less error and less likelihood is not worse as a whole.
-
-    Args:
-        comparison: With the other, of a judgement.
     """
     error, likelihood = (comparison[part]["z"] for part in ("error", "log_likelihood"))
     if error < -STANDARD_ERRORS:
@@ -141,12 +138,7 @@ def is_worse(comparison: Config) -> bool:
 
 
 def beats_constant(comparisons: Config, least: float = -np.inf) -> bool:
-    """Returns whether a model has less error than a constant; True without one.
-
-    Args:
-        comparisons: Those of a judgement.
-        least: The least difference, in standard errors.
-    """
+    """Returns whether a model has less error than a constant; True without one."""
     errors = [comparisons[name]["error"] for name in _CONSTANTS if name in comparisons]
     return all((x["reduction"] or 0.0) > 0.0 and x["z"] >= least for x in errors)
 
@@ -181,17 +173,7 @@ def _ranks_classes(model: PredictedRows, targets: np.ndarray) -> bool:
 
 
 def compare_sums(model: PredictedRows, targets: np.ndarray) -> Config:
-    """Compares the sum of predicted means with that of the targets.
-
-    Args:
-        model: The predictions of numbers.
-        targets: Targets [n, 1].
-
-    Returns:
-        The sums of `predicted` means and `targets`; `z`, how many standard errors the
-        first is above the second; and `off`, whether that is more than two and a tenth
-        of the mean size of a target.
-    """
+    """Compares the sum of predicted means with that of the targets."""
     means, values = (
         np.asarray(x, np.float64).reshape(len(targets), -1).sum(axis=1)
         for x in (model.mean, targets)
@@ -426,13 +408,7 @@ def _carriers(places: np.ndarray) -> str:
 
 
 def _typical_error(whose: str, errors: np.ndarray, mean: float) -> str:
-    """Says what the median of absolute errors is beside the root of their mean square.
-
-    Args:
-        whose: Whose errors they are.
-        errors: Squared errors, [n].
-        mean: Their mean.
-    """
+    """Says what the median absolute error is beside the root of their mean square."""
     median = shown_number(float(np.median(np.sqrt(errors))), 3)
     root = shown_number(float(np.sqrt(mean)), 3)
     return (

@@ -126,12 +126,6 @@ def tells_rows_apart(
 
     A prediction that is the same for all rows may be more probable than a constant
     normal, because of its form: nothing is learned from the features.
-
-    Args:
-        prediction: A `tfbbb.Predictive` of n rows, of one target or of classes.
-        targets: Their targets.
-        log_prob: The log density or probability of the targets, [n].
-        weights: The weight of each row, [n]; None for 1.
     """
     chosen = np.random.default_rng(0).permutation(len(targets))[:_MOST_SHUFFLED]
     if len(chosen) < 2:
@@ -143,12 +137,7 @@ def tells_rows_apart(
 
 
 def joined(parts: Sequence[PredictedRows], rows: Sequence[np.ndarray]) -> PredictedRows:
-    """Returns the predictions of groups of rows as one.
-
-    Args:
-        parts: The predictions of each group.
-        rows: The indices of the rows of each group, which together are all rows.
-    """
+    """Returns the predictions of groups of rows as one."""
     back = np.argsort(np.concatenate(rows))
 
     def of_all(name: str) -> Any:

@@ -127,11 +127,6 @@ def _rise(
     """Returns by what an error rises, and the part of each row in that.
 
     A square root of a mean m varies as the mean of `x_i / (2 sqrt(m))`.
-
-    Args:
-        before: Errors of the rows, [n].
-        after: Errors after each shuffle, [repeats, n].
-        of_classes: Whether the error is a share instead of a root.
     """
     if of_classes:
         return float(np.mean(after - before)), after - before
@@ -149,10 +144,6 @@ def _standard_error(parts: np.ndarray, orders: Sequence[np.ndarray]) -> float:
 
     A row takes part as itself, and with its value in another row. The mean is a
     U-statistic (Hoeffding 1948): the influences of both parts of a row add up.
-
-    Args:
-        parts: [repeats, n].
-        orders: The row whose value each row has, [n] of each repeat.
     """
     influences = parts.mean(axis=0)
     if len(influences) < 2:

@@ -27,15 +27,7 @@ class Rows:
 
     @classmethod
     def read(cls, inputs: Inputs, names: Sequence[str] | None = None) -> "Rows":
-        """Reads what a model reads.
-
-        Args:
-            inputs: Arrays [n] by name, or a matrix [n, d].
-            names: Names of the columns of a matrix; `x1`, `x2`, ... by default.
-
-        Raises:
-            ValueError: There is no row or no column.
-        """
+        """Reads what a model reads."""
         columns = named_columns(inputs, names)
         if not columns or not len(next(iter(columns.values()))):
             raise ValueError(

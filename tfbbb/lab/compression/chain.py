@@ -112,12 +112,7 @@ Step = AffineMap | Between
 
 
 def build_chain(model: keras.Model) -> list[Step]:
-    """Returns the steps of a model in their order.
-
-    Raises:
-        ValueError: Layers branch, join or are shared, or a layer cannot be made
-            smaller; the message names the layer.
-    """
+    """Returns the steps of a model in their order."""
     steps: list[Step] = []
     for layer in _layers_in_order(model):
         if isinstance(layer, _IDENTITIES_IN_INFERENCE):

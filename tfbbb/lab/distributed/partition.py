@@ -26,12 +26,7 @@ class LocalRows(Protocol):
     ) -> NaturalNormal:
         """Returns the q that maximises the bound of these rows.
 
-            sum_i E_q[log p(y_i | x_i, w)] - KL(q || cavity)
-
-        Args:
-            cavity: A proper normal, in the place of the prior.
-            start: The q where a search starts.
-            seed: Seed of the search.
+        sum_i E_q[log p(y_i | x_i, w)] - KL(q || cavity)
         """
 
 
@@ -60,11 +55,7 @@ class Partition:
         self._change: Update | None = None
 
     def update(self, task: Task) -> Update:
-        """Returns the change of the factor.
-
-        Raises:
-            RuntimeError: The factor is not known: the task needs to carry it.
-        """
+        """Returns the change of the factor."""
         self._factor = factor = self._factor_at(task)
         self._accepted = task.accepted
         cavity, too_weak = self._strengthened(task.q - factor, task.q)

@@ -54,11 +54,7 @@ def split_rows(
 
 
 def read_rows(source: Source, partition: int) -> Rows:
-    """Returns inputs and targets of a partition, as arrays.
-
-    Raises:
-        ValueError: The source gives no pair (x, y), no row, or other numbers of rows.
-    """
+    """Returns inputs and targets of a partition, as arrays."""
     given = source() if callable(source) else source
     if not (isinstance(given, tuple | list) and len(given) == 2):
         raise ValueError(

@@ -70,14 +70,7 @@ class Run:
         step: float,
         start: NaturalNormal | None = None,
     ) -> None:
-        """Sends the problem to all workers, and creates the server.
-
-        Args:
-            problem: The argument of `prepare`, which a restarted worker gets again.
-            prior: p(w).
-            step: 1 - damping.
-            start: q at the start; None for the prior.
-        """
+        """Sends the problem to all workers, and creates the server."""
         self._problem = self._workers.share(problem)
         self.ask_all("prepare", self._problem)
         self.step = step

@@ -38,28 +38,6 @@ def train_in_partitions(
     The epochs of the plan are divided among the rounds of `PartitionedVI`. Nothing is
     saved between rounds: a training that was interrupted starts again, and in one
     process it has the same result.
-
-    Args:
-        model: The untrained network.
-        plan: The completed spec, with one network.
-        prepared: The rows.
-        training: The training of the spec, with its number of partitions.
-        part_rows: Number of rows of each file of the table.
-        max_seconds: Time of all rounds, the last of which may end later.
-        ray_address: As for `PartitionedVI`.
-        report: Called after each round with the progress.
-        should_stop: Called after each round; returns whether to stop.
-
-    Returns:
-        The trained network, and what the recipe tells of the partitions: their
-        `number`, what they were divided `by` ("file" or "chance"), their `rows`, the
-        number of `rounds`, the largest `change` of the posterior in the last of them in
-        standard deviations, and `bytes_sent` between trainer and partitions.
-
-    Raises:
-        SpecError: There are more partitions than rows, or a file has no training row.
-        Interrupted: `should_stop` returned true.
-        ConnectionError: No Ray cluster answers.
     """
     number = training.partitions
     assert number is not None
@@ -125,14 +103,7 @@ def train_in_partitions(
 def _divide(
     training_rows: np.ndarray, number: int, part_rows: Sequence[int], seed: int
 ) -> tuple[list[np.ndarray], str]:
-    """Returns the training rows of each partition, and what divided them.
-
-    Args:
-        training_rows: Indices of the training rows in the table, in order.
-        number: Number of partitions.
-        part_rows: Number of rows of each file of the table.
-        seed: Seed of a division by chance.
-    """
+    """Returns the training rows of each partition, and what divided them."""
     num_rows = len(training_rows)
     if len(part_rows) != number:
         if num_rows < number:

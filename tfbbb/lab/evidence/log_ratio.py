@@ -12,11 +12,7 @@ from tfbbb.model.bayesian_model import BayesianModel
 
 
 def check_density(model: BayesianModel) -> None:
-    """Checks that a model has one posterior, with a density, and no recalibration.
-
-    Raises:
-        ValueError: If it lacks one of them.
-    """
+    """Checks that a model has one posterior, with a density, and no recalibration."""
     if not isinstance(model, BayesianModel):
         raise ValueError(
             "The evidence is that of a `tfbbb.BayesianModel`. "

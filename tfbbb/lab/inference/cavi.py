@@ -93,16 +93,7 @@ class CAVI(LinearMethod):
 def coordinate_ascent(
     q: ConjugateRegression, *, max_iterations: int = 1000, tolerance: float = 1e-8
 ) -> tuple[list[float], bool]:
-    """Updates the factors of q in turn until they do not change.
-
-    Args:
-        q: The regression and its q, which is changed in place.
-        max_iterations: Most passes over the factors.
-        tolerance: As for `CAVI`.
-
-    Returns:
-        The bound after each pass, and whether the last change was within the tolerance.
-    """
+    """Updates the factors of q in turn until they do not change."""
     bounds: list[float] = []
     for _ in range(max_iterations):
         before = q.mean.copy(), q.variances.copy(), q.noise_precision

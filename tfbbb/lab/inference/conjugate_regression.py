@@ -89,12 +89,7 @@ class ConjugateRegression:
         return self.covariance if self.factorised else np.diag(self.covariance)
 
     def update(self, rows: slice | np.ndarray | None = None, step: float = 1.0) -> None:
-        """Updates all factors in turn.
-
-        Args:
-            rows: Rows that stand for all; by default all rows.
-            step: Step towards the optimum in natural parameters; 1 for the optimum.
-        """
+        """Updates all factors in turn."""
         self.update_weights(rows, step)
         self.update_noise(rows, step)
         self.update_precisions(step)

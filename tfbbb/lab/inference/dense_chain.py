@@ -99,9 +99,6 @@ class DenseChain:
         """Returns features [N, features], float64, and the targets of the same rows.
 
         Both come from one pass, since a dataset may shuffle its rows in each.
-
-        Raises:
-            ValueError: A row has a weight other than 1, or a feature is not finite.
         """
         features, targets = [], []
         for inputs, batch_targets, weights in batches:

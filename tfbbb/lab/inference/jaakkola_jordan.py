@@ -51,10 +51,6 @@ def log_sigmoid_bound(u: ArrayLike, xi: ArrayLike) -> np.ndarray:
     >>> from tfbbb.lab.inference.jaakkola_jordan import log_sigmoid_bound
     >>> round(float(log_sigmoid_bound(2.0, 2.0)), 4)  # log sigma(2)
     -0.1269
-
-    Args:
-        u: Logits.
-        xi: Parameters of the bound, which broadcast against u.
     """
     u, xi = np.asarray(u, np.float64), np.asarray(xi, np.float64)
     return special.log_expit(xi) + 0.5 * (u - xi) - curvature(xi) * (u**2 - xi**2)

@@ -32,22 +32,7 @@ class LinearMethod(InferenceMethod):
         batch_size: int = 256,
         verbose: int = 0,
     ) -> BayesianModel:
-        """Returns a model with the posterior of its dense layer.
-
-        Args:
-            model: A model of one dense layer without activation and with one output,
-                with a likelihood and a prior that the method takes: a `BayesianModel`,
-                or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units; None with a dataset.
-            likelihood: Likelihood of a Keras model.
-            sample_weight: None, or 1 for each row.
-            batch_size: Rows at a time in which the inputs are read.
-            verbose: 0 for no progress bar.
-
-        Raises:
-            ValueError: The model has another architecture, likelihood or prior.
-        """
+        """Returns a model with the posterior of its dense layer."""
         problem = LinearModel(
             as_bayesian_model(model, likelihood),
             Batches(x, y, sample_weight, batch_size),

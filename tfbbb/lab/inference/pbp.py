@@ -312,11 +312,7 @@ def filter_rows(
     count: tf.Tensor,
     learns_noise: bool,
 ) -> tuple[Tensors, ...]:
-    """Includes the first `count` rows in q, one after the other.
-
-    Returns:
-        Means, variances and noise of the new q, and the sum of log Z.
-    """
+    """Includes the first `count` rows in q, one after the other."""
 
     def include(
         index: tf.Tensor,
@@ -363,9 +359,6 @@ def refine_prior(
         precision: q of the precision of all weights: shape and rate.
         weights: E and Var of each weight, [weights, 2].
         factors: The factors of the prior, [weights, 4].
-
-    Returns:
-        New precision, weights and factors.
     """
 
     def refine(before: Tensors, given: Tensors) -> Tensors:
@@ -449,11 +442,6 @@ def _updated_gamma(precision: Gamma, square: tf.Tensor, variance: tf.Tensor) -> 
 
     It has the first two moments of `Gamma(precision) N(deviation; 0, variance + 1 /
     precision)`, whose normalizer `Z(shape)` is approximated as in the paper.
-
-    Args:
-        precision: q before.
-        square: The square of the deviation.
-        variance: Variance of the deviation beside that of the precision.
     """
     shape, rate = precision
     log_z, log_z1, log_z2 = (

@@ -50,13 +50,7 @@ class LayerPosterior:
 
 
 def layer_posterior(layer: VariationalLayer, num_samples: int) -> LayerPosterior:
-    """Measures the posterior of a built layer.
-
-    Args:
-        layer: The layer.
-        num_samples: Number of draws, with a fixed seed, for a divergence without a
-            closed form.
-    """
+    """Measures the posterior of a built layer."""
     weights = layer.variational_weights
     kl = sum(_divergence(weight, num_samples) for weight in weights)
     divergences = [weightwise_divergence(weight) for weight in weights]

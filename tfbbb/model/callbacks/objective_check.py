@@ -41,15 +41,6 @@ def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str |
     over rows, the right weight of the divergence is 1/N. The losses of Keras average
     over D too: the right weight is then 1/(N D). With `reduction="sum"` they sum over
     the B rows of a batch: the right weight is then B/N, one over the number of batches.
-
-    Args:
-        model: A compiled model that has trained for an epoch.
-        rows: Number N of rows of the epoch.
-        batches: Number of batches of the epoch.
-
-    Returns:
-        A message with the wrong and the right weights, or None if no weight is known to
-        be wrong.
     """
     weights = _given_weights(model)
     if isinstance(model, BayesianModel):

@@ -108,11 +108,7 @@ class Removal:
         self._groups = [(group, _order(group, ranking)) for group in groups]
 
     def remove(self, share: float) -> None:
-        """Removes the least important `share` of the weights.
-
-        Raises:
-            ValueError: `share` is not between 0 and 1.
-        """
+        """Removes the least important `share` of the weights."""
         for weights, order in self._groups:
             which = np.zeros(len(order), bool)
             which[order[: math.floor(validate_share(share) * len(order))]] = True
@@ -134,11 +130,7 @@ def share_removed(model: keras.Model) -> float:
 
 
 def validate_share(share: float, name: str = "share") -> float:
-    """Returns `share`, the argument `name`.
-
-    Raises:
-        ValueError: `share` is not between 0 and 1.
-    """
+    """Returns `share`, the argument `name`."""
     is_number = isinstance(share, Real) and not isinstance(share, bool)
     if not (is_number and 0.0 <= share <= 1.0):
         raise ValueError(
@@ -148,11 +140,7 @@ def validate_share(share: float, name: str = "share") -> float:
 
 
 def validate_shares(shares: Sequence[float]) -> list[float]:
-    """Returns the shares of a curve, ascending.
-
-    Raises:
-        ValueError: `shares` is empty, or a share is not between 0 and 1.
-    """
+    """Returns the shares of a curve, ascending."""
     if not np.iterable(shares) or not len(shares):
         raise ValueError(
             "`shares` must be a list of at least one share. "
@@ -162,11 +150,7 @@ def validate_shares(shares: Sequence[float]) -> list[float]:
 
 
 def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
-    """Returns the weight tensors of each variational layer, by the layer's path.
-
-    Raises:
-        ValueError: The model has no variational layers, or is not built.
-    """
+    """Returns the weight tensors of each variational layer, by the layer's path."""
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: model={model!r}")
     layers = [
@@ -183,11 +167,7 @@ def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
 
 
 def copied(model: keras.Model) -> keras.Model:
-    """Returns a compiled copy of a model whose weights can be removed.
-
-    Raises:
-        ValueError: The model has no weights that can be removed one by one.
-    """
+    """Returns a compiled copy of a model whose weights can be removed."""
     for path, weights in weights_of(model).items():
         for weight in weights:
             check_removable(f"{path}/{weight.name}", weight)

@@ -20,11 +20,7 @@ def is_removed(weight: "VariationalWeight") -> np.ndarray:
 
 
 def check_removable(name: str, weight: "VariationalWeight") -> None:
-    """Checks that the weights of a tensor can be removed one by one.
-
-    Raises:
-        ValueError: q is not a product of normals.
-    """
+    """Checks that the weights of a tensor can be removed one by one."""
     if not has_independent_normals(weight):
         raise ValueError(
             "Weights can be removed one by one only if each has its own mean and "

@@ -70,10 +70,6 @@ def weightwise_estimate(
 
     The estimate is the mean of `log q(w_i) - log p(w_i)` over draws w ~ q with a fixed
     seed.
-
-    Returns:
-        An array of the weight's shape; None if the weights are not independent under
-        both q and p.
     """
     if not has_independent_normals(weight) or weight.prior is None:
         return None

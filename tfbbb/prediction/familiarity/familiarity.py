@@ -229,11 +229,7 @@ class Familiarity:
         return copied
 
     def __call__(self, inputs: Structure) -> tf.Tensor:
-        """Returns the familiarity of rows, float32 [n], from 0 to 1.
-
-        Args:
-            inputs: Inputs of the rows, as those that `fit` takes.
-        """
+        """Returns the familiarity of rows, float32 [n], from 0 to 1."""
         if tf.executing_eagerly():
             return in_parts(self._of_rows_compiled, self.encode(inputs))
         return self._of_rows(self.encode(inputs))
@@ -626,11 +622,7 @@ def _some_rows(x: Structure, seed: int) -> tuple[Structure, np.ndarray]:
 
 
 def _representatives(values: np.ndarray, seed: int) -> np.ndarray:
-    """Returns the indices of rows that represent all rows.
-
-    Raises:
-        ValueError: There are too few rows or too many columns.
-    """
+    """Returns the indices of rows that represent all rows."""
     num_rows, width = values.shape
     # Those that say which numbers are missing, too.
     encoded = 1 + width + np.sum(~np.isfinite(values).all(axis=0))

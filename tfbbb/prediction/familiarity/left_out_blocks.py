@@ -80,9 +80,6 @@ def fit_blocks(
         familiarity: The familiarity, with at least 60 representatives.
         locations: Their targets as locations, [n, k].
         seed: Seed of blocks and forests.
-
-    Returns:
-        The rows of the blocks; None if no column can be divided.
     """
     generator = np.random.default_rng(seed)
     rows = familiarity.representatives

@@ -78,14 +78,7 @@ def activated(
 def elementwise(
     call: Call, inputs: Marginals, of_normal: OfNormal, why: str = ""
 ) -> Marginals:
-    """Returns the marginals after an elementwise function of normal elements.
-
-    Args:
-        call: The call, which notes approximations.
-        inputs: Its inputs.
-        of_normal: Returns the moments of the function from the moments of its input.
-        why: Why these are not exact, empty if they are.
-    """
+    """Returns the marginals after an elementwise function of normal elements."""
     if not inputs.normal:
         call.approximate(NOT_NORMAL)
     if why:

@@ -26,11 +26,6 @@ def elu(mean: Tensor, variance: Tensor, alpha: float = 1.0) -> MeanAndVariance:
         E = E[r] - alpha E[g]
         Var = Var[r] + alpha^2 Var[g] + 2 alpha E[r] E[g]
         E[g] = P(x < 0) - T_1,   E[g^2] = P(x < 0) - 2 T_1 + T_2
-
-    Args:
-        mean: Means of x, of any shape.
-        variance: Variances of x, 0 or more.
-        alpha: Minus the limit of the function to the left.
     """
     # In double precision, because the moments of g cancel if the variance is small.
     dtype = mean.dtype
@@ -53,14 +48,7 @@ def selu(mean: Tensor, variance: Tensor) -> MeanAndVariance:
 
 
 def _tail(k: float, mean: Tensor, variance: Tensor, stddev: Tensor) -> Tensor:
-    """Returns `E[exp(k x); x < 0] = exp(k m + k^2 v / 2) Phi(-(m + k v) / sqrt(v))`.
-
-    Args:
-        k: A positive number.
-        mean: m.
-        variance: v.
-        stddev: sqrt(2 v).
-    """
+    """Returns `E[exp(k x); x < 0] = exp(k m + k^2 v / 2) Phi(-(m + k v) / sqrt(v))`."""
     import tensorflow_probability as tfp
 
     z = (mean + k * variance) / stddev

@@ -29,13 +29,6 @@ def through_fixed_kernel(
         E = linear(m, W) + b,   Var = linear(v, W^2)
 
     which is exact for inputs that are independent of each other.
-
-    Args:
-        call: The call.
-        inputs: x.
-        kernel: A function of no arguments that returns W.
-        linear: `linear(inputs, kernel)`.
-        bias: b, in a shape that broadcasts against the outputs, or None.
     """
     if getattr(call.operation, "quantization_mode", None):
         call.refuse("its kernel is quantised")

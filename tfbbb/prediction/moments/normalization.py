@@ -124,13 +124,6 @@ def standardized(
         E_i = z_i,   Var_i = sum_j J_ij^2 v_j,   J_ij = (1[i=j] - 1/n - z_i z_j / n) / r
 
     Without centring, the terms `mean(m)`, `- 1/n` are not there.
-
-    Args:
-        call: The call.
-        x: The inputs.
-        axes: The axes.
-        epsilon: The number that is added to the variance.
-        centred: Whether the mean is taken off.
     """
     call.approximate(DELTA)
     axes = list(axes)

@@ -39,9 +39,6 @@ def by_quadrature(
     | mish | 1e-6 | 2e-4 | 5e-3 | 4e-2 |
 
     Smaller errors are hidden by the rounding of float32, about `1e-7 |f(m)|`.
-
-    Args:
-        function: An elementwise function of a tensor.
     """
 
     def of_normal(mean: Tensor, variance: Tensor) -> MeanAndVariance:

@@ -32,10 +32,6 @@ def rectified(mean: Tensor, variance: Tensor) -> MeanAndVariance:
 
     where the usual `E[max(x, 0)^2] - E^2` would cancel for means far above s: here
     `E - mean = E[max(-x, 0)]`, which is exactly 0 there.
-
-    Args:
-        mean: Means of x, of any shape.
-        variance: Variances of x, 0 or more.
     """
     positive, expected = rectified_parts(mean, variance)
     return expected, tf.nn.relu(variance * positive - expected * (expected - mean))
@@ -48,11 +44,6 @@ def leaky_relu(
 
     It is `max(x, 0) - slope max(-x, 0)`, a product of whose parts is always 0, so that
     their covariance is the covariance of their means.
-
-    Args:
-        mean: Means of x, of any shape.
-        variance: Variances of x, 0 or more.
-        slope: A number or a tensor that broadcasts against x.
     """
     upper, upper_variance = rectified(mean, variance)
     lower, lower_variance = rectified(-mean, variance)
@@ -66,11 +57,6 @@ def clipped(mean: Tensor, variance: Tensor, upper: float) -> MeanAndVariance:
 
     It is `r - t` with `r = max(x, 0)` and `t = max(x - upper, 0)`; `E[r t]` is
     `E[t^2] + upper E[t]`.
-
-    Args:
-        mean: Means of x, of any shape.
-        variance: Variances of x, 0 or more.
-        upper: The largest value, positive.
     """
     # In double precision, as much cancels for means far above.
     dtype = mean.dtype

@@ -35,20 +35,6 @@ def best_factor(
 
     >>> best_factor("scale", lambda factor: (factor - 3.0) ** 2)
     3.000
-
-    Args:
-        name: Name of the factor, for errors.
-        loss: Returns the loss of a factor.
-        start: A factor near the best one, such as that of similar rows; it saves most
-            of the search. None if there is none.
-        num_rows: Number of rows whose mean is the loss, a negative log-likelihood. If
-            it is smallest at an end of the grid, the prior log f ~ N(0, 1) is added,
-            with the weight of one row: `loss + (log f)^2 / (2 num_rows)`. None for an
-            error instead.
-        rough: Returns about the same loss, as that of some of the rows, in less time.
-
-    Raises:
-        ValueError: The loss is smallest at an end of the grid.
     """
     if start is not None:
         near = _best_between(loss, start / _NEAR, start * _NEAR)
@@ -77,11 +63,7 @@ def best_factor(
 def draw_rows(
     prediction: Predictive, targets: np.ndarray, weights: np.ndarray | None
 ) -> list[tuple[Predictive, np.ndarray, np.ndarray]]:
-    """Draws as many rows as give a factor, and of these as many as give it roughly.
-
-    Returns:
-        Predictions, targets and weights of the rows.
-    """
+    """Draws as many rows as give a factor, and of these as many as give it roughly."""
     drawn = []
     if weights is None:
         weights = np.ones(len(targets))

@@ -131,12 +131,7 @@ class Conformal(Recalibration):
         self._density.check(likelihood)
 
     def score(self, prediction: Predictive, targets: np.ndarray) -> np.ndarray:
-        """Returns the scores of targets, [rows, k].
-
-        Args:
-            prediction: The prediction of the rows, recalibrated by the density.
-            targets: The targets of these rows.
-        """
+        """Returns the scores of targets, [rows, k]."""
         raise NotImplementedError(f"{type(self).__name__} must implement `score`.")
 
     def fitted(
@@ -195,12 +190,7 @@ class Conformal(Recalibration):
         )
 
     def with_density(self, density: Recalibration, factor: float) -> Self:
-        """Returns a recalibration with the same groups and another density.
-
-        Args:
-            density: The recalibration of the density.
-            factor: Factor of the scores, if they are distances.
-        """
+        """Returns a recalibration with the same groups and another density."""
         factor = factor if self.scores_are_distances else 1.0
         return type(self)(
             _times(factor, self.scores),
@@ -246,14 +236,6 @@ def labels_of(model: keras.Model, x: ArrayLike, by: str | int) -> np.ndarray:
     """Returns the values of the input that tells groups apart, [rows].
 
     They have the data type in which the model reads them.
-
-    Args:
-        model: The model.
-        x: The inputs of the rows, as the model takes them.
-        by: The name of a column, or the index of a column of a matrix.
-
-    Raises:
-        ValueError: The inputs have no such column.
     """
     tensors = input_tensors(model, x)
     try:

@@ -140,11 +140,7 @@ class CrossFitted:
         return self._join(lambda part: part.prediction_set(level))
 
     def take(self, rows: np.ndarray) -> "CrossFitted":
-        """Returns the predictions of some rows, in the order of their indices.
-
-        Args:
-            rows: Indices of the rows, each at most once.
-        """
+        """Returns the predictions of some rows, in the order of their indices."""
         places = np.full(len(self), -1)
         places[rows] = np.arange(len(rows))
         taken = copy.copy(self)

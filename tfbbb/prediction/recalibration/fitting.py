@@ -159,12 +159,7 @@ def recalibrate(
 
 
 def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conformal:
-    """Returns unfitted conformal intervals or sets on top of a density.
-
-    Args:
-        likelihood: p(y | outputs).
-        density: The recalibration of the density, or conformal intervals.
-    """
+    """Returns unfitted conformal intervals or sets on top of a density."""
     if isinstance(density, Conformal):
         return density
     if likelihood.task == "classification":

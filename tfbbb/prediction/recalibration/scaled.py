@@ -23,15 +23,7 @@ def scaled(
     factor: float,
     factor_of_intervals: float,
 ) -> Recalibration:
-    """Returns a recalibration whose factor is `factor` times as large.
-
-    Args:
-        recalibration: The recalibration; the identity has the factor 1. One that has no
-            factor is returned as it is.
-        likelihood: The likelihood of the model.
-        factor: Factor of distances from the mean, or of the temperature of logits.
-        factor_of_intervals: Factor of the lengths of conformal intervals.
-    """
+    """Returns a recalibration whose factor is `factor` times as large."""
     kind = scaling(likelihood)
     if kind is None:
         return recalibration

@@ -99,9 +99,6 @@ class OutOfDistributionMetric(RankedByUncertainty):
             y_true: 1 for each row from outside, else 0, [rows] or [rows, 1].
             y_pred: A `tfbbb.Predictive`, or the mean that Keras passes.
             sample_weight: [rows], or None for 1.
-
-        Raises:
-            ValueError: The targets are not such marks.
         """
         step = current_call().prediction
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):

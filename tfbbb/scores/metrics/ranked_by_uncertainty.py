@@ -45,11 +45,7 @@ class RankedByUncertainty(PredictiveMetric):
     def add(
         self, prediction: Predictive, values: tf.Tensor, weights: tf.Tensor
     ) -> None:
-        """Adds the values [rows] and weights [rows] of rows to their bins.
-
-        Raises:
-            ValueError: There are weights of places, or a mask.
-        """
+        """Adds the values [rows] and weights [rows] of rows to their bins."""
         if len(weights.shape) > 1:
             raise ValueError(
                 f"`{self.name}` ranks whole rows by their uncertainty, so it takes no "

@@ -165,12 +165,7 @@ class AreaUnderRiskCoverage(RankedByUncertainty):
 
 
 def row_losses(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
-    """Returns the loss of each row, [rows]: see `risk_coverage_curve`.
-
-    Args:
-        prediction: A `tfbbb.Predictive`, or an object with the same attributes.
-        targets: Targets from `checked_targets`.
-    """
+    """Returns the loss of each row, [rows]: see `risk_coverage_curve`."""
     if is_of_classes(prediction):
         probabilities = tf.convert_to_tensor(prediction.probabilities)
         predicted = tf.argmax(probabilities, axis=-1, output_type=tf.int32)

@@ -15,11 +15,7 @@ Scored = Literal["numbers", "classes", "ordered", "any"]
 
 
 def check_kind(prediction: Any, scored: Scored, score: str) -> None:
-    """Checks that a score is defined for a prediction.
-
-    Raises:
-        ValueError: `score` is not defined for the prediction.
-    """
+    """Checks that a score is defined for a prediction."""
     of_classes = is_of_classes(prediction)
     if scored == "numbers" and of_classes:
         raise ValueError(
@@ -54,10 +50,6 @@ def checked_targets(
 
     Returns:
         float64 [rows, ..., k], or class indices [rows, ...].
-
-    Raises:
-        ValueError: The score is not defined for the prediction, or the targets are
-            empty, have another number or shape, are not finite or are not classes.
     """
     check_kind(prediction, scored, score)
     shape = np.shape(prediction.mean)

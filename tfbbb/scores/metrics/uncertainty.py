@@ -13,11 +13,7 @@ _OF_BOTH = ("epistemic", "aleatoric", "variance")
 
 
 def check_uncertainty(by: str | None) -> str | None:
-    """Returns `by`, the name of an uncertainty or None.
-
-    Raises:
-        ValueError: `by` is not the name of an uncertainty.
-    """
+    """Returns `by`, the name of an uncertainty or None."""
     if by is None or by in (*_OF_CLASSES, *_OF_BOTH):
         return by
     names = ", ".join(f"'{name}'" for name in (*_OF_CLASSES, *_OF_BOTH))
@@ -34,15 +30,6 @@ def uncertainty(prediction: Predictive, by: str) -> tf.Tensor:
 
     Variances are summed over targets or classes, which gives the trace of the
     covariance. Variances and entropies are summed over places.
-
-    Args:
-        prediction: A `tfbbb.Predictive`, or an object with the same attributes.
-        by: `"entropy"` or `"mutual_information"` (for classes), or `"epistemic"`,
-            `"aleatoric"` or `"variance"`.
-
-    Raises:
-        ValueError: The prediction is of numbers, which have no entropy, or a single
-            draw has no such uncertainty.
     """
     if by in _OF_CLASSES and not is_of_classes(prediction):
         raise ValueError(

@@ -20,11 +20,7 @@ def is_prediction(value: object) -> "TypeIs[Predictive]":
 
 
 def check_prediction(prediction: object) -> None:
-    """Checks that `prediction` is a `tfbbb.Predictive`.
-
-    Raises:
-        ValueError: `prediction` is something else.
-    """
+    """Checks that `prediction` is a `tfbbb.Predictive`."""
     if not is_prediction(prediction):
         raise ValueError(
             "`prediction` must be a `tfbbb.Predictive`. "
@@ -33,11 +29,7 @@ def check_prediction(prediction: object) -> None:
 
 
 def check_of_numbers(prediction: object) -> None:
-    """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes.
-
-    Raises:
-        ValueError: The prediction is of classes, which have no mean.
-    """
+    """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes."""
     if hasattr(prediction, "probabilities"):
         raise ValueError(
             "Classes have no mean to plot; use `tfbbb.plots.reliability_diagram`. "
@@ -49,9 +41,6 @@ def vector(name: str, values: npt.ArrayLike) -> np.ndarray:
     """Returns `values`, the argument `name`, as an array [n] of finite numbers.
 
     Also accepts a column [n, 1].
-
-    Raises:
-        ValueError: `values` has another shape, is empty or is not finite.
     """
     array = np.asarray(values, dtype=float)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -70,11 +59,7 @@ def vector(name: str, values: npt.ArrayLike) -> np.ndarray:
 
 
 def column(name: str, values: ArrayLike, target: int) -> np.ndarray:
-    """Returns the values [n] of one target, from [n, k], or from [n] for one target.
-
-    Raises:
-        ValueError: There is no such target, or for a reason of `vector`.
-    """
+    """Returns the values [n] of one target, from [n, k], or from [n] for one target."""
     array = np.asarray(values, dtype=float)
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -88,11 +73,7 @@ def column(name: str, values: ArrayLike, target: int) -> np.ndarray:
 
 
 def check_same_length(**arrays: np.ndarray) -> None:
-    """Checks that arrays [n] have one value for each row.
-
-    Raises:
-        ValueError: The lengths differ.
-    """
+    """Checks that arrays [n] have one value for each row."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         names = ", ".join(f"`{name}`" for name in lengths)
@@ -102,11 +83,7 @@ def check_same_length(**arrays: np.ndarray) -> None:
 
 
 def checked_level(name: str, level: float) -> float:
-    """Returns `level`, the argument `name`.
-
-    Raises:
-        ValueError: `level` is not strictly between 0 and 1.
-    """
+    """Returns `level`, the argument `name`."""
     if not (is_finite_number(level) and 0.0 < level < 1.0):
         raise ValueError(
             f"`{name}` must be a number strictly between 0 and 1. "

@@ -28,15 +28,7 @@ SQUARE = (5.0, 5.0)
 
 
 def drawn_axes(axes: "Axes | None", size: tuple[float, float] = WIDE) -> "Axes":
-    """Returns the axes to draw on, in the common style.
-
-    Args:
-        axes: Axes of the caller; None creates a figure.
-        size: Width and height of a new figure in inches.
-
-    Raises:
-        TypeError: `axes` are not Matplotlib axes.
-    """
+    """Returns the axes to draw on, in the common style."""
     if axes is None:
         # Pyplot figures are shown automatically in notebooks.
         from matplotlib import pyplot
@@ -73,14 +65,7 @@ def legend_over_data(
     title: str | None = None,
     loc: Literal["upper left", "upper right"] = "upper left",
 ) -> None:
-    """Adds a legend in two columns and extends the axes above the data to fit it.
-
-    Args:
-        axes: Axes with the data, whose limits are final.
-        handles: The artists of the legend, by name.
-        title: Title of the legend.
-        loc: Location of the legend.
-    """
+    """Adds a legend in two columns and extends the axes above the data to fit it."""
     legend = axes.legend(
         handles.values(),
         handles.keys(),
@@ -110,13 +95,7 @@ def legend_beside_data(
     handles: "Sequence[Artist]",
     loc: Literal["best", "lower right"] = "best",
 ) -> None:
-    """Adds a translucent legend where the axes are free.
-
-    Args:
-        axes: Axes with the data.
-        handles: The artists of the legend.
-        loc: Location of the legend; by default where there are no lines.
-    """
+    """Adds a translucent legend where the axes are free."""
     axes.legend(
         handles=handles,
         loc=loc,

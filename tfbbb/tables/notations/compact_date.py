@@ -14,14 +14,6 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 def find_compact_dates(numbers: np.ndarray) -> tuple[DateNotation, str] | None:
     """Finds how all numbers are days of the calendar, months, or days with a time.
 
-    Args:
-        numbers: The numbers `[n]` of a column, without missing ones.
-
-    Returns:
-        The notation, and a remark; None if a number is no day from 1800 to 2199 (no
-        month or time from 1900 to 2100), there are fewer than three (six months), or
-        all are of the same day or month of a year.
-
     Example:
     >>> find_compact_dates(np.array([20220331.0, 20220401.0, 20230401.0]))[0].order
     'year-first'

@@ -42,10 +42,6 @@ _FAMILIAR = (
 def are_missing(texts: pa.Array, *, in_text: bool = False) -> pa.Array:
     """Returns which texts, without spaces around them, mark a missing value.
 
-    Args:
-        texts: The texts; null is missing.
-        in_text: Whether they are categories, of which "-" and "none" may be two.
-
     Example:
     >>> are_missing(pa.array(["3", "N/A", "?", "-", None])).to_pylist()
     [False, True, True, True, True]

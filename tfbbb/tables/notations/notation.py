@@ -127,12 +127,7 @@ class Texts:
         return texts.filter(pc.invert(are_missing(texts)))
 
     def missing(self, *, in_text: bool = False, dash: str = "") -> np.ndarray:
-        """Returns which of `cells` mark a missing value.
-
-        Args:
-            in_text: Whether they are categories, of which "-" and "none" may be two.
-            dash: A text of dashes that marks a missing value all the same.
-        """
+        """Returns which of `cells` mark a missing value."""
         missing = are_missing(self.trimmed, in_text=in_text)
         if dash:
             missing = pc.or_kleene(missing, pc.equal(self.trimmed, dash))

@@ -120,14 +120,7 @@ def _have_decimals(texts: pa.Array) -> bool:
 def _mark_missing(
     odd: Mapping[str, int], num_distinct: int, readable: int, fewest: int
 ) -> bool:
-    """Whether odd cells beside so many distinct numbers mark missing values.
-
-    Args:
-        odd: How often each odd cell occurs.
-        num_distinct: Number of distinct readable texts.
-        readable: Number of readable cells.
-        fewest: Distinct texts beside which any word is a mark.
-    """
+    """Whether odd cells beside so many distinct numbers mark missing values."""
     if num_distinct < 2 or not readable:
         return False
     texts = pa.array(list(odd), pa.large_string())

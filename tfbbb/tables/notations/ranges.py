@@ -36,13 +36,6 @@ _NEGATED = r"(?i:(?:or|and|&) (?:less|under|fewer|below|younger|lower))$"
 def find_levels(texts: pa.Array) -> tuple[str, ...]:
     """Returns ranges, bounds and single numbers in their order.
 
-    Args:
-        texts: The distinct texts of a column.
-
-    Returns:
-        The texts by their lower end; nothing if a text is no number, most have neither
-        two ends nor a bound, or ranges overlap.
-
     Example:
     >>> find_levels(pa.array(["65+", "25-34", "<18", "18-24", "35 to 64"]))
     ('<18', '18-24', '25-34', '35 to 64', '65+')

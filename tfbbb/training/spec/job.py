@@ -30,9 +30,6 @@ def _check_overrides(given: object) -> dict[str, str]:
 
     Pydantic's own mapping would report each of a hundred thousand. What a column may be
     is said by `tfbbb.tables.override.Override`.
-
-    Raises:
-        ValueError: An entry is wrong; the message names its column.
     """
     if not isinstance(given, Mapping) or len(given) > MAX_FEATURES:
         raise ValueError(

@@ -283,13 +283,7 @@ class _Search:
     def ask(
         self, earlier: "Sequence[optuna.trial.FrozenTrial]", first: int, size: int
     ) -> list[Trial]:
-        """Returns the trials of a round, without results.
-
-        Args:
-            earlier: The trials of the rounds before, as trials of Optuna.
-            first: Number of the first trial of the round.
-            size: Number of trials of a round.
-        """
+        """Returns the trials of a round, without results."""
         (optuna,) = import_extra("tune", "optuna")
         seed = np.random.SeedSequence([self._spec.training.seed, first])
         with quiet_optuna():

@@ -35,13 +35,7 @@ class SearchSpace:
     def around(
         cls, spec: JobSpec, schema: Schema, targets: np.ndarray
     ) -> "SearchSpace":
-        """Returns the space around a spec for a table.
-
-        Args:
-            spec: The spec.
-            schema: The schema of the table.
-            targets: The targets of the rows that trials train on.
-        """
+        """Returns the space around a spec for a table."""
         repeats = cross_fitting_repeats(spec, len(targets))
         plan = TrainingPlan.from_spec(spec, schema, targets, repeats)
         network = next(iter(plan.networks.values()))
@@ -92,11 +86,7 @@ class SearchSpace:
 
 
 def with_fields(spec: JobSpec, fields: Config) -> JobSpec:
-    """Returns a spec with other fields; parts such as `model` keep their other fields.
-
-    Raises:
-        pydantic.ValidationError: The fields are not those of a spec.
-    """
+    """Returns a spec with other fields; parts such as `model` keep theirs."""
     given: Config = spec.model_dump(mode="json", exclude_unset=True)
     return JobSpec.model_validate(_merged(given, fields))
 

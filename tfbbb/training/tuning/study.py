@@ -19,16 +19,7 @@ class StudyError(ValueError):
 
 
 def open_study(path: str | os.PathLike[str] | None, identity: Config) -> "optuna.Study":
-    """Returns the study of an SQLite file, which `optuna-dashboard` shows as well.
-
-    Args:
-        path: The file; created if missing. None for a study in memory.
-        identity: What the trials depend on, as plain JSON values by name.
-
-    Raises:
-        StudyError: The file is not a study, or one of another table or spec.
-        ImportError: Optuna is not installed.
-    """
+    """Returns the study of an SQLite file, which `optuna-dashboard` shows as well."""
     (optuna,) = import_extra("tune", "optuna")
     try:
         with quiet_optuna():

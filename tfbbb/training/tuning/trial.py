@@ -142,18 +142,7 @@ def run_trial(
     earlier: "Sequence[optuna.trial.FrozenTrial]",
     test: pa.Table | None = None,
 ) -> Config:
-    """Trains a spec, unless the median of earlier trials is better on the way.
-
-    Args:
-        table: The rows to train on; each is predicted by members that did not.
-        spec: The fields of the spec.
-        earlier: The finished trials of earlier rounds, as trials of Optuna.
-        test: Rows of which the log-likelihood of the default is wanted too, which
-            choose nothing. None for other trials, whose errors are results.
-
-    Returns:
-        The fields of a `Trial` from `state` on.
-    """
+    """Trains a spec, unless the median of earlier trials is better on the way."""
     (optuna,) = import_extra("tune", "optuna")
     import_tensorflow()
     from tfbbb.base.diverged_training import TrainingDivergedError

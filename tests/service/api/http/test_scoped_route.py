@@ -55,16 +55,7 @@ def ask(
     headers: dict[str, str] | None = None,
     body: Iterator[bytes] | None = None,
 ) -> tuple[int, str, int]:
-    """Status and message of an answer, and the bytes of the body that were asked for.
-
-    Args:
-        app: The service; neither database nor models are needed to refuse.
-        method: Of the request.
-        path: Of the request.
-        key: The scopes of the key, without a key None.
-        headers: Beside the key.
-        body: What comes if it is asked for; without it, nothing may be.
-    """
+    """Status and message of an answer, and the bytes of the body asked for."""
     sent: list[Message] = []
     num_bytes = 0
 

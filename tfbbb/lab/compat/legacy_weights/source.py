@@ -19,12 +19,7 @@ from tfbbb.lab.compat.legacy_weights.layer_weights import (
 
 
 def read_source(source: Path | LegacyModel, model: keras.Model) -> list[LayerWeights]:
-    """Returns the weights of a legacy model or file, layer by layer.
-
-    Args:
-        source: A legacy model or the path of an HDF5 file.
-        model: The model to write to; its structure is used for files without names.
-    """
+    """Returns the weights of a legacy model or file, layer by layer."""
     if not isinstance(source, Path):
         return _read_model(source)
     if not source.is_file():

@@ -75,10 +75,6 @@ def warn_of_others(layer: keras.Layer, read: Iterable[tf.Variable]) -> None:
 
     A distribution whose parameter is computed from a variable does not refer to the
     variable.
-
-    Args:
-        layer: The layer, which has adopted the variables of the function's result.
-        read: The trainable variables that the function read.
     """
     known = {variable.value.ref() for variable in layer.variables}
     others = [variable.name for variable in read if variable.ref() not in known]
@@ -94,12 +90,7 @@ def warn_of_others(layer: keras.Layer, read: Iterable[tf.Variable]) -> None:
 
 
 def load_without_adopted(layer: keras.Layer, store: MutableMapping[str, Any]) -> bool:
-    """Loads a file that was saved before the layer adopted variables.
-
-    Returns:
-        Whether this is such a file. If so, warns of the variables that it lacks; if
-        not, loads nothing.
-    """
+    """Loads a file that was saved before the layer adopted variables."""
     variables = own_variables(layer)
     adopted = [v.name for v in variables if isinstance(v, AdoptedVariable)]
     if not adopted or len(store.keys()) != len(variables) - len(adopted):

@@ -39,18 +39,7 @@ def divergence(
     test_points_fn: TensorFunction = tf.convert_to_tensor,
     weight: ArrayLike = None,
 ) -> tf.Tensor:
-    """Returns `weight * KL(a || b)`, summed over batches: a scalar.
-
-    Args:
-        a: The distribution that a layer returned.
-        b: The other one.
-        use_exact_kl: Whether it is computed in closed form. Else it is estimated as
-            `log a(z) - log b(z)` at the tensor z that a converts to.
-        test_points_reduce_axis: Axes of the estimate over which it is averaged; None
-            is all of them.
-        test_points_fn: Function of a that returns z.
-        weight: A factor; None is 1.
-    """
+    """Returns `weight * KL(a || b)`, summed over batches: a scalar."""
     if use_exact_kl:
         kl = tfd.kl_divergence(as_distribution(a), as_distribution(b))
     else:

@@ -11,9 +11,6 @@ def full_precision(dtype: DType) -> Tensor:
 
     Under `mixed_float16` or `mixed_bfloat16` densities and divergences stay in
     float32: sums over thousands of weights or pixels do not survive ten bits.
-
-    Args:
-        dtype: A dtype, a policy, or None for the global policy.
     """
     if dtype is None:
         dtype = keras.config.dtype_policy()
@@ -35,11 +32,7 @@ def floating_dtype(layer: keras.Layer) -> tf.DType:
 
 
 def last_size(layer: keras.Layer, input_shape: Shape) -> int:
-    """Returns the size of the last axis, which becomes that of the layer's inputs.
-
-    Raises:
-        ValueError: The size is unknown.
-    """
+    """Returns the size of the last axis, which becomes that of the layer's inputs."""
     size = input_shape[-1]
     if size is None:
         raise ValueError(

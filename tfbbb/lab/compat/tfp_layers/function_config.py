@@ -69,11 +69,7 @@ def to_config(value: object) -> Any:
 
 
 def from_config(config: Any) -> Any:
-    """Returns the function or object of a configuration that `to_config` returned.
-
-    Raises:
-        ValueError: The function is pickled, and Keras loads in safe mode.
-    """
+    """Returns the function or object of a configuration that `to_config` returned."""
     if not isinstance(config, dict):
         return config
     if config.get("class_name") == _DISTRIBUTION:

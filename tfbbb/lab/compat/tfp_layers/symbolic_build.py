@@ -22,9 +22,6 @@ def keep_distribution(layer: keras.Layer) -> None:
     in its own graph, and passes only shape and dtype of the predictions from one to the
     next. A loss that calls `log_prob` of a prediction needs the distribution, so the
     traces of metrics and loss of this model call the model themselves.
-
-    Args:
-        layer: A layer that returns a distribution, in its call.
     """
     if not (in_stateless_scope() and tf.distribute.has_strategy()):
         return

@@ -109,7 +109,6 @@ def ours(
         run["subset"],
         curvature=run["curvature"],
         prior_precision=PRECISION,
-        noise=None,
     )
     seconds = []
     for _ in range(1 + options.repeats):

@@ -1,4 +1,4 @@
-"""The Laplace approximation against closed forms, quadrature and hand-made Hessians."""
+"""The Laplace approximation against closed forms and quadrature."""
 
 import keras
 import numpy as np
@@ -78,19 +78,16 @@ def network():
     return model
 
 
-@pytest.mark.parametrize("curvature", ["ggn", "hessian"])
-def test_full_is_the_conjugate_posterior_and_evidence(curvature):
+def test_full_is_the_conjugate_posterior_and_evidence():
     mean, covariance, evidence = regression()
     model = linear(mean, likelihoods.Normal(scale=NOISE, standardize=False))
-    method = Laplace("full", curvature=curvature, prior_precision=None)
-    new = method.fit(model, X, Y, verbose=0)
+    new = Laplace("full", prior_precision=None).fit(model, X, Y, verbose=0)
     # Variables are in single precision.
     np.testing.assert_allclose(covariance_of(new), covariance, rtol=1e-6, atol=1e-9)
-    tolerance = 1e-6 if curvature == "ggn" else 1e-5
-    assert new.log_evidence == pytest.approx(evidence, abs=tolerance * abs(evidence))
+    assert new.log_evidence == pytest.approx(evidence, rel=1e-6)
 
 
-@pytest.mark.parametrize("structure", ["layer", "kron", "full"])
+@pytest.mark.parametrize("structure", ["kron", "full"])
 def test_structures_are_exact_for_a_kernel_of_one_unit(structure):
     features, scales = PHI[:, :3], SCALES[:3]
     mean, covariance, evidence = regression(features, scales)
@@ -119,7 +116,7 @@ def test_diagonal_is_exact_for_orthogonal_inputs():
 def test_evidence_chooses_precision_and_noise_of_a_linear_model():
     mean, _, _ = regression()
     model = linear(mean, likelihoods.Normal(standardize=False))
-    method = Laplace("full", prior_per="model")
+    method = Laplace("full")
     # The mode depends on precision and noise: iterate as MacKay (1992) does.
     for _ in range(8):
         new = method.fit(model, X, Y, verbose=0)
@@ -137,7 +134,7 @@ def test_evidence_chooses_precision_and_noise_of_a_linear_model():
 
 
 def test_precision_of_the_evidence_solves_the_fixed_point(network):
-    new = Laplace("full", prior_per="layer").fit(network, X, CLASSES, verbose=0)
+    new = Laplace("full").fit(network, X, CLASSES, verbose=0)
     precisions = new.diagnostics["prior_precision"]
     for layer in new.variational_layers:
         precision = precisions[f"{layer.name}/kernel"]
@@ -157,7 +154,6 @@ def test_logistic_regression_is_that_of_numpy():
     prior = np.diag(SCALES**-2.0)
     exact = {
         "ggn": PHI.T @ (PHI * spread[:, np.newaxis]) + prior,
-        "hessian": PHI.T @ (PHI * spread[:, np.newaxis]) + prior,
         "empirical_fisher": gradients.T @ gradients + prior,
     }
     signs = 2 * CLASSES - 1
@@ -206,20 +202,12 @@ def test_evidence_of_two_weights_is_that_of_quadrature():
     assert new.log_evidence == pytest.approx(exact, abs=2e-3)
 
 
-def test_structures_agree_with_the_blocks_of_the_full_matrix(network):
+def test_the_diagonal_is_that_of_the_full_matrix(network):
     full = Laplace("full", prior_precision=2.0).fit(network, X, CLASSES, verbose=0)
     precision = np.linalg.inv(covariance_of(full))
     diagonal = Laplace("diagonal", prior_precision=2.0)
     found = variances_of(diagonal.fit(network, X, CLASSES, verbose=0))
     np.testing.assert_allclose(found, 1 / np.diag(precision), rtol=1e-4)
-    by_tensor = Laplace("layer", prior_precision=2.0)
-    found = variances_of(by_tensor.fit(network, X, CLASSES, verbose=0))
-    first = 0
-    for size in (12, 4, 8, 2):
-        own = slice(first, first + size)
-        expected = np.diag(np.linalg.inv(precision[own, own]))
-        np.testing.assert_allclose(found[own], expected, rtol=1e-4)
-        first += size
 
 
 def test_last_layer_leaves_the_others_points(network):
@@ -232,9 +220,6 @@ def test_last_layer_leaves_the_others_points(network):
     precision = np.linalg.inv(covariance_of(full))[16:, 16:]
     found = np.concatenate([np.ravel(w.variance) for w in last.variational_weights])
     np.testing.assert_allclose(found, np.diag(np.linalg.inv(precision)), rtol=1e-4)
-    named = Laplace("full", ["last"], prior_precision=2.0)
-    again = named.fit(network, X, CLASSES, verbose=0)
-    assert again.log_evidence == new.log_evidence
 
 
 def test_sample_weights_count_rows(network):
@@ -259,7 +244,7 @@ def test_the_given_model_stays_as_it_is(network):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("structure", ["kron", "layer", "full", "diagonal"])
+@pytest.mark.parametrize("structure", ["kron", "full", "diagonal"])
 def test_models_are_saved(network, structure, tmp_path):
     new = Laplace(structure, prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
     expected = new.predictive(X[:4], num_samples=64, seed=1).mean
@@ -307,23 +292,6 @@ def test_a_keras_model_becomes_bayesian():
     assert 0.2 < new.diagnostics["noise"][0] < 0.4
 
 
-def test_validation_rows_choose_the_precision(network):
-    held_out = np.random.default_rng(5).normal(size=(40, 3)).astype("float32")
-    classes = np.random.default_rng(6).integers(0, 2, size=40)
-
-    def score(model):
-        return np.mean(model.predictive(held_out, seed=0).log_prob(classes))
-
-    method = Laplace("diagonal", prior_precision="validation")
-    new = method.fit(
-        network, X, CLASSES, validation_data=(held_out, classes), verbose=0
-    )
-    # These are on the grid of precisions.
-    for precision in (0.01, 100.0):
-        other = Laplace("diagonal", prior_precision=precision)
-        assert score(new) >= score(other.fit(network, X, CLASSES, verbose=0)) - 1e-6
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -331,8 +299,7 @@ def test_validation_rows_choose_the_precision(network):
         ({"subset": "first"}, "Received: subset='first'"),
         ({"curvature": "fisher"}, "Received: curvature='fisher'"),
         ({"prior_precision": -1.0}, "Received: prior_precision=-1.0"),
-        ({"noise": "learned"}, "Received: noise='learned'"),
-        ({"structure": "kron", "curvature": "hessian"}, "no Kronecker factors"),
+        ({"prior_precision": "rows"}, "Received: prior_precision='rows'"),
     ],
 )
 def test_refuses_arguments_by_name(arguments, message):
@@ -368,24 +335,16 @@ def test_refuses_batch_normalization_except_before_the_last_layer():
             "marginal_likelihood",
         ),
         (
-            lambda: model_of(layers.DenseVariational(1, prior="laplace")),
-            {"prior_precision": None},
-            "kink",
-        ),
-        (
             lambda: model_of(layers.DenseVariational(2000), layers.DenseVariational(1)),
             {"structure": "full"},
             "at most 4096",
         ),
         (
-            lambda: model_of(layers.DenseVariational(1), likelihood="poisson"),
-            {"noise": 0.5},
-            "Received: noise=0.5",
-        ),
-        (
-            lambda: model_of(layers.DenseVariational(1, name="one")),
-            {"subset": ["two"]},
-            r"\['one'\].*subset=\['two'\]",
+            lambda: model_of(
+                layers.DenseVariational(1, name="one"), keras.layers.Softmax()
+            ),
+            {"subset": "last_layer"},
+            r"subset='last_layer', layers \['one'\]",
         ),
     ],
 )

@@ -105,17 +105,6 @@ def test_a_pruned_laplace_approximation_is_linearised(model):
     assert pruned.log_evidence is None
 
 
-def test_validation_chooses_the_precision_of_the_linearised_network(model):
-    chosen = Laplace("full", prior_precision="validation").fit(
-        model, X, Y, validation_data=(X, Y), verbose=0
-    )
-    best = chosen.predictive(X, method="linearised", seed=0).log_prob(Y).mean()
-    for precision in np.logspace(-4.0, 5.0, 19):
-        other = Laplace("full", prior_precision=precision).fit(model, X, Y, verbose=0)
-        found = other.predictive(X, method="linearised", seed=0).log_prob(Y).mean()
-        assert found < best + 1e-5
-
-
 def test_of_a_last_layer_the_network_is_linear():
     """So its means are integrated, and the other layers run once."""
     keras.utils.set_random_seed(0)

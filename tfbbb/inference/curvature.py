@@ -26,12 +26,10 @@ from tfbbb.inference.output_curvature import curvature_roots, gradient
 from tfbbb.inference.row_derivatives import RowDerivatives, RowPass
 from tfbbb.prediction import structure as prediction_structure
 
-Kind = Literal["ggn", "empirical_fisher", "hessian"]
+Kind = Literal["ggn", "empirical_fisher"]
 
 # Batches from which on a trace takes less time than it saves.
 _BATCHES_WORTH_A_TRACE = 12
-# Rows of the Hessian that are computed at once.
-_HESSIAN_ROWS = 64
 
 
 @dataclass
@@ -44,15 +42,12 @@ class Curvature:
         squares: Sum of squared residuals in units of the noise, of a normal
             likelihood with learned noise; else None.
         num_values: Number of target values behind `squares`.
-        num_clipped: Number of negative eigenvalues, of rows' second derivatives in
-            their outputs, that were set to 0.
     """
 
     blocks: list[Block]
     log_likelihood: float
     squares: float | None
     num_values: float
-    num_clipped: int
 
 
 def curvature(
@@ -70,8 +65,7 @@ def curvature(
     - `"ggn"`: `sum_i r_i J_i^T H_i J_i`, H_i the second derivatives of
       -log p(y_i | f) in f. Where a likelihood is not log-concave in its outputs, the
       negative eigenvalues of H_i are set to 0, so the sum is positive semidefinite;
-    - `"empirical_fisher"`: `sum_i r_i g_i g_i^T`, g_i the gradient of row i;
-    - `"hessian"`: the second derivatives of `-sum_i r_i log p(y_i | f(x_i, w))`.
+    - `"empirical_fisher"`: `sum_i r_i g_i g_i^T`, g_i the gradient of row i.
 
     The Kronecker factors of a weight tensor are `A = sum r a a^T / sum r` of its inputs
     and `B = sum r g^T H g` of its signals (Botev et al. 2017), also summed over the
@@ -80,11 +74,7 @@ def curvature(
     Sums are in float64; those of a diagonal over the rows of one batch are in the
     precision of the network.
     """
-    step: _RowStep | _HessianStep
-    if kind == "hessian":
-        step = _HessianStep(network, layers)
-    else:
-        step = _RowStep.of(network, layers, kind)
+    step = _RowStep.of(network, layers, kind)
     sums: list[np.ndarray] | None = None
     for number, (x, y, weights) in enumerate(batches, 1):
         parts = step(x, y, weights, structure)
@@ -96,18 +86,12 @@ def curvature(
                 np.add(total, part, out=total)
         progress(number)
     assert sums is not None
-    log_likelihood, squares, num_values, num_clipped, *matrices = sums
-    weighted = weights_of(layers)
-    if kind == "hessian":
-        blocks = _blocks_of_matrix(matrices[0], weighted, structure)
-    else:
-        blocks = _blocks(matrices, weighted, structure, batches.size)
+    log_likelihood, squares, num_values, *matrices = sums
     return Curvature(
-        blocks,
+        _blocks(matrices, weights_of(layers), structure, batches.size),
         float(log_likelihood),
         float(squares) if learns_scale(network.model.likelihood) else None,
         float(num_values),
-        int(num_clipped),
     )
 
 
@@ -160,7 +144,7 @@ class _RowStep:
     def __call__(
         self, x: types.Structure, y: Tensor, weights: Tensor, structure: Structure
     ) -> list[ArrayLike]:
-        """Returns log likelihood, squares, their number, clipped, and the matrices."""
+        """Returns log likelihood, squares, their number, and the matrices."""
         if np.any(np.asarray(weights) < 0):
             raise ValueError(
                 "A row counts as a number of rows: its weight cannot be negative. Give "
@@ -207,9 +191,8 @@ class _RowStep:
         rows = RowPass(self._network, values, self._layers, x)
         outputs = tf.cast(tf.stop_gradient(rows.outputs), tf.float64)
         weights = tf.cast(weights, tf.float64)
-        clipped: int | Tensor = 0
         if self._kind == "ggn":
-            log_prob, directions, clipped = curvature_roots(likelihood, y, outputs)
+            log_prob, directions = curvature_roots(likelihood, y, outputs)
         else:
             log_prob, slopes = gradient(likelihood, y, outputs)
             directions = slopes[:, tf.newaxis]
@@ -217,8 +200,7 @@ class _RowStep:
         ones = [1] * (len(directions.shape) - 1)
         directions *= tf.reshape(tf.sqrt(weights), [-1, *ones])
         total = tf.reduce_sum(weights * log_prob)
-        sums = total, squares, number, tf.convert_to_tensor(clipped)
-        return sums, rows.derivatives(directions)
+        return (total, squares, number), rows.derivatives(directions)
 
 
 def _any_rows(tensor: tf.Tensor) -> tf.TensorSpec:
@@ -242,33 +224,8 @@ def _blocks(
         return [
             DiagonalBlock((i,), each) for i, each in zip(numbers, matrices, strict=True)
         ]
-    if structure == "layer":
-        return [
-            DenseBlock((i,), (each.shape[0],), each)
-            for i, each in zip(numbers, matrices, strict=True)
-        ]
     sizes = tuple(weight.size for _, weight in weighted)
     return [DenseBlock(tuple(numbers), sizes, matrices[0])]
-
-
-def _blocks_of_matrix(
-    matrix: np.ndarray,
-    weighted: list[tuple[keras.Layer, VariationalWeight]],
-    structure: Structure,
-) -> list[Block]:
-    """Returns what a structure keeps of the whole matrix."""
-    sizes = [weight.size for _, weight in weighted]
-    if structure == "full":
-        return [DenseBlock(tuple(range(len(sizes))), tuple(sizes), matrix)]
-    blocks: list[Block] = []
-    ends = np.cumsum(sizes)
-    for i, (end, size) in enumerate(zip(ends, sizes, strict=True)):
-        own = matrix[end - size : end, end - size : end]
-        if structure == "diagonal":
-            blocks.append(DiagonalBlock((i,), np.diagonal(own).copy()))
-        else:
-            blocks.append(DenseBlock((i,), (size,), own))
-    return blocks
 
 
 def _residuals(
@@ -284,72 +241,3 @@ def _residuals(
     rows = [-1, *[1] * (len(squares.shape) - 1)]
     each = tf.reshape(weights, rows)
     return tf.reduce_sum(each * squares), tf.reduce_sum(each * tf.ones_like(squares))
-
-
-class _HessianStep:
-    """Sums of one batch, with the whole Hessian by differentiating twice."""
-
-    def __init__(
-        self,
-        network: NetworkFunction,
-        layers: Sequence[keras.Layer],
-    ):
-        self._network = network
-        self._values = [weight.mean for weight in network.weights]
-        wanted = [id(weight) for _, weight in weights_of(layers)]
-        order = {id(weight): i for i, weight in enumerate(network.weights)}
-        self._chosen = [order[each] for each in wanted]
-        self._size = sum(network.sizes[i] for i in self._chosen)
-        self._rows = tf.function(self._hessian_rows, reduce_retracing=True)
-
-    def __call__(
-        self, x: types.Structure, y: Tensor, weights: Tensor, structure: Structure
-    ) -> list[ArrayLike]:
-        likelihood = self._network.model.likelihood
-        outputs = self._network.outputs([v[tf.newaxis] for v in self._values], x)[0]
-        outputs = tf.cast(outputs, tf.float64)
-        weights = tf.cast(weights, tf.float64)
-        log_prob = -likelihood.negative_log_likelihood(y, outputs)
-        squares, number = _residuals(likelihood, y, outputs, weights)
-        total = tf.reduce_sum(weights * log_prob)
-        return [
-            total,
-            squares,
-            number,
-            0,
-            self._matrix(x, y, tf.cast(weights, tf.float32)),
-        ]
-
-    def _matrix(self, x: types.Structure, y: Tensor, weights: Tensor) -> np.ndarray:
-        """Returns the Hessian of one batch, [D, D], float64."""
-        parts = []
-        for first in range(0, self._size, _HESSIAN_ROWS):
-            rows = np.arange(first, first + _HESSIAN_ROWS) % self._size
-            part = self._rows(x, y, weights, tf.constant(rows)).numpy()
-            parts.append(part[: self._size - first])
-        matrix = np.concatenate(parts).astype(np.float64)
-        return 0.5 * (matrix + matrix.T)
-
-    def _hessian_rows(
-        self, x: types.Structure, y: Tensor, weights: Tensor, rows: Tensor
-    ) -> tf.Tensor:
-        """Returns some rows of the Hessian, [rows, D]: one copy of the weights each."""
-        network, likelihood = self._network, self._network.model.likelihood
-        values = [tf.repeat(v[tf.newaxis], _HESSIAN_ROWS, 0) for v in self._values]
-        chosen = [values[i] for i in self._chosen]
-        with tf.GradientTape() as outer:
-            outer.watch(chosen)
-            with tf.GradientTape() as inner:
-                inner.watch(chosen)
-                outputs = tf.cast(network.outputs(values, x), tf.float64)
-                targets = likelihood.aligned(y, outputs[0])
-                log_prob = likelihood.log_prob(targets, outputs)
-                log_prob = tf.reduce_sum(log_prob, list(range(2, len(log_prob.shape))))
-                loss = -tf.reduce_sum(log_prob * tf.cast(weights, tf.float64))
-            gradients = inner.gradient(loss, chosen, unconnected_gradients="zero")
-            entries = tf.gather(self._join(gradients), rows, batch_dims=1)
-            total = tf.reduce_sum(entries)
-        return self._join(outer.gradient(total, chosen, unconnected_gradients="zero"))
-
-    def _join(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
-        return tf.concat([tf.reshape(v, [_HESSIAN_ROWS, -1]) for v in values], axis=-1)

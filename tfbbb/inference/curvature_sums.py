@@ -9,7 +9,7 @@ import numpy as np
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.row_derivatives import Products, RowDerivatives
 
-Structure = Literal["diagonal", "kron", "layer", "full"]
+Structure = Literal["diagonal", "kron", "full"]
 
 
 def weights_of(
@@ -35,7 +35,7 @@ def curvature_sums(
         derivatives: S, Q vectors for each row.
         weights: Number of rows that each row counts as, [rows]. S has its root.
         structure: `"kron"` gives the sums behind A and B of each weight tensor,
-            `"diagonal"` and `"layer"` one array for each, `"full"` one for all.
+            `"diagonal"` one array for each, `"full"` one for all.
     """
     weighted = weights_of(layers)
     if structure == "kron":
@@ -46,8 +46,7 @@ def curvature_sums(
         ]
     if structure == "diagonal":
         return [_diagonal(derivatives, *each) for each in weighted]
-    groups = [[each] for each in weighted] if structure == "layer" else [weighted]
-    return [_dense(derivatives, group) for group in groups]
+    return [_dense(derivatives, weighted)]
 
 
 def _diagonal(
@@ -65,20 +64,19 @@ def _diagonal(
 
 
 def _dense(
-    derivatives: RowDerivatives, group: list[tuple[keras.Layer, VariationalWeight]]
+    derivatives: RowDerivatives, weighted: list[tuple[keras.Layer, VariationalWeight]]
 ) -> np.ndarray:
-    """Returns all of the curvature of some weights, [n, n]."""
-    products = [_vector_product(derivatives, layer) for layer, _ in group]
+    """Returns all of the curvature, [n, n]."""
+    products = [_vector_product(derivatives, layer) for layer, _ in weighted]
     factors = [
         _inputs_and_signals(product, weight)
-        for product, (_, weight) in zip(products, group, strict=True)
+        for product, (_, weight) in zip(products, weighted, strict=True)
         if product is not None
     ]
-    if len(factors) == len(group) and factors[0][1].shape[1] > 1:
+    if len(factors) == len(weighted) and factors[0][1].shape[1] > 1:
         return _of_outer_products(factors)
-    jacobians = [derivatives.jacobian(*each) for each in group]
-    jacobian = jacobians[0] if len(jacobians) == 1 else np.concatenate(jacobians, -1)
-    return _gram(jacobian)
+    jacobians = [derivatives.jacobian(*each) for each in weighted]
+    return _gram(np.concatenate(jacobians, -1))
 
 
 def _of_outer_products(

@@ -1,5 +1,6 @@
 """The Laplace approximation."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -21,34 +22,22 @@ from tfbbb.bayes.posteriors.posterior import MAX_COVARIANCE, matrix_sides
 from tfbbb.bayes.priors import Normal
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
-from tfbbb.inference.curvature import Curvature, Kind, curvature, learns_scale
-from tfbbb.inference.curvature_blocks import (
-    Block,
-    DenseBlock,
-    DiagonalBlock,
-    KroneckerBlock,
-)
-from tfbbb.inference.curvature_sums import Structure
+from tfbbb.inference.curvature import Kind, curvature, learns_scale
+from tfbbb.inference.curvature_sums import Structure, weights_of
 from tfbbb.inference.hyperparameters import Evidence
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.inference.normal_noise import noise_of, set_noise
-from tfbbb.inference.prior_curvature import log_prior, prior_curvature
 from tfbbb.inference.requirements import batch_normalizations
 from tfbbb.inference.row_derivatives import is_product
-from tfbbb.inference.scale_tril import set_scale_tril
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
 
-_STRUCTURES = ("diagonal", "kron", "layer", "full")
-_KINDS = ("ggn", "empirical_fisher", "hessian")
-_PER = ("model", "layer", "weight")
+_STRUCTURES = ("diagonal", "kron", "full")
+_KINDS = ("ggn", "empirical_fisher")
 _BY_EVIDENCE = "marginal_likelihood"
-_BY_ROWS = "validation"
-# Precisions that are compared on validation rows.
-_GRID = np.logspace(-4.0, 5.0, 19)
 
 
 class Laplace(InferenceMethod):
@@ -87,23 +76,16 @@ class Laplace(InferenceMethod):
             - `"diagonal"`: each weight by itself, `mean_field_normal`;
             - `"kron"`: per weight tensor, a Kronecker product plus the prior,
               `MatrixNormal("eigenbasis")`, for dense layers and convolutions;
-            - `"layer"`: all weights of a tensor, `full_covariance_normal`;
-            - `"full"`: all weights of all layers, `JointNormal`; at most 4096.
-        subset: `"all"`, `"last_layer"`, or a list of the names of layers. All other
-            layers stay at their means, as points.
-        curvature: C: `"ggn"`, the generalised Gauss-Newton matrix; `"hessian"`, all
-            second derivatives; or `"empirical_fisher"`, the sum of the outer products
-            of the rows' gradients.
-        prior_precision: How the prior N(0, 1 / precision) is chosen, which the new
-            model gets: `"marginal_likelihood"` maximises the log evidence,
-            `"validation"` the log likelihood of the rows in `validation_data`; or a
-            number. None keeps the priors of the model.
-        prior_per: With `"marginal_likelihood"`, what has a precision of its own:
-            `"model"`, `"layer"`, or `"weight"` for kernels and biases apart.
-        noise: The learned noise of a `tfbbb.likelihoods.Normal`:
-            `"marginal_likelihood"` chooses it with the precisions; a number is the
-            standard deviation in the units of the targets; None keeps it. Likelihoods
-            without a learned scale stay as they are.
+            - `"full"`: all weights of all layers, `JointNormal`, or
+              `full_covariance_normal` of a single tensor; at most 4096.
+        subset: `"all"` layers, or the `"last_layer"`; all other layers stay at their
+            means, as points.
+        curvature: C: `"ggn"`, the generalised Gauss-Newton matrix, or
+            `"empirical_fisher"`, the sum of the outer products of the rows' gradients.
+        prior_precision: The prior N(0, 1 / precision) of the new model:
+            `"marginal_likelihood"` chooses a precision for each layer, and the learned
+            noise of a `tfbbb.likelihoods.Normal`, by the largest log evidence. A number
+            is the precision of all weights; None keeps the normal priors of the model.
 
     Raises:
         ValueError: An argument has none of these values.
@@ -114,34 +96,18 @@ class Laplace(InferenceMethod):
     def __init__(
         self,
         structure: Structure = "kron",
-        subset: str | Sequence[str] = "all",
+        subset: Literal["all", "last_layer"] = "all",
         curvature: Kind = "ggn",
         prior_precision: float | str | None = _BY_EVIDENCE,
-        prior_per: Literal["model", "layer", "weight"] = "layer",
-        noise: float | str | None = _BY_EVIDENCE,
     ):
         self.structure = choice("structure", structure, _STRUCTURES)
-        if isinstance(subset, str):
-            choice("subset", subset, ("all", "last_layer"))
-        self.subset = subset if isinstance(subset, str) else list(subset)
+        self.subset = choice("subset", subset, ("all", "last_layer"))
         self.curvature = choice("curvature", curvature, _KINDS)
         self.prior_precision = prior_precision
         if isinstance(prior_precision, str):
-            choice("prior_precision", prior_precision, (_BY_EVIDENCE, _BY_ROWS))
+            choice("prior_precision", prior_precision, (_BY_EVIDENCE,))
         elif prior_precision is not None:
             self.prior_precision = positive_number("prior_precision", prior_precision)
-        self.prior_per = choice("prior_per", prior_per, _PER)
-        self.noise = noise
-        if isinstance(noise, str):
-            choice("noise", noise, (_BY_EVIDENCE,))
-        elif noise is not None:
-            self.noise = positive_number("noise", noise)
-        if structure == "kron" and curvature == "hessian":
-            raise ValueError(
-                "The whole Hessian has no Kronecker factors. Use "
-                '`curvature="ggn"` or "empirical_fisher", or another structure. '
-                f"Received: structure={structure!r}, curvature={curvature!r}"
-            )
 
     def fit(
         self,
@@ -152,7 +118,6 @@ class Laplace(InferenceMethod):
         likelihood: Identifier | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 512,
-        validation_data: tuple[types.Structure, ArrayLike] | None = None,
         verbose: int = 1,
     ) -> BayesianModel:
         """Returns a new `BayesianModel` with the normal posterior.
@@ -165,7 +130,6 @@ class Laplace(InferenceMethod):
             likelihood: p(y | outputs) of a Keras model, as `tfbbb.convert` takes it.
             sample_weight: Weight of each row, not negative.
             batch_size: Rows whose derivatives are in memory at a time.
-            validation_data: (x, y) for `prior_precision="validation"`.
             verbose: 1 for a progress bar, 0 for none.
 
         Raises:
@@ -187,46 +151,33 @@ class Laplace(InferenceMethod):
             model.likelihood.adapt(targets)
         network = NetworkFunction(model)
         layers = self._layers(model)
-        self._check(model, layers, validation_data)
+        self._check(model, layers)
+        weights = [weight for _, weight in weights_of(layers)]
+        fixed = None
+        if self.prior_precision != _BY_EVIDENCE:
+            fixed = np.array([self._fixed_precision(weight) for weight in weights])
         bar = keras.utils.Progbar(len(batches), verbose=verbose)
         found = curvature(
             network, layers, batches, self.structure, self.curvature, bar.update
         )
-        weights = [w for layer in layers for w in layer.variational_weights]
         means = [np.asarray(w.mean, np.float64).ravel() for w in weights]
-        approximation = _Approximation(self, model, layers, weights, means, found)
-        return approximation.posterior(validation_data)
+        return self._approximation(model, layers, Evidence(found, means), fixed)
 
     def _layers(self, model: BayesianModel) -> list[VariationalLayer]:
         layers = model.variational_layers
         if self.subset == "all":
             return layers
-        if self.subset == "last_layer":
-            graph = graph_of(model)
-            last = None if graph is None else producer(graph.outputs[0])
-            if last not in layers:
-                raise ValueError(
-                    "The outputs of the model are not those of one layer with weights. "
-                    'Name the layers, `subset=["name", ...]`. '
-                    f"Received: subset='last_layer', layers "
-                    f"{[layer.name for layer in layers]}"
-                )
-            return [last]
-        known = {layer.name: layer for layer in layers}
-        unknown = [name for name in self.subset if name not in known]
-        if unknown or not self.subset:
+        graph = graph_of(model)
+        last = None if graph is None else producer(graph.outputs[0])
+        if last not in layers:
             raise ValueError(
-                f"The model has the layers {sorted(known)} with posteriors. "
-                f"Received: subset={self.subset!r}"
+                "The outputs of the model are not those of one layer with weights. Use "
+                '`subset="all"`. Received: '
+                f"subset='last_layer', layers {[layer.name for layer in layers]}"
             )
-        return [layer for layer in layers if layer.name in self.subset]
+        return [last]
 
-    def _check(
-        self,
-        model: BayesianModel,
-        layers: Sequence[VariationalLayer],
-        validation_data: tuple[types.Structure, ArrayLike] | None,
-    ) -> None:
+    def _check(self, model: BayesianModel, layers: Sequence[VariationalLayer]) -> None:
         if len(model.members) > 1:
             raise ValueError(
                 "A Laplace approximation has one mode; take one member, "
@@ -237,275 +188,105 @@ class Laplace(InferenceMethod):
         if self.structure == "kron":
             _check_kronecker(model, layers)
         _check_sizes(self.structure, layers)
-        if (self.prior_precision == _BY_ROWS) != (validation_data is not None):
+
+    def _fixed_precision(self, weight: VariationalWeight) -> float:
+        """Returns the precision of a weight's prior that no evidence chooses."""
+        if self.prior_precision is not None:
+            return float(self.prior_precision)
+        if not isinstance(weight.prior, Normal):
             raise ValueError(
-                '`validation_data` and `prior_precision="validation"` need each other. '
-                f"Received: prior_precision={self.prior_precision!r}, "
-                f"validation_data={'given' if validation_data else None}"
+                "A Laplace approximation keeps the priors of a model only if they are "
+                'normal. Use `prior_precision="marginal_likelihood"`, which chooses '
+                'such a prior, or give the layers `prior="normal"`. '
+                f"Received: prior={weight.prior!r} of '{weight.name}', "
+                "prior_precision=None"
             )
-        if isinstance(self.noise, int | float):
-            likelihood = model.likelihood
-            if not learns_scale(likelihood) or likelihood.num_targets != 1:
-                raise ValueError(
-                    "A number as `noise` replaces the learned noise of one target with "
-                    'the likelihood "normal"; give other likelihoods theirs, such as '
-                    "`tfbbb.likelihoods.Normal(scale=2.0)`. "
-                    f"Received: noise={self.noise!r}, likelihood={likelihood!r}"
-                )
+        log_scale = weight.prior.log_scale(weight.prior_parameters, weight.fan_in)
+        return math.exp(-2.0 * float(log_scale))
 
-
-class _Approximation:
-    """The choice of prior and noise for one curvature, and the model that has q."""
-
-    def __init__(
+    def _approximation(
         self,
-        method: Laplace,
         model: BayesianModel,
         layers: Sequence[VariationalLayer],
-        weights: Sequence[VariationalWeight],
-        means: Sequence[np.ndarray],
-        found: Curvature,
-    ):
-        self._method = method
-        self._model = model
-        self._layers = layers
-        self._weights = weights
-        self._means = means
-        self._found = found
-        self._num_negative = found.num_clipped
-
-    def posterior(
-        self, validation_data: tuple[types.Structure, ArrayLike] | None
+        evidence: Evidence,
+        fixed: np.ndarray | None,
     ) -> BayesianModel:
-        """Returns the new model, with its inference."""
-        method = self._method
-        tunes = _BY_EVIDENCE in (method.prior_precision, self._noise_choice())
-        if method.curvature == "hessian":
-            self._without_negative(always=tunes or validation_data is not None)
-        if method.prior_precision == _BY_ROWS:
-            assert validation_data is not None
-            return self._best_on_rows(validation_data)
-        evidence = Evidence(self._found, self._means)
-        prior, factor = self._start()
-        groups = None
-        if method.prior_precision == _BY_EVIDENCE:
-            groups = self._groups()
-        tune_noise = self._noise_choice() == _BY_EVIDENCE
-        if groups is not None or tune_noise:
-            self._prepare_spectra(groups)
-            prior, factor = evidence.maximise(
-                groups, prior, factor=factor, tune_noise=tune_noise
-            )
-        return self._model_with(evidence, prior, factor)
-
-    def _noise_choice(self) -> float | str | None:
-        return self._method.noise if learns_scale(self._model.likelihood) else None
-
-    def _start(self) -> tuple[list[np.ndarray], float]:
-        """Returns the prior's curvature and the factor before any choice."""
-        method, factor = self._method, 1.0
-        noise = self._noise_choice()
-        if isinstance(noise, int | float):
-            (scale,) = _raw_noise(self._model.likelihood)
-            factor = (scale / noise) ** 2
-        if method.prior_precision is None:
-            prior = [
-                prior_curvature(weight, mean)
-                for weight, mean in zip(self._weights, self._means, strict=True)
-            ]
-        else:
-            given = method.prior_precision
-            precision = 1.0 if isinstance(given, str) else float(given)
-            prior = [np.full(len(mean), precision) for mean in self._means]
-        return prior, factor
-
-    def _groups(self) -> list[int]:
-        """Returns the number of each tensor's group, which has one precision."""
-        per = self._method.prior_per
-        keys = []
-        for number, layer in enumerate(self._layers):
-            for weight in layer.variational_weights:
-                part = weight.name == "bias" if per == "weight" else False
-                keys.append((0 if per == "model" else number, part))
-        order = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-        return [order[key] for key in keys]
-
-    def _prepare_spectra(self, groups: Sequence[int] | None) -> None:
-        """Computes eigenvectors where they spare factorisations of a search."""
-        if groups is None:
-            return
-        for block in self._found.blocks:
-            one_precision = len({groups[i] for i in block.tensors}) == 1
-            if isinstance(block, DenseBlock) and one_precision:
-                block.decompose()
-
-    def _without_negative(self, always: bool) -> None:
-        """Removes negative curvature where the posterior needs it, and counts it."""
-        kept = []
-        prior, factor = self._start()
-        for block in self._found.blocks:
-            own = [prior[i] for i in block.tensors]
-            if always or not _is_positive(block, own, factor):
-                block, number = block.without_negative()
-                self._num_negative += number
-            kept.append(block)
-        self._found.blocks = kept
-
-    def _best_on_rows(
-        self, validation_data: tuple[types.Structure, ArrayLike]
-    ) -> BayesianModel:
-        """Returns the model whose precision predicts validation rows best."""
-        x, y = validation_data
-        evidence = Evidence(self._found, self._means)
-        tune_noise = self._noise_choice() == _BY_EVIDENCE
-        best: tuple[float, float] | None = None
-        _, start = self._start()
-        model = None
-        for precision in _GRID:
-            prior = [np.full(len(mean), precision) for mean in self._means]
-            factor = start
-            if tune_noise:
-                _, factor = evidence.maximise(
-                    None, prior, factor=start, tune_noise=True
-                )
-            if model is None:
-                model = self._build(prior)
-            self._set(model, prior, factor)
-            score = float(np.mean(model.predictive(x, seed=0).log_prob(y)))
-            if best is None or score > best[0]:
-                best, chosen = (score, precision), (prior, factor)
-        return self._model_with(evidence, *chosen)
-
-    def _model_with(
-        self, evidence: Evidence, prior: Sequence[np.ndarray], factor: float
-    ) -> BayesianModel:
+        """Returns the model with q, after the choice of precisions and noise."""
+        prior, factor = fixed, 1.0
         try:
-            if self._method.prior_precision is None:
-                at_mode = sum(
-                    log_prior(weight, mean)
-                    for weight, mean in zip(self._weights, self._means, strict=True)
+            if prior is None:
+                prior, factor = evidence.maximise(
+                    [len(layer.variational_weights) for layer in layers],
+                    tune_noise=learns_scale(model.likelihood),
                 )
-            else:
-                at_mode = evidence.normal_log_prior([each[0] for each in prior])
-            log_evidence = evidence.log_evidence(prior, factor, at_mode)
-            new = self._build(prior)
-            self._set(new, prior, factor)
-            smallest, largest = self._extremes(prior, factor)
+            log_evidence = evidence.log_evidence(prior, factor)
+            new = self._model(model, layers, prior)
+            numbers = {id(layer): i for i, layer in enumerate(model.variational_layers)}
+            chosen = [new.variational_layers[numbers[id(layer)]] for layer in layers]
+            weights = [weight for _, weight in weights_of(chosen)]
+            for block in evidence.curvature.blocks:
+                own = [weights[i] for i in block.tensors]
+                block.set_posterior(own, prior[list(block.tensors)], factor)
         except linalg.LinAlgError:
             raise ValueError(
-                "The precision matrix is not positive definite: the weights are no "
-                "minimum of the loss. Train longer, or choose a larger "
-                "`prior_precision`. "
-                f"Received: {self._method!r}"
+                "The precision matrix is singular to rounding. Choose a larger "
+                f"`prior_precision`. Received: {self!r}"
             ) from None
+        if factor != 1.0:
+            set_noise(new.likelihood, noise_of(model.likelihood) * factor**-0.5)
         diagnostics: dict[str, Any] = {
-            "condition": largest / smallest,
-            "negative_eigenvalues_clipped": self._num_negative,
             "log_likelihood": float(evidence.log_likelihood(factor)),
-            "num_weights": sum(len(mean) for mean in self._means),
+            "num_weights": sum(weight.size for weight in weights),
         }
-        if self._method.prior_precision is not None:
-            diagnostics["prior_precision"] = {
-                name: float(each[0])
-                for name, each in zip(self._names(), prior, strict=True)
-            }
+        if self.prior_precision is not None:
+            diagnostics["prior_precision"] = dict(
+                zip(_names(layers), prior.tolist(), strict=True)
+            )
         if learns_scale(new.likelihood):
             diagnostics["noise"] = _raw_noise(new.likelihood).tolist()
-        new.inference = self._method.result(log_evidence, **diagnostics)
+        new.inference = self.result(log_evidence, **diagnostics)
         return new
 
-    def _names(self) -> list[str]:
-        return [
-            f"{layer.name}/{weight.name}"
-            for layer in self._layers
-            for weight in layer.variational_weights
-        ]
-
-    def _extremes(
-        self, prior: Sequence[np.ndarray], factor: float
-    ) -> tuple[float, float]:
-        pairs = [
-            block.extreme_eigenvalues([prior[i] for i in block.tensors], factor)
-            for block in self._found.blocks
-        ]
-        return min(low for low, _ in pairs), max(high for _, high in pairs)
-
-    def _build(self, prior: Sequence[np.ndarray]) -> BayesianModel:
-        """Returns a model with posteriors of the structure, and with the new priors."""
-        names = dict(zip(self._names(), prior, strict=True))
-        wanted = {id(layer) for layer in self._layers}
+    def _model(
+        self,
+        model: BayesianModel,
+        layers: Sequence[VariationalLayer],
+        prior: np.ndarray,
+    ) -> BayesianModel:
+        """Returns a copy with posteriors of the structure, and with the new priors."""
+        precisions = dict(zip(_names(layers), prior, strict=True))
+        wanted = {id(layer) for layer in layers}
         family: posteriors.Posterior = posteriors.MeanFieldNormal()
-        if self._method.structure == "kron":
+        if self.structure == "kron":
             family = posteriors.MatrixNormal("eigenbasis")
-        elif self._method.structure == "layer":
+        elif self.structure == "full":
+            weights = [weight for _, weight in weights_of(layers)]
             family = posteriors.FullCovarianceNormal()
-        elif self._method.structure == "full":
-            family = posteriors.JointNormal(sum(len(mean) for mean in self._means))
+            if len(weights) > 1:
+                family = posteriors.JointNormal(sum(weight.size for weight in weights))
 
         def options(layer: VariationalLayer) -> Options:
             if id(layer) not in wanted:
                 return {}
             changed: Options = {"posterior": family, "bias_posterior": family}
-            if self._method.prior_precision is None:
+            if self.prior_precision is None:
                 return changed
             for weight in layer.variational_weights:
-                precision = names[f"{layer.name}/{weight.name}"][0]
+                precision = precisions[f"{layer.name}/{weight.name}"]
                 option = "bias_prior" if weight.name == "bias" else "prior"
                 changed[option] = Normal(scale=float(precision**-0.5))
             return changed
 
-        new = with_posterior(self._model, "point", layer_options=options)
-        new.inference = self._method.result()
-        return new
-
-    def _set(
-        self, new: BayesianModel, prior: Sequence[np.ndarray], factor: float
-    ) -> None:
-        """Sets the posteriors and the noise of a model that `_build` made."""
-        numbers = {
-            id(layer): i for i, layer in enumerate(self._model.variational_layers)
-        }
-        layers = [new.variational_layers[numbers[id(layer)]] for layer in self._layers]
-        weights = [w for layer in layers for w in layer.variational_weights]
-        for block in self._found.blocks:
-            own = [prior[i] for i in block.tensors]
-            _set_posterior(block, [weights[i] for i in block.tensors], own, factor)
-        if factor != 1.0:
-            noise = noise_of(self._model.likelihood) * factor**-0.5
-            set_noise(new.likelihood, noise)
+        return with_posterior(model, "point", layer_options=options)
 
 
-def _set_posterior(
-    block: Block,
-    weights: Sequence[VariationalWeight],
-    prior: Sequence[np.ndarray],
-    factor: float,
-) -> None:
-    """Sets q of weights to the inverse of a block's precision."""
-    variables = weights[0].variables
-    if isinstance(block, DiagonalBlock):
-        log_scale = -0.5 * np.log(block.precision(prior, factor))
-        variables["log_scale"].assign(log_scale.reshape(weights[0].shape))
-    elif isinstance(block, KroneckerBlock):
-        _, row_vectors, column_vectors = block.eigen
-        variables["log_scale"].assign(-0.5 * np.log(block.precision(prior, factor)))
-        variables["row_basis"].assign(row_vectors)
-        variables["column_basis"].assign(column_vectors)
-    elif isinstance(block, DenseBlock):
-        set_scale_tril(weights, block.scale_tril(prior, factor))
+def _names(layers: Sequence[VariationalLayer]) -> list[str]:
+    return [f"{layer.name}/{weight.name}" for layer, weight in weights_of(layers)]
 
 
 def _raw_noise(likelihood: Likelihood) -> np.ndarray:
     """Returns the noise of a normal likelihood in the units of the targets, [k]."""
     return noise_of(likelihood) * likelihood.target_scale.numpy().astype(np.float64)
-
-
-def _is_positive(block: Block, prior: Sequence[np.ndarray], factor: float) -> bool:
-    try:
-        block.log_determinant(prior, factor)
-    except linalg.LinAlgError:
-        return False
-    return True
 
 
 def _check_batch_normalization(
@@ -531,7 +312,7 @@ def _check_likelihood(likelihood: Likelihood, kind: str) -> None:
 
 
 def _check_kronecker(model: BayesianModel, layers: Sequence[VariationalLayer]) -> None:
-    remedy = 'Use `structure="diagonal"`, "layer" or "full", or a `subset` without it.'
+    remedy = 'Use `structure="diagonal"` or "full", or `subset="last_layer"`.'
     for layer in layers:
         if not is_product(layer):
             raise ValueError(
@@ -553,7 +334,6 @@ def _check_sizes(structure: str, layers: Sequence[VariationalLayer]) -> None:
     largest = {
         "diagonal": 0,
         "kron": max(max(matrix_sides(weight.shape)) for weight in weights),
-        "layer": max(weight.size for weight in weights),
         "full": sum(weight.size for weight in weights),
     }[structure]
     if largest > MAX_COVARIANCE:

@@ -9,35 +9,28 @@ from tfbbb.bayes.likelihoods import Likelihood
 
 def curvature_roots(
     likelihood: Likelihood, y: ArrayLike, outputs: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor, int | tf.Tensor]:
-    """Returns roots of the second derivatives of -log p in the outputs.
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns log p and roots of the second derivatives of -log p in the outputs.
 
     Negative eigenvalues count as 0.
 
     Returns:
-        log p [rows]; R with `sum_q R_q R_q^T = -d^2 log p / df^2`, [rows, Q, ..., P];
-        the number of negative eigenvalues of a likelihood that is not log-concave.
+        log p [rows]; R with `sum_q R_q R_q^T = -d^2 log p / df^2`, [rows, Q, ..., P].
     """
     known = _known_roots(likelihood, outputs)
     if known is not None:
-        return -likelihood.negative_log_likelihood(y, outputs), known, 0
+        return -likelihood.negative_log_likelihood(y, outputs), known
     log_prob, seconds = _second_derivatives(likelihood, y, outputs)
     if seconds.shape[-1] == 1:
-        eigenvalues = seconds[..., 0]
         roots = tf.sqrt(tf.maximum(seconds, 0.0))
     else:
         eigenvalues, vectors = tf.linalg.eigh(seconds)
         scales = tf.sqrt(tf.maximum(eigenvalues, 0.0))
         roots = tf.transpose(vectors * scales[:, tf.newaxis], [0, 2, 1])
-    # Rounding gives the zeros of a singular matrix either sign.
-    largest = tf.reduce_max(tf.abs(seconds), axis=[1, 2])[:, tf.newaxis]
-    clipped: int | tf.Tensor = 0
-    if not _is_log_concave(likelihood):
-        clipped = tf.math.count_nonzero(eigenvalues < -1e-10 * largest, dtype=tf.int32)
     shape = tf.concat([tf.shape(roots)[:2], tf.shape(outputs)[1:]], 0)
     roots = tf.reshape(roots, shape)
     roots.set_shape([None, seconds.shape[-1], *outputs.shape[1:]])
-    return log_prob, roots, clipped
+    return log_prob, roots
 
 
 def _known_roots(likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor | None:
@@ -87,13 +80,3 @@ def gradient(
         tape.watch(outputs)
         log_prob = -likelihood.negative_log_likelihood(y, outputs)
     return log_prob, tape.gradient(log_prob, outputs)
-
-
-def _is_log_concave(likelihood: Likelihood) -> bool:
-    """Whether log p(y | f) is known to be concave in the outputs f together."""
-    if isinstance(likelihood, likelihoods.Categorical | likelihoods.Bernoulli):
-        return True
-    return (
-        isinstance(likelihood, likelihoods.Normal | likelihoods.MultivariateNormal)
-        and not likelihood.heteroscedastic
-    )

@@ -157,9 +157,10 @@ class _RowPass(NetworkPass):
         if axes.unfoldable or not all(map(axes.has_rows_first, layers)):
             raise ValueError(
                 "Derivatives row by row need layers whose first axis is the rows of "
-                "the model, and no operation that mixes rows. Use a `subset` of other "
-                "layers, or infer with draws, e.g. by `fit`. Received: model="
-                f"{network.model.name!r}, layers={[layer.name for layer in layers]}"
+                "the model, and no operation that mixes rows. Use "
+                '`subset="last_layer"`, or infer with draws, e.g. by `fit`. Received: '
+                f"model={network.model.name!r}, "
+                f"layers={[layer.name for layer in layers]}"
             )
         rows = tf.shape(tree.flatten(x)[0])[0]
         # The derivatives by a kernel need the inputs and pre-activations of each call.

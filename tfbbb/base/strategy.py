@@ -3,7 +3,16 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, Generic, Self, TypeVar, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.lazy import keras, when_keras_is_loaded
@@ -54,14 +63,37 @@ def _arguments(cls: type) -> dict[str, inspect.Parameter]:
 
 
 def constructor_signature(
-    cls: type, rest: Callable[..., None] | None = None
+    cls: type, shared_options: type | None = None
 ) -> inspect.Signature:
-    """Returns arguments of a constructor, which Keras' `__new__` hides from `help`."""
+    """Returns arguments of a constructor, which Keras' `__new__` hides from `help`.
+
+    Options that it takes as `**options: Unpack[...]`, or without such a type those of
+    `shared_options`, are among them by name, with the defaults of the base classes.
+    """
     _, *own = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
-    others = inspect.signature(rest).parameters.values() if rest else ()
     names = {p.name for p in own}
-    own += [p for p in others if p.kind is p.KEYWORD_ONLY and p.name not in names]
+    for parameter in [p for p in own if p.kind is p.VAR_KEYWORD]:
+        unpacked = get_args(parameter.annotation)
+        if unpacked:
+            own.remove(parameter)
+        options = unpacked[0] if unpacked else shared_options
+        defaults = _defaults(cls)
+        own += [
+            defaults[name].replace(kind=parameter.KEYWORD_ONLY)
+            for name in getattr(options, "__annotations__", ())
+            if name in defaults and name not in names
+        ]
     return inspect.Signature(sorted(own, key=lambda p: p.kind))
+
+
+def _defaults(cls: type) -> dict[str, inspect.Parameter]:
+    """Returns the arguments with defaults of the base classes, the nearest first."""
+    return {
+        p.name: p
+        for base in reversed(cls.__mro__[1:])
+        for p in inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
+        if p.default is not p.empty
+    }
 
 
 @functools.cache

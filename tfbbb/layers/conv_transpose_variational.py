@@ -1,7 +1,5 @@
 """Transposed convolutions in one, two and three dimensions."""
 
-from __future__ import annotations
-
 import math
 from typing import Unpack
 
@@ -9,16 +7,9 @@ import keras
 from keras import ops
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Config, Tensor
 from tfbbb.layers.convolution import Convolution, Size
-from tfbbb.layers.variational import VariationalOptions
+from tfbbb.layers.linear_variational import KernelOptions
 
 
 class ConvTransposeVariational(Convolution):
@@ -45,14 +36,7 @@ class ConvTransposeVariational(Convolution):
         dilation_rate: Size = 1,
         activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        activity_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[KernelOptions],
     ):
         super().__init__(
             kernel_size=kernel_size,
@@ -62,13 +46,6 @@ class ConvTransposeVariational(Convolution):
             dilation_rate=dilation_rate,
             activation=activation,
             use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
             **options,
         )
         self.filters = positive_integer("filters", filters)
@@ -247,14 +224,7 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
         dilation_rate: Size = 1,
         activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        activity_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[KernelOptions],
     ):
         # In three dimensions Keras has these two the other way round.
         super().__init__(
@@ -267,12 +237,5 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
             dilation_rate,
             activation,
             use_bias,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
             **options,
         )

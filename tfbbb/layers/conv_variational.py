@@ -1,7 +1,5 @@
 """Convolutions in one, two and three dimensions."""
 
-from __future__ import annotations
-
 import math
 from typing import Unpack
 
@@ -11,16 +9,9 @@ from keras import ops
 
 from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Config, Tensor
 from tfbbb.layers.convolution import Convolution, Size, channels_apart
-from tfbbb.layers.variational import VariationalOptions
+from tfbbb.layers.linear_variational import KernelOptions
 
 
 class ConvVariational(Convolution):
@@ -42,14 +33,7 @@ class ConvVariational(Convolution):
         groups: int = 1,
         activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        activity_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[KernelOptions],
     ):
         super().__init__(
             kernel_size=kernel_size,
@@ -59,13 +43,6 @@ class ConvVariational(Convolution):
             dilation_rate=dilation_rate,
             activation=activation,
             use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
             **options,
         )
         self.filters = positive_integer("filters", filters)

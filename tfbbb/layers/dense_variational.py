@@ -1,24 +1,14 @@
 """The fully connected layer."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import keras
 
 from tfbbb.base.numbers import positive_integer
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Config, Tensor
 from tfbbb.bayes.estimators import Estimator
 from tfbbb.bayes.estimators.drawn_kernel import matmul
-from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational import VariationalOptions
+from tfbbb.layers.linear_variational import KernelOptions, LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -73,9 +63,6 @@ class DenseVariational(LinearVariationalLayer):
         members: Number of posteriors that the layer holds, a positive integer;
             `tfbbb.BayesianModel(..., members=)` sets it.
         seed: Integer that fixes the noise of training.
-        name: Name of the layer.
-        dtype: Dtype policy of the layer. Posterior and divergence stay in float32.
-        trainable: Whether the layer's variables are trained.
 
     Input shape:
         [batch, ..., input_dim].
@@ -93,27 +80,9 @@ class DenseVariational(LinearVariationalLayer):
         units: int,
         activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        activity_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[KernelOptions],
     ):
-        super().__init__(
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            **options,
-        )
+        super().__init__(activation=activation, use_bias=use_bias, **options)
         self.units = positive_integer("units", units)
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 

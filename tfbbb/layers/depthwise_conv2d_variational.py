@@ -1,7 +1,5 @@
 """The depthwise convolution, which filters each channel separately."""
 
-from __future__ import annotations
-
 import math
 from typing import Unpack
 
@@ -20,7 +18,7 @@ from tfbbb.base.types import (
     Tensor,
 )
 from tfbbb.layers.convolution import Convolution, Size, channels_apart
-from tfbbb.layers.variational import VariationalOptions
+from tfbbb.layers.linear_variational import LinearOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -77,14 +75,11 @@ class DepthwiseConv2DVariational(Convolution):
         dilation_rate: Size = (1, 1),
         activation: Activation = None,
         use_bias: bool = True,
+        *,
         depthwise_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
         depthwise_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        activity_regularizer: Regularizer = None,
         depthwise_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[LinearOptions],
     ):
         super().__init__(
             kernel_size=kernel_size,
@@ -95,12 +90,8 @@ class DepthwiseConv2DVariational(Convolution):
             activation=activation,
             use_bias=use_bias,
             kernel_initializer=depthwise_initializer,
-            bias_initializer=bias_initializer,
             kernel_regularizer=depthwise_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
             kernel_constraint=depthwise_constraint,
-            bias_constraint=bias_constraint,
             **options,
         )
         self.depth_multiplier = positive_integer("depth_multiplier", depth_multiplier)

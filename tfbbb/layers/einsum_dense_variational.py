@@ -1,7 +1,5 @@
 """The layer that computes an einsum of inputs and kernel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Unpack
@@ -9,17 +7,9 @@ from typing import Any, Unpack
 import keras
 from keras import ops
 
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Config, Tensor
 from tfbbb.layers.einsum_equation import EinsumEquation, Shape, split_equation
-from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational import VariationalOptions
+from tfbbb.layers.linear_variational import KernelOptions, LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -71,24 +61,10 @@ class EinsumDenseVariational(LinearVariationalLayer):
         output_shape: int | Sequence[int | None],
         activation: Activation = None,
         bias_axes: str | None = None,
-        kernel_initializer: Initializer = "glorot_uniform",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[KernelOptions],
     ):
         super().__init__(
-            activation=activation,
-            use_bias=bias_axes is not None,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
-            **options,
+            activation=activation, use_bias=bias_axes is not None, **options
         )
         # As in Keras: a mask need not fit the outputs.
         self.supports_masking = False

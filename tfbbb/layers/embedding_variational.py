@@ -1,8 +1,6 @@
 """The embedding layer."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
@@ -12,12 +10,7 @@ from tfbbb.base.numbers import positive_integer
 from tfbbb.base.types import Config, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational import (
-    DEFAULT_POSTERIOR,
-    DEFAULT_PRIOR,
-    PosteriorLike,
-    PriorLike,
-)
+from tfbbb.layers.variational import VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -75,18 +68,13 @@ class EmbeddingVariational(LinearVariationalLayer):
         embeddings_constraint: Constraint = None,
         mask_zero: bool = False,
         weights: Any = None,
-        *,
-        posterior: PosteriorLike = DEFAULT_POSTERIOR,
-        prior: PriorLike = DEFAULT_PRIOR,
-        **options: Any,
+        **options: Unpack[VariationalOptions],
     ):
         super().__init__(
             use_bias=False,
             kernel_initializer=embeddings_initializer,
             kernel_regularizer=embeddings_regularizer,
             kernel_constraint=embeddings_constraint,
-            posterior=posterior,
-            prior=prior,
             **options,
         )
         self.input_dim = positive_integer("input_dim", input_dim)

@@ -1,24 +1,15 @@
 """The gated recurrent unit (GRU) layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
 import keras
 from keras import ops
 
-from tfbbb.base.types import (
-    Activation,
-    Config,
-    Constraint,
-    Initializer,
-    Regularizer,
-    Tensor,
-)
+from tfbbb.base.types import Activation, Config, Tensor
 from tfbbb.layers.recurrent_variational import (
+    RecurrentOptions,
     RecurrentVariationalLayer,
-    RecurrentVariationalOptions,
 )
 
 
@@ -49,47 +40,9 @@ class GRUVariational(RecurrentVariationalLayer):
         units: Number of outputs, a positive integer.
         activation: Keras activation of `g`, by name or as a function.
         recurrent_activation: Activation of the gates `z` and `r`.
-        use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the input kernel's posterior mean.
-        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
-        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
-        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
-        bias_regularizer: Keras regularizer of the bias' posterior mean.
-        activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the input kernel's posterior mean.
-        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
-        bias_constraint: Keras constraint on the bias' posterior mean.
-        dropout: Fraction of the inputs to drop in training, at least 0, less than 1.
-        recurrent_dropout: Fraction of the state to drop in training, for its product
-            with the recurrent kernel.
-        seed: Integer that fixes the noise of training.
-        return_sequences: Whether to return the outputs of all steps.
-        return_state: Whether to return the last state too.
-        go_backwards: Whether to begin at the end of the sequences.
-        stateful: Whether a batch begins with the last state of the previous batch.
-            Such a layer has no posterior predictive.
-        unroll: Whether to unroll the loop.
         reset_after: Whether `r` is applied to the product with `R_h`, as above; else
             to the state before it, `(r * h_{t-1}) @ R_h`, and the products of the state
             have no bias.
-        posterior: q of the two kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`. The default
-            is `Normal(scale=0.5)`.
-        bias_posterior: q of the bias.
-        bias_prior: p of the bias. The default is a standard normal.
-        estimator: How noise reaches the output: `"weight"` draws weights once per step
-            of training, `"flipout"` weights for each sequence by random signs,
-            `"score_function"` weights without a gradient; `"auto"` takes `"flipout"`
-            where the posterior is symmetric and factorises, else `"weight"`.
-        kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
-            With `None`, `tfbbb.BayesianModel` sets it in `fit`.
-        members: Number of posteriors that the layer holds.
-        zero_output_for_mask: Whether masked steps give zeros instead of the output
-            before them.
-        name: Name of the layer.
-        dtype: Dtype policy of the layer. Posterior and divergence stay in float32.
-        trainable: Whether the layer's variables are trained.
 
     Call arguments:
         sequences: [batch, timesteps, input_dim].
@@ -115,51 +68,11 @@ class GRUVariational(RecurrentVariationalLayer):
         activation: Activation = "tanh",
         recurrent_activation: Activation = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        recurrent_initializer: Initializer = "orthogonal",
-        bias_initializer: Initializer = "zeros",
-        kernel_regularizer: Regularizer = None,
-        recurrent_regularizer: Regularizer = None,
-        bias_regularizer: Regularizer = None,
-        activity_regularizer: Regularizer = None,
-        kernel_constraint: Constraint = None,
-        recurrent_constraint: Constraint = None,
-        bias_constraint: Constraint = None,
-        dropout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-        seed: int | None = None,
-        return_sequences: bool = False,
-        return_state: bool = False,
-        go_backwards: bool = False,
-        stateful: bool = False,
-        unroll: bool = False,
+        *,
         reset_after: bool = True,
-        **options: Unpack[RecurrentVariationalOptions],
+        **options: Unpack[RecurrentOptions],
     ):
-        super().__init__(
-            units,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            dropout=dropout,
-            recurrent_dropout=recurrent_dropout,
-            return_sequences=return_sequences,
-            return_state=return_state,
-            go_backwards=go_backwards,
-            stateful=stateful,
-            unroll=unroll,
-            seed=seed,
-            **options,
-        )
+        super().__init__(units, activation=activation, use_bias=use_bias, **options)
         self.set_objects(recurrent_activation=recurrent_activation)
         self.reset_after = reset_after
 

@@ -17,7 +17,24 @@ from tfbbb.base.types import (
     Tensor,
 )
 from tfbbb.bayes.variational_weight import VariationalWeight
-from tfbbb.layers.variational import VariationalLayer
+from tfbbb.layers.variational import VariationalLayer, VariationalOptions
+
+
+class LinearOptions(VariationalOptions, total=False):
+    """The options of layers that are linear in one kernel, beside the kernel's own."""
+
+    bias_initializer: Initializer
+    bias_regularizer: Regularizer
+    activity_regularizer: Regularizer
+    bias_constraint: Constraint
+
+
+class KernelOptions(LinearOptions, total=False):
+    """The options of layers that are linear in one kernel."""
+
+    kernel_initializer: Initializer
+    kernel_regularizer: Regularizer
+    kernel_constraint: Constraint
 
 
 class LinearVariationalLayer(VariationalLayer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 import keras
 import tensorflow as tf
@@ -17,7 +17,6 @@ from tfbbb.base.types import (
     Activation,
     Config,
     Constraint,
-    DType,
     Initializer,
     Regularizer,
     Shape,
@@ -27,31 +26,33 @@ from tfbbb.base.types import (
 from tfbbb.bayes.estimators import Estimator, Local
 from tfbbb.bayes.estimators.drawn_kernel import DrawnKernel
 from tfbbb.bayes.estimators.weight import grouped_kernels
-from tfbbb.layers.variational import (
-    EstimatorLike,
-    PosteriorLike,
-    PriorLike,
-    VariationalLayer,
-)
+from tfbbb.layers.variational import VariationalLayer, VariationalOptions
 
 # A loop takes as long as a small step, and its graph is smaller.
 _FEW_STEPS = 32
 
 
-class RecurrentVariationalOptions(TypedDict, total=False):
-    """The options that are not positional: see `RecurrentVariationalLayer`."""
+class RecurrentOptions(VariationalOptions, total=False):
+    """The options that recurrent layers share: see `RecurrentVariationalLayer`."""
 
-    posterior: PosteriorLike
-    prior: PriorLike
-    bias_posterior: PosteriorLike
-    bias_prior: PriorLike
-    estimator: EstimatorLike
-    kl_weight: float | None
-    members: int
+    kernel_initializer: Initializer
+    recurrent_initializer: Initializer
+    bias_initializer: Initializer
+    kernel_regularizer: Regularizer
+    recurrent_regularizer: Regularizer
+    bias_regularizer: Regularizer
+    activity_regularizer: Regularizer
+    kernel_constraint: Constraint
+    recurrent_constraint: Constraint
+    bias_constraint: Constraint
+    dropout: float
+    recurrent_dropout: float
+    return_sequences: bool
+    return_state: bool
+    go_backwards: bool
+    stateful: bool
+    unroll: bool
     zero_output_for_mask: bool
-    name: str | None
-    dtype: DType | keras.DTypePolicy
-    trainable: bool
 
 
 class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
@@ -69,7 +70,39 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     the layer needs. The layer has no `use_cudnn`: the kernels of cuDNN use the same
     weights for all rows.
 
-    Its arguments are those of `SimpleRNNVariational`.
+    Args:
+        units: Number of outputs, a positive integer.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added.
+        kernel_initializer: Keras initializer of the input kernel's posterior mean.
+        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
+        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the input kernel's posterior mean.
+        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        dropout: Fraction of the inputs to drop in training, at least 0, less than 1.
+        recurrent_dropout: Fraction of the state to drop in training, for its product
+            with the recurrent kernel.
+        return_sequences: Whether to return the outputs of all steps.
+        return_state: Whether to return the last state too.
+        go_backwards: Whether to begin at the end of the sequences.
+        stateful: Whether a batch begins with the last state of the previous batch.
+            Such a layer has no posterior predictive.
+        unroll: Whether to unroll the loop.
+        zero_output_for_mask: Whether masked steps give zeros instead of the output
+            before them.
+        posterior: q of the two kernels, by name or as a `tfbbb.posteriors.Posterior`.
+        prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`. The default
+            is `Normal(scale=0.5)`.
+        bias_posterior: q of the bias.
+        estimator: How noise reaches the output: `"weight"` draws weights once per step
+            of training, `"flipout"` weights for each sequence by random signs,
+            `"score_function"` weights without a gradient; `"auto"` takes `"flipout"`
+            where the posterior is symmetric and factorises, else `"weight"`.
     """
 
     num_gates = 1
@@ -79,19 +112,19 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self,
         units: int,
         *,
-        activation: Activation,
-        use_bias: bool,
-        kernel_initializer: Initializer,
-        recurrent_initializer: Initializer,
-        bias_initializer: Initializer,
-        kernel_regularizer: Regularizer,
-        recurrent_regularizer: Regularizer,
-        bias_regularizer: Regularizer,
-        kernel_constraint: Constraint,
-        recurrent_constraint: Constraint,
-        bias_constraint: Constraint,
-        dropout: float,
-        recurrent_dropout: float,
+        activation: Activation = "tanh",
+        use_bias: bool = True,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
         **options: Any,
     ):
         self.use_bias = use_bias

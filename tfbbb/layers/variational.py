@@ -110,13 +110,16 @@ class VariationalLayer(keras.Layer):
             it, and training with it unset is an error.
         members: Number K of posteriors that the layer holds, a positive integer.
         seed: Integer that fixes the noise of training.
-        **options: Options of `keras.Layer`, such as `name` and `dtype`.
+        name: Name of the layer.
+        dtype: Dtype policy of the layer. Posterior and divergence stay in float32.
+        trainable: Whether the layer's variables are trained.
+        **options: Further options of `keras.Layer`.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # `help` lists the arguments, those of this class too.
-        cls.__signature__ = constructor_signature(cls, VariationalLayer.__init__)
+        cls.__signature__ = constructor_signature(cls, VariationalOptions)
         document_inherited_arguments(cls)
 
     def __init__(

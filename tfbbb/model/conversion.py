@@ -14,7 +14,6 @@ from tfbbb.base.private_apis import (
     graph_of,
     output_structure,
     producer,
-    run_through_graph,
     sources,
 )
 from tfbbb.base.suggestions import did_you_mean
@@ -48,9 +47,7 @@ from tfbbb.model.losses import ModelWithHeads
 from tfbbb.model.network_copy import (
     check_model,
     cloned,
-    copy_of_layer,
     copy_weights,
-    copy_weights_of_layer,
     has_new_prior,
     plain_config,
     variational_layers,
@@ -457,33 +454,12 @@ def with_posterior(
         own = {} if layer_options is None else layer_options(layer)
         return type(layer).from_config({**layer.get_config(), **changed, **own})
 
-    # The graph is run once, where `clone_model` would make models on the way.
-    graph = graph_of(model)
-    assert graph is not None
-    copies: dict[int, tuple[keras.Layer, keras.Layer]] = {}
-
-    def copied(layer: keras.Layer) -> keras.Layer:
-        if id(layer) not in copies:
-            if isinstance(layer, keras.Model):
-                copy = keras.models.clone_model(
-                    layer, clone_function=copied, recursive=True
-                )
-            else:
-                copy = copy_of_layer(layer, counterpart)
-            copies[id(layer)] = layer, copy
-        return copies[id(layer)][1]
-
-    inputs = tree.map_structure(
-        lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name),
-        model.input,
-    )
-    outputs = run_through_graph(graph, inputs, copied)
-    for layer, copy in copies.values():
-        if isinstance(layer, keras.Layer):
-            copy_weights_of_layer(layer, copy)
+    network = keras.Model(model.input, model.output, name=model.name)
+    twin = cloned(network, counterpart)
+    copy_weights(network, twin)
     new = BayesianModel(
-        inputs,
-        outputs,
+        twin.input,
+        twin.output,
         name=model.name,
         likelihood=model.likelihood,
         members=members,

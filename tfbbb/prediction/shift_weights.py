@@ -3,13 +3,6 @@
 import numpy as np
 
 from tfbbb.base.row_weights import effective_rows
-from tfbbb.base.types import ArrayLike
-from tfbbb.prediction.row_encoding import (
-    MOST_COLUMNS,
-    RowEncoding,
-    as_inputs,
-    row_values,
-)
 
 # Intervals of 95 % need 19 rows.
 LEAST_EFFECTIVE_ROWS = 20
@@ -23,23 +16,6 @@ _MOST_CODES, _FEWEST_OF_CODE = 50, 5
 # Of a square in standard deviations, which a few far rows must not dominate.
 _LARGEST_SQUARE = 9.0
 _LEAST_REACHED = 2.0 / 3.0
-
-
-def weights_for(x: ArrayLike, new_rows: ArrayLike) -> np.ndarray:
-    """Returns the weight of each held-out row for new rows, [n]."""
-    x, new_rows = as_inputs(x), as_inputs(new_rows)
-    names = list(x) if isinstance(x, dict) else None
-    values, is_text = row_values(x, names)
-    if values.shape[1] > MOST_COLUMNS:
-        raise ValueError(
-            f"Rows of at most {MOST_COLUMNS} columns can be compared; leave "
-            f"`new_rows` out. Received: {values.shape[1]} columns"
-        )
-    values = np.asarray(values)
-    encoding = RowEncoding.fit(values, is_text, names)
-    return shift_weights(
-        encoding.encode(values), np.asarray(encoding(new_rows)), encoding.is_code
-    )
 
 
 def shift_weights(

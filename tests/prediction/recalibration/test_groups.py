@@ -61,8 +61,8 @@ def test_coverage_of_a_group_is_exact_over_held_out_rows():
         groups = np.repeat(["a", "b"], [25, 30])
         y = np.where(groups == "a", 1.0, 5.0) * generator.standard_t(3, size=55)
         known = Known(stats.norm(), 55)
-        fitted = ConformalIntervals().fitted_by(
-            tfbbb.likelihoods.Normal(), known, y[:, None], "g", groups
+        fitted = ConformalIntervals().fitted(
+            tfbbb.likelihoods.Normal(), known, y[:, None], None, "g", groups
         )
         numbers = fitted.groups({"g": tf.constant(["a", "b", "c"])})
         reach = fitted.reach(0.9, numbers)[:, 0]
@@ -77,8 +77,8 @@ def test_small_and_unknown_groups_share_the_intervals_of_all_rows():
     labels = np.repeat(["many", "few"], [30, 19])
     y = np.arange(49.0)[:, None]
     known = Known(stats.norm(0.0, 100.0), 49)
-    fitted = ConformalIntervals().fitted_by(
-        tfbbb.likelihoods.Normal(), known, y, "g", labels
+    fitted = ConformalIntervals().fitted(
+        tfbbb.likelihoods.Normal(), known, y, None, "g", labels
     )
     assert fitted.group_values == ("many",)
     numbers = fitted.groups({"g": tf.constant(["few", "other", "", "many"])})
@@ -92,8 +92,12 @@ def test_small_and_unknown_groups_share_the_intervals_of_all_rows():
 def test_missing_numbers_are_a_group():
     labels = np.repeat([np.nan, 1.5], 20).astype("float32")
     known = Known(stats.norm(0.0, 100.0), 40)
-    fitted = ConformalIntervals().fitted_by(
-        tfbbb.likelihoods.Normal(), known, np.arange(40.0)[:, None], "g", labels
+    fitted = ConformalIntervals().fitted(
+        tfbbb.likelihoods.Normal(),
+        known,
+        np.arange(40.0)[:, None],
+        by="g",
+        labels=labels,
     )
     assert set(fitted.group_values) == {1.5, None}
     column = tf.constant([np.nan, 1.5, 2.0], tf.float32)

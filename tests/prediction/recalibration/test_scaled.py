@@ -25,7 +25,7 @@ def test_distances_and_conformal_intervals_grow_by_their_own_factors(by):
     y = spread_out(model, x, 2.0)
     method = ConformalIntervals(density=VarianceScaling())
     labels = None if by is None else x[:, 0].astype(np.float32)
-    fitted = method.fitted_by(model.likelihood, prediction, y, by, labels)
+    fitted = method.fitted(model.likelihood, prediction, y, None, by, labels)
     model.recalibration = fitted
     before = model.predictive(FRESH[:50], num_samples=DRAWS)
     model.recalibration = scaled(fitted, model.likelihood, 0.5, 0.25)

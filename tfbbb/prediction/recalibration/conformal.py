@@ -41,7 +41,7 @@ class Conformal(Recalibration):
     Held-out rows with weights stand for new rows of another distribution: that of all
     rows, if the weights undo how rows were chosen, or another one, if they are the
     ratios of the densities of rows (weighted conformal prediction, Tibshirani et al.
-    2019): see `tfbbb.recalibrate`. Then n is the effective number of rows,
+    2019). Then n is the effective number of rows,
     `(sum of w)^2 / sum of w^2`, and the scores are quantiles of weighted ones.
 
     With a `density`, the prediction is recalibrated by it first: the density decides
@@ -140,39 +140,24 @@ class Conformal(Recalibration):
         prediction: Predictive,
         targets: np.ndarray,
         weights: np.ndarray | None = None,
-    ) -> Self:
-        return self.fitted_by(likelihood, prediction, targets, weights=weights)
-
-    def fitted_by(
-        self,
-        likelihood: Likelihood,
-        prediction: Predictive,
-        targets: np.ndarray,
         by: str | int | None = None,
         labels: ArrayLike = None,
-        weights: np.ndarray | None = None,
-        ratios: np.ndarray | None = None,
     ) -> Self:
         """Returns the recalibration with the scores of held-out rows, by groups.
 
         Args:
             likelihood: p(y | outputs).
-            prediction: As for `fitted`.
-            targets: As for `fitted`.
+            prediction: The prediction of the held-out rows, not recalibrated.
+            targets: The targets of these rows.
+            weights: The weight of each row, [rows]; None for 1.
             by: The input that tells the groups apart; None without groups.
             labels: The values of this input, [rows].
-            weights: The weight of each row, [rows]; None for 1.
-            ratios: The ratio of the densities of new and held-out rows, [rows], by
-                which the weights of the scores are multiplied, but not those of the
-                density; None for 1.
         """
         density = self._density
         if density != IDENTITY:
             density = density.fitted(likelihood, prediction, targets, weights)
             prediction = apply(density, likelihood, prediction)
         scores = self.score(prediction, targets)
-        if ratios is not None:
-            weights = ratios if weights is None else weights * ratios
         values: list[Any] = []
         group_scores = []
         for value, rows in _groups(labels):

@@ -182,5 +182,5 @@ def fit(
 ) -> Recalibration:
     """Returns the fitted recalibration, by groups if it is conformal."""
     if isinstance(method, Conformal):
-        return method.fitted_by(likelihood, prediction, targets, by, labels, weights)
+        return method.fitted(likelihood, prediction, targets, weights, by, labels)
     return method.fitted(likelihood, prediction, targets, weights)

@@ -10,9 +10,9 @@ from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.recalibration.conformal import Conformal, labels_of
 from tfbbb.prediction.recalibration.conformal_intervals import ConformalIntervals
 from tfbbb.prediction.recalibration.conformal_sets import ConformalSets
+from tfbbb.prediction.recalibration.cross_fitted import fit
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.recalibration.registry import get
-from tfbbb.prediction.shift_weights import weights_for
 
 
 def recalibrate(
@@ -23,7 +23,6 @@ def recalibrate(
     *,
     sample_weight: ArrayLike = None,
     by: str | int | None = None,
-    new_rows: ArrayLike = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> Recalibration:
@@ -70,15 +69,6 @@ def recalibrate(
             intervals or sets of its own if it has 20 held-out rows; the others share
             those of all rows. With `"auto"`, conformal intervals or sets are fitted on
             top of the recalibration of the density.
-        new_rows: Inputs of 20 or more rows to predict, whose distribution differs from
-            that of the held-out rows, for conformal methods; the targets must depend on
-            the inputs in the same way. The held-out rows get weights, by which
-            intervals or sets cover the new rows (Tibshirani et al. 2019): the ratio of
-            the densities, estimated by a logistic regression that tells new rows from
-            held-out rows, by which those of `sample_weight` are multiplied. The
-            `num_rows` of the result is the number of rows that they count for. New rows
-            like the held-out rows give all of them the weight 1.
-            With `"auto"`, conformal intervals or sets are fitted as for `by`.
         num_samples: Number of draws for the predictions of the held-out rows.
         seed: Seed of these draws.
 
@@ -88,8 +78,8 @@ def recalibrate(
     Raises:
         ValueError: The model is not a `BayesianModel`, the method does not suit its
             likelihood, there are too few rows, the targets do not fit the model or the
-            rows, no parameter fits the rows best, or the new rows are
-            too unlike the held-out rows. The model keeps its previous recalibration.
+            rows, or no parameter fits the rows best. The model keeps its previous
+            recalibration.
     """
     if not isinstance(model, LikelihoodModel):
         raise ValueError(
@@ -97,18 +87,13 @@ def recalibrate(
             f"Received: model of type {type(model).__name__}"
         )
     chosen = _choose_method(model.likelihood) if method == "auto" else get(method)
-    if method == "auto" and not (by is None and new_rows is None):
+    if method == "auto" and by is not None:
         chosen = conformal(model.likelihood, chosen)
     chosen.check(model.likelihood)
     if by is not None and not isinstance(chosen, Conformal):
         raise ValueError(
             "Groups have intervals or sets of their own: use `'conformal_intervals'` "
             f"or `'conformal_sets'`. Received: method={method!r}, by={by!r}"
-        )
-    if new_rows is not None and not isinstance(chosen, Conformal):
-        raise ValueError(
-            "Only intervals and sets adapt to new rows: use `'conformal_intervals'` or "
-            f"`'conformal_sets'`. Received: method={method!r} with new rows"
         )
     x, y, sample_weight = gathered(x, y, sample_weight)
     if y is None:
@@ -117,9 +102,6 @@ def recalibrate(
             f"Received: x of type {type(x).__name__} without targets"
         )
     labels = None if by is None else labels_of(model, x, by)
-    ratios = None
-    if new_rows is not None:
-        ratios = weights_for(x, gathered(new_rows)[0])
     targets = model.likelihood.check_targets(y)
     weights = one_weight(sample_weight, len(targets))
     number = len(targets) if weights is None else effective_rows(weights)
@@ -145,12 +127,7 @@ def recalibrate(
                 f"Received: {np.sum(~prediction.mask)} masked places"
             )
         given = (model.likelihood, prediction, np.asarray(targets))
-        if isinstance(chosen, Conformal):
-            fitted: Recalibration = chosen.fitted_by(
-                *given, by, labels, weights, ratios
-            )
-        else:
-            fitted = chosen.fitted(*given, weights)
+        fitted = fit(chosen, *given, by, labels, weights)
     except BaseException:
         model.recalibration = before
         raise

@@ -14,7 +14,6 @@ from tfbbb.base.types import ArrayLike, Config, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.prediction.answers import Quantiles, Summary
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.recalibration.piecewise_linear import PiecewiseLinear
 from tfbbb.prediction.recalibration.recalibration import Recalibration
 from tfbbb.prediction.recalibration.variance_scaling import VARIANCES
 from tfbbb.prediction.result import Predictive
@@ -93,7 +92,9 @@ class IsotonicPIT(Recalibration):
                 "increasing numbers strictly between 0 and 1. "
                 f"Received: pit={list(pit)}, levels={list(levels)}"
             )
-        self._map = PiecewiseLinear(special.ndtri(self.pit), special.ndtri(self.levels))
+        self._map = _PiecewiseLinear(
+            special.ndtri(self.pit), special.ndtri(self.levels)
+        )
 
     def get_config(self) -> Config:
         return {"pit": list(self.pit), "levels": list(self.levels)}
@@ -140,7 +141,7 @@ class IsotonicPIT(Recalibration):
         )
         outermost = tf.constant([-_NEEDED, _NEEDED], tf.float64)
         if len(places) > 1:
-            through = PiecewiseLinear(places, special.ndtri(levels))
+            through = _PiecewiseLinear(places, special.ndtri(levels))
             outermost = through.inverse(outermost)
         if len(places) < 2 or np.abs(outermost).max() > _FARTHEST:
             raise ValueError(
@@ -219,3 +220,41 @@ def _score(below: tf.Tensor) -> tf.Tensor:
 
 def _probability(score: Tensor) -> tf.Tensor:
     return 0.5 * tf.math.erfc(-score * math.sqrt(0.5))
+
+
+class _PiecewiseLinear:
+    """An increasing function: linear between knots, and parallel to their ends beyond.
+
+    Without knots it is the identity.
+    """
+
+    def __init__(self, places: np.ndarray, values: np.ndarray):
+        self.places = np.asarray(places, dtype=np.float64)
+        self.values = np.asarray(values, dtype=np.float64)
+        if not len(self.places):
+            self.places = self.values = np.array([0.0, 1.0])
+
+    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+        return _through(x, self.places, self.values)
+
+    def inverse(self, y: tf.Tensor) -> tf.Tensor:
+        return _through(y, self.values, self.places)
+
+    def slope(self, x: tf.Tensor) -> tf.Tensor:
+        slopes = _slopes(self.places, self.values)
+        beyond = x[..., tf.newaxis] > tf.constant(self.places, x.dtype)
+        steps = tf.constant(np.diff(slopes), x.dtype)
+        return slopes[0] + tf.reduce_sum(tf.where(beyond, steps, 0.0), axis=-1)
+
+
+def _through(x: tf.Tensor, places: np.ndarray, values: np.ndarray) -> tf.Tensor:
+    slopes = _slopes(places, values)
+    beyond = tf.nn.relu(x[..., tf.newaxis] - tf.constant(places, x.dtype))
+    bends = tf.linalg.matvec(beyond, tf.constant(np.diff(slopes), x.dtype))
+    return values[0] + slopes[0] * (x - places[0]) + bends
+
+
+def _slopes(places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Returns the slopes before, between and after the knots, [m + 1]."""
+    outside = (values[-1] - values[0]) / (places[-1] - places[0])
+    return np.array([outside, *np.diff(values) / np.diff(places), outside])

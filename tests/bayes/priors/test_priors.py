@@ -17,8 +17,6 @@ PRIORS = [
     priors.StudentT(3.0, 0.5),
     priors.Horseshoe(0.1),
     priors.GammaNormal(3.0, 2.0),
-    priors.CorrelatedNormal(),
-    priors.CorrelatedNormal([[2.0, 0.5], [0.5, 1.0]], scale=0.5),
     priors.EmpiricalNormal(),
     priors.EmpiricalNormal(hyperprior=(2.0, 1.0)),
 ]
@@ -40,7 +38,6 @@ def test_priors_with_other_arguments_differ():
 
 def test_every_prior_without_a_needed_argument_resolves_by_name():
     for name in (
-        "correlated_normal",
         "empirical_normal",
         "gamma_normal",
         "horseshoe",

@@ -1,10 +1,8 @@
 """The types of numbers and flags in JSON documents, with their bounds."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, GetCoreSchemaHandler
-from pydantic_core import CoreSchema
+from pydantic import AfterValidator, Field
 
 
 def _check_magnitude(number: float) -> float:
@@ -24,19 +22,3 @@ PositiveNumber = Annotated[
     float, Field(strict=True, gt=0), AfterValidator(_check_magnitude)
 ]
 Integer = Annotated[int, Field(strict=True)]
-
-
-@dataclass(frozen=True)
-class InJobs:
-    """Says which type an argument has in jobs, if programs may give more.
-
-    Args:
-        type: The type, `Annotated` with its bounds.
-    """
-
-    type: Any
-
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return handler.generate_schema(self.type)

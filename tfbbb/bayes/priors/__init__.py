@@ -3,7 +3,6 @@
 import inspect
 from typing import Any
 
-from tfbbb.bayes.priors.correlated_normal import CorrelatedNormal
 from tfbbb.bayes.priors.empirical_normal import EmpiricalNormal
 from tfbbb.bayes.priors.from_posterior import FromPosterior
 from tfbbb.bayes.priors.gamma_normal import GammaNormal
@@ -53,7 +52,6 @@ def get(identifier: Any) -> Any:
 
 
 __all__ = [
-    "CorrelatedNormal",
     "EmpiricalNormal",
     "FromPosterior",
     "GammaNormal",

@@ -434,11 +434,6 @@ def test_where_chooses_the_layers_that_are_converted(where, expected):
     assert sorted(rows) == sorted(expected)
 
 
-def test_names_in_layers_are_deprecated_names_in_where():
-    with pytest.warns(DeprecationWarning, match=r"pass the same list as `where`"):
-        assert names(tfbbb.convert(dense(), layers=["last"])) == ["last"]
-
-
 def test_last_layer_alone_predicts_in_closed_form_in_one_pass():
     network = dense()
     converted = tfbbb.convert(network, where="last", likelihood="normal")

@@ -83,7 +83,6 @@ def convert(
     moped: bool = False,
     delta: float | None = None,
     prior_scale: float | None = None,
-    layers: Sequence[str] | None = None,
     **options: Any,
 ) -> keras.Model:
     """Returns a Bayesian twin of a deterministic Keras model, trained or not.
@@ -149,7 +148,6 @@ def convert(
             `moped` only. Positive; 0.1 by default.
         prior_scale: Standard deviation of the prior, with `moped` only. Positive; 1 by
             default.
-        layers: Deprecated: the names of layers, as `where` takes them.
         **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
             `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
             members, the first starts at the weights, the others as new layers do, and
@@ -169,14 +167,6 @@ def convert(
     """
     check_model(model)
     _check_options(options)
-    if layers is not None:
-        warnings.warn(
-            "`layers` is deprecated; pass the same list as `where`. "
-            f"Received: layers={layers!r}",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        where = layers
     if moped:
         return _moped(
             model,

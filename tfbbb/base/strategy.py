@@ -87,7 +87,7 @@ def constructor_signature(
 
 
 def _defaults(cls: type) -> dict[str, inspect.Parameter]:
-    """Returns the arguments with defaults of the base classes, the nearest first."""
+    """Returns the arguments with defaults of the base classes; the nearest one wins."""
     return {
         p.name: p
         for base in reversed(cls.__mro__[1:])

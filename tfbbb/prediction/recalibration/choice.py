@@ -17,10 +17,9 @@ from tfbbb.prediction.recalibration.cross_fitted import (
     CrossFitted,
     fit,
 )
-from tfbbb.prediction.recalibration.fitting import conformal
+from tfbbb.prediction.recalibration.fitting import conformal, suitable
 from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.prediction.recalibration.scaled import scaling
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import in_intervals
 
@@ -305,7 +304,7 @@ def _choose(trial: _Trial, plain: Config) -> tuple[Fitted | None, str]:
 
 def _choose_density(trial: _Trial, plain: Config) -> tuple[Fitted | None, Config, str]:
     """Returns a recalibration of the density or None, its scores, and the reason."""
-    method = _suitable(trial.likelihood)
+    method = suitable(trial.likelihood)
     if method is None:
         return None, plain, "No recalibration of the density suits the likelihood."
     found = trial.fit(method)
@@ -367,14 +366,3 @@ def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:
         return None, found
     trial.score(describe(found[0]), found[1])
     return found, f"The job asks for {describe(found[0])}."
-
-
-def _suitable(likelihood: Likelihood) -> Recalibration | None:
-    """Returns the recalibration of the density to try; None if none suits."""
-    factor = scaling(likelihood)
-    method = IsotonicPIT() if factor is None else factor()
-    try:
-        method.check(likelihood)
-    except ValueError:
-        return None
-    return method

@@ -11,8 +11,10 @@ from tfbbb.prediction.recalibration.conformal import Conformal, labels_of
 from tfbbb.prediction.recalibration.conformal_intervals import ConformalIntervals
 from tfbbb.prediction.recalibration.conformal_sets import ConformalSets
 from tfbbb.prediction.recalibration.cross_fitted import fit
+from tfbbb.prediction.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.recalibration.registry import get
+from tfbbb.prediction.recalibration.scaled import scaling
 
 
 def recalibrate(
@@ -86,9 +88,12 @@ def recalibrate(
             "`model` must be a `tfbbb.BayesianModel`, which has a likelihood. "
             f"Received: model of type {type(model).__name__}"
         )
-    chosen = _choose_method(model.likelihood) if method == "auto" else get(method)
-    if method == "auto" and by is not None:
-        chosen = conformal(model.likelihood, chosen)
+    if method == "auto":
+        chosen = suitable(model.likelihood) or conformal(model.likelihood)
+        if by is not None:
+            chosen = conformal(model.likelihood, chosen)
+    else:
+        chosen = get(method)
     chosen.check(model.likelihood)
     if by is not None and not isinstance(chosen, Conformal):
         raise ValueError(
@@ -144,11 +149,12 @@ def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conf
     return ConformalIntervals(density=density)
 
 
-def _choose_method(likelihood: Likelihood) -> Recalibration:
-    if likelihood.task == "classification":
-        return get("temperature")
-    if likelihood.unbounded:
-        return get("variance_scaling")
-    if not likelihood.discrete and likelihood.num_targets == 1:
-        return get("isotonic_pit")
-    return get("conformal_intervals")
+def suitable(likelihood: Likelihood) -> Recalibration | None:
+    """Returns the unfitted recalibration of the density; None if none suits."""
+    factor = scaling(likelihood)
+    method = IsotonicPIT() if factor is None else factor()
+    try:
+        method.check(likelihood)
+    except ValueError:
+        return None
+    return method

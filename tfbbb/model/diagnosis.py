@@ -14,13 +14,11 @@ from tfbbb.base.types import ArrayLike, Config
 from tfbbb.layers.named_layers import named_layers
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.callbacks.layer_posterior import (
-    COLLAPSED_BELOW,
     COLLAPSED_SHARE,
     CURE_OF_COLLAPSE,
     LayerPosterior,
     layer_posterior,
 )
-from tfbbb.model.callbacks.objective_check import TOLERANCE
 from tfbbb.prediction.recalibration.cross_fitted import CrossFitted
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
@@ -33,6 +31,9 @@ from tfbbb.scores.metrics import (
 from tfbbb.scores.metrics.targets import checked_targets
 
 LEVEL = 0.9
+# Weights of the divergence that differ by a tenth count as the same: this accepts
+# 1/(N - 1) for 1/N, but detects N counted before a validation split.
+TOLERANCE = 1.1
 # The probability that a calibrated model is within the range that chance explains.
 _CONFIDENCE = 0.999
 # More of the uncertainty than this is said to be of the weights.
@@ -395,12 +396,12 @@ def _diagnosed_layers(model: BayesianModel) -> tuple[DiagnosedLayer, ...]:
     for name, layer in named_layers(model).items():
         if all(weight.posterior.deterministic for weight in layer.variational_weights):
             continue
-        posterior: LayerPosterior = layer_posterior(layer, num_samples=16)
+        posterior: LayerPosterior = layer_posterior(layer)
         found.append(
             DiagnosedLayer(
                 name=name,
                 weights=posterior.signal_to_noise.size,
-                at_prior=posterior.collapsed(COLLAPSED_BELOW),
+                at_prior=posterior.collapsed,
                 signal_to_noise=float(np.median(posterior.signal_to_noise)),
                 kl=posterior.kl,
                 kl_weight=float(layer.kl_weight.numpy())

@@ -42,15 +42,16 @@ class LayerPosterior:
     signal_to_noise: np.ndarray
     divergences: np.ndarray | None
 
-    def collapsed(self, below: float) -> float | None:
-        """Returns the share of the weights whose KL is less than `below` nats."""
+    @property
+    def collapsed(self) -> float | None:
+        """The share of the weights whose KL is less than `COLLAPSED_BELOW` nats."""
         if self.divergences is None:
             return None
-        return float(np.mean(self.divergences < below))
+        return float(np.mean(self.divergences < COLLAPSED_BELOW))
 
 
-def layer_posterior(layer: VariationalLayer, num_samples: int) -> LayerPosterior:
-    """Measures the posterior of a built layer."""
+def layer_posterior(layer: VariationalLayer, num_samples: int = 16) -> LayerPosterior:
+    """Measures a built layer, by draws where the KL has no closed form."""
     weights = layer.variational_weights
     kl = sum(_divergence(weight, num_samples) for weight in weights)
     divergences = [weightwise_divergence(weight) for weight in weights]

@@ -1,8 +1,11 @@
-"""The arguments of a constructor in the docstring of its class."""
+"""The arguments of classes and functions in their docstrings."""
 
 import inspect
 import re
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+Described = TypeVar("Described", bound=Callable[..., Any])
 
 
 def documented_arguments(docstring: str | None) -> dict[str, str]:
@@ -28,17 +31,18 @@ def document_inherited_arguments(cls: Any) -> None:
     `help` then lists every argument of the constructor, in its order. An argument that
     the docstring describes itself keeps that description.
     """
-    if not cls.__dict__.get("__doc__"):
-        return
-    docstring = inspect.cleandoc(cls.__doc__)
+    if cls.__dict__.get("__doc__"):
+        bases = reversed(cls.__mro__[1:])
+        entries = (documented_arguments(base.__doc__) for base in bases)
+        document_arguments(cls, {name: e[name] for e in entries for name in e})
+
+
+def document_arguments(described: Any, known: Mapping[str, str]) -> None:
+    """Adds to the docstring of a class or function the known entries that it lacks."""
+    docstring = inspect.cleandoc(described.__doc__)
     own = documented_arguments(docstring)
-    inherited = {
-        name: entry
-        for base in reversed(cls.__mro__[1:])
-        for name, entry in documented_arguments(base.__doc__).items()
-    }
-    names = list(inspect.signature(cls).parameters)
-    added = {name: inherited[name] for name in names if name in inherited}
+    names = list(inspect.signature(described).parameters)
+    added = {name: known[name] for name in names if name in known}
     if added.keys() <= own.keys():
         return
     entries = added | own
@@ -53,5 +57,25 @@ def document_inherited_arguments(cls: Any) -> None:
         before, _, rest = docstring.partition("\nArgs:\n")
         _, *after = re.split(r"\n+(?=\S)", rest, maxsplit=1)
     else:
-        before, *after = re.split(r"\n(?=Raises:\n)", docstring, maxsplit=1)
-    cls.__doc__ = "\n\n".join([before.rstrip() + "\n" + section, *after])
+        before, *after = re.split(r"\n(?=(?:Returns|Raises):\n)", docstring, maxsplit=1)
+    described.__doc__ = "\n\n".join([before.rstrip() + "\n" + section, *after])
+
+
+def shared_arguments(docstring: str | None) -> Callable[[Described], Described]:
+    """Returns a decorator that completes docstrings by one that several share.
+
+    It adds the arguments that `docstring` describes, and the sections that follow them
+    there.
+    """
+    known = documented_arguments(docstring)
+    _, _, sections = inspect.cleandoc(docstring or "").partition("\nArgs:\n")
+    _, *after = re.split(r"\n(?=\S)", sections, maxsplit=1)
+
+    def complete(described: Described) -> Described:
+        if described.__doc__:
+            own = inspect.cleandoc(described.__doc__)
+            described.__doc__ = "\n\n".join([own, *after])
+            document_arguments(described, known)
+        return described
+
+    return complete

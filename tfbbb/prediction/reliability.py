@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfbbb.base.types import ArrayLike
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import binned_confidences
 
@@ -29,11 +28,7 @@ class ReliabilityDiagram:
 
     @classmethod
     def of(
-        cls,
-        prediction: Predictive,
-        targets: np.ndarray,
-        bins: int,
-        sample_weight: ArrayLike = None,
+        cls, prediction: Predictive, targets: np.ndarray, bins: int
     ) -> "ReliabilityDiagram":
         """Computes the diagram; see `tfbbb.metrics.reliability_diagram`.
 
@@ -41,19 +36,12 @@ class ReliabilityDiagram:
             prediction: A prediction of classes.
             targets: Indices of the classes, [rows, ...].
             bins: Number of bins, of equal width from 0 to 1.
-            sample_weight: The weight of each row, [rows]; None for 1.
         """
         found = binned_confidences(prediction, targets, bins)
-        index, confidence, right = (np.asarray(values).reshape(-1) for values in found)
-        weights = np.ones(len(index))
-        if sample_weight is not None:
-            given = np.asarray(sample_weight, np.float64)
-            weights = np.repeat(given, len(index) // len(given))
-        counts: np.ndarray = np.bincount(index, weights, minlength=bins)
-        if sample_weight is None:
-            counts = counts.astype(int)
-        confidences = np.bincount(index, weights * confidence, minlength=bins)
-        rights = np.bincount(index, weights * right, minlength=bins)
+        index, confidence, right = (np.ravel(values) for values in found)
+        counts = np.bincount(index, minlength=bins)
+        confidences = np.bincount(index, confidence, minlength=bins)
+        rights = np.bincount(index, right, minlength=bins)
         edges = np.linspace(0.0, 1.0, bins + 1)
         with np.errstate(invalid="ignore"):
             return cls(edges, counts, confidences / counts, rights / counts)

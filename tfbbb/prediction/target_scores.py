@@ -157,11 +157,13 @@ def calibration_error_of_targets(
 
     Args:
         prediction: As for `binned_confidences`.
-        targets: Indices of the classes, [rows].
+        targets: Indices of the classes, [rows, ...].
         weights: The weight of each row, [rows].
         bins: Number of bins.
     """
-    index, confidence, right = binned_confidences(prediction, targets, bins)
+    found = binned_confidences(prediction, targets, bins)
+    index, confidence, right = (np.ravel(values) for values in found)
+    weights = np.repeat(weights, len(index) // len(weights))
     gaps = np.bincount(index, weights * (right - confidence))
     return float(np.abs(gaps).sum() / weights.sum())
 

@@ -110,14 +110,8 @@ def test_error_is_the_mean_square_over_levels():
 
 @pytest.mark.parametrize("levels", [[], [0.0, 0.5], [1.0], [[0.5]], [float("nan")]])
 def test_levels_must_be_between_0_and_1(levels):
-    with pytest.raises(ValueError, match="Received: levels="):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
         calibration_curve(*CALIBRATED["numbers"], levels)
-
-
-@pytest.mark.parametrize("bins", [0, -1, 2.5, True])
-def test_bins_must_be_a_positive_integer(bins):
-    with pytest.raises(ValueError, match="Received: bins="):
-        pit_histogram(*CALIBRATED["numbers"], bins=bins)
 
 
 def test_classes_without_an_order_are_refused():

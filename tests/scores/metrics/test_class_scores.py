@@ -91,15 +91,6 @@ def test_ece_of_a_calibrated_prediction_is_near_its_expectation():
     assert abs(np.mean(errors) - expected) < 4.0 * standard_error + 0.05 * expected
 
 
-def test_an_overconfident_prediction_has_a_large_ece():
-    prediction = classes(rows=500)
-    y = labels(prediction)
-    sharper = prediction.probabilities**3
-    sharper = Classes((sharper / sharper.sum(axis=1, keepdims=True))[None])
-    assert expected_calibration_error(sharper, y) > 0.15
-    assert expected_calibration_error(prediction, y) < 0.1
-
-
 @pytest.mark.parametrize("bins", [0, -1, 2.5, True])
 def test_bins_must_be_a_positive_integer(bins):
     with pytest.raises(ValueError, match="Received: bins="):

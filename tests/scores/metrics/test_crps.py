@@ -3,7 +3,6 @@ import pytest
 from scipy import integrate, stats
 
 from tests.scores.metrics.known_predictions import (
-    Classes,
     Mixture,
     OrderedClasses,
     classes,
@@ -117,17 +116,3 @@ def test_crps_is_proper():
     ):
         difference = crps(other, y, per_row=True) - own
         assert difference.mean() > 4.0 * difference.std() / np.sqrt(600)
-
-
-def test_crps_is_a_mean_or_one_number_per_target():
-    prediction = normals(rows=6, targets=2)
-    y = prediction.mean + 1.0
-    of_targets = crps(prediction, y, per_row=True)
-    assert of_targets.shape == (6, 2)
-    assert crps(prediction, y) == pytest.approx(of_targets.mean())
-    assert isinstance(crps(prediction, y), float)
-
-
-def test_classes_without_an_order_are_refused():
-    with pytest.raises(ValueError, match="no order"):
-        crps(classes(kind=Classes), np.zeros(50, int))

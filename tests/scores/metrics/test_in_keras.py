@@ -15,7 +15,6 @@ from tests.scores.metrics.known_predictions import (
     labels,
 )
 from tfbbb import metrics
-from tfbbb.base.call_context import call_with, current_call
 from tfbbb.scores.metrics.step_prediction import StepPrediction
 
 GENERATOR = np.random.default_rng(0)
@@ -183,14 +182,6 @@ def test_several_draws_in_a_step_are_one_mixture():
     assert history["negative_log_likelihood"][0] < history["nll"][0]
 
 
-def test_keras_own_metrics_still_see_the_mean():
-    model = of_numbers(3)
-    metric = keras.metrics.RootMeanSquaredError("keras_rmse")
-    expected = metrics.root_mean_squared_error(Arrays(step_of(model)), Y)
-    found = evaluated(model, [metric], Y)["keras_rmse"]
-    assert found == pytest.approx(expected, rel=1e-4)
-
-
 def test_members_rank_rows_from_outside():
     model = of_classes(3)
     marks = (np.arange(41) % 2).astype(int)
@@ -265,12 +256,6 @@ def test_unordered_classes_are_refused_in_a_step(metric):
 def test_scores_of_classes_are_refused_in_a_step_of_numbers():
     with pytest.raises(ValueError, match="scores predictions of classes"):
         evaluated(of_numbers(), [metrics.BrierScore()], Y)
-
-
-def test_no_prediction_remains_after_a_step():
-    with call_with(prediction=step_of(of_classes())):
-        assert current_call().prediction is not None
-    assert current_call().prediction is None
 
 
 @pytest.mark.parametrize(

@@ -91,30 +91,6 @@ def risk_coverage(axes):
     )
 
 
-def out_of_distribution(axes):
-    generator = np.random.default_rng(4)
-    plots.out_of_distribution(
-        generator.gamma(1.5, 0.05, 800),
-        generator.gamma(4.0, 0.08, 300),
-        label="mutual information of class and weights (nats)",
-        axes=axes,
-    )
-
-
-def signal_to_noise(axes):
-    generator = np.random.default_rng(5)
-    ratios = {
-        name: np.abs(generator.normal(size=size)) * scale
-        for name, size, scale in (
-            ("dense", 7840, 0.5),
-            ("dense_1", 1600, 2.0),
-            ("dense_2", 100, 9.0),
-        )
-    }
-    ratios["dense"][:2000] = 0.0
-    plots.signal_to_noise(ratios, axes=axes)
-
-
 def pruning_curve(axes):
     shares = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98])
     figures = {
@@ -142,56 +118,6 @@ def elbo_curve(axes):
     plots.elbo_curve(history, axes=axes)
 
 
-def two_component(points):
-    """Returns the log density of a mixture of two normals."""
-    parts = [
-        ([-1.2, -0.6], [[0.5, 0.2], [0.2, 0.3]]),
-        ([1.4, 0.9], [[0.3, 0], [0, 0.4]]),
-    ]
-    densities = [stats.multivariate_normal(*part).pdf(points) for part in parts]
-    return np.log(0.6 * densities[0] + 0.4 * densities[1])
-
-
-def posterior_contours(axes):
-    generator = np.random.default_rng(6)
-    samples = generator.multivariate_normal([1.4, 0.9], [[0.3, 0], [0, 0.4]], size=60)
-    plots.posterior_contours(
-        two_component,
-        {
-            "reverse KL": ([-1.2, -0.6], [[0.37, 0.0], [0.0, 0.22]]),
-            "forward KL": ([-0.16, 0.0], [[2.04, 1.06], [1.06, 0.88]]),
-            "start": [-3.0, 1.0],
-            "chain": samples,
-        },
-        limits=((-4.0, 4.0), (-3.5, 3.5)),
-        axes=axes,
-    )
-
-
-def posterior_comparison(axes):
-    generator = np.random.default_rng(7)
-    x = generator.uniform(-1.0, 1.0, 12)
-    data = (x, np.sin(3.0 * x) + 0.2 * generator.normal(size=12))
-    grid = np.linspace(-1.5, 1.5, 100)
-    spread = 0.05 + 0.3 * np.maximum(np.abs(grid) - 0.9, 0.0)
-    bayes = NormalPrediction(
-        mean=np.sin(3.0 * grid)[:, None] * 0.9,
-        epistemic=spread[:, None],
-        aleatoric=np.full((100, 1), 0.04),
-    )
-    plots.posterior_comparison(
-        {
-            "maximum likelihood": np.sin(3.0 * grid) + 0.4 * grid**5,
-            "MAP": np.sin(3.0 * grid) + 0.1 * grid**3,
-            "Bayes": bayes,
-        },
-        grid,
-        data=data,
-        truth=np.sin(3.0 * grid),
-        axes=axes,
-    )
-
-
 def evidence_curve(axes):
     degrees = np.arange(1, 9)
     evidence = -20.0 - 25.0 * np.exp(-2.0 * (degrees - 1)) - 1.5 * degrees
@@ -206,16 +132,12 @@ PICTURES = {
     draw.__name__: draw
     for draw in (
         predictive_band,
-        posterior_comparison,
-        posterior_contours,
         evidence_curve,
         intervals,
         calibration_curve,
         pit_histogram,
         reliability_diagram,
         risk_coverage,
-        out_of_distribution,
-        signal_to_noise,
         pruning_curve,
         elbo_curve,
     )
@@ -242,8 +164,9 @@ def save_without_text(name, path):
 
 def save_all_as_one(path):
     with style.context("default"):
-        figure = Figure(figsize=(16, 30), layout="constrained")
-        places = figure.subplots(math.ceil(len(PICTURES) / 2), 2).flat
+        rows = math.ceil(len(PICTURES) / 2)
+        figure = Figure(figsize=(16.0, 4.3 * rows), layout="constrained")
+        places = figure.subplots(rows, 2).flat
         for axes, (name, draw) in zip(places, PICTURES.items(), strict=False):
             draw(axes)
             axes.set_title(name, loc="left", family="monospace")

@@ -129,9 +129,3 @@ def test_a_prediction_is_drawn_as_the_values_of_its_target(draw):
 def test_invalid_arguments_are_refused(draw, arguments, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         draw(*arguments, **options, axes=Figure().subplots())
-
-
-@pytest.mark.parametrize("bins", [0, 2.5, "10"])
-def test_bins_must_be_a_positive_integer(bins):
-    with pytest.raises(ValueError, match="`bins` must be a positive integer"):
-        pit_histogram([0.5], bins=bins, axes=Figure().subplots())

@@ -7,9 +7,11 @@ from tests.scores.plots.class_prediction import ClassPrediction
 from tests.scores.plots.normal_prediction import NormalPrediction
 from tfbbb.scores.plots import intervals
 
-MEAN = np.array([3.0, 1.0, 2.0])
-BOUNDS = (MEAN, MEAN - 1, MEAN + 1)
+MEAN = np.array([[3.0], [1.0], [2.0]])
+PREDICTION = NormalPrediction(MEAN, 0.0 * MEAN, np.ones_like(MEAN))
 TRUTH = np.array([3.5, 1.5, 9.0])
+# A normal lies within a standard deviation with probability 0.6827.
+ONE_DEVIATION = 0.6827
 
 
 def bars(axes):
@@ -17,9 +19,9 @@ def bars(axes):
 
 
 def test_rows_are_sorted_by_mean_and_misses_coloured():
-    axes = intervals(BOUNDS, TRUTH, axes=Figure().subplots())
+    axes = intervals(PREDICTION, TRUTH, level=ONE_DEVIATION, axes=Figure().subplots())
     _, inside, outside = axes.collections
-    assert bars(axes) == [[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
+    np.testing.assert_allclose(bars(axes), [[0, 2], [1, 3], [2, 4]], atol=1e-4)
     assert axes.lines[0].get_ydata().tolist() == [1.0, 2.0, 3.0]
     assert inside.get_offsets().tolist() == [[1.0, 1.5], [3.0, 3.5]]
     assert outside.get_offsets().tolist() == [[2.0, 9.0]]
@@ -29,43 +31,40 @@ def test_rows_are_sorted_by_mean_and_misses_coloured():
 def test_intervals_use_the_level_and_the_target():
     mean = np.array([[0.0, 10.0], [1.0, 30.0]])
     prediction = NormalPrediction(mean, 0.0 * mean, np.ones_like(mean))
-    axes = intervals(prediction, mean, level=0.6827, target=1, axes=Figure().subplots())
-    # A normal lies within a standard deviation with probability 0.6827.
+    options = {"level": ONE_DEVIATION, "target": 1}
+    axes = intervals(prediction, mean, **options, axes=Figure().subplots())
     np.testing.assert_allclose(bars(axes), [[9.0, 11.0], [29.0, 31.0]], atol=1e-3)
 
 
 def test_the_legend_names_the_level_and_counts_the_truths():
-    axes = intervals(BOUNDS, TRUTH, level=0.8, axes=Figure().subplots())
+    axes = intervals(PREDICTION, TRUTH, level=0.8, axes=Figure().subplots())
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts[1:] == ["80 % interval", "truth inside (2)", "truth outside (1)"]
 
 
 @pytest.mark.parametrize("rows", [1, 5000])
 def test_bars_of_few_and_many_rows_have_gaps(rows):
-    mean = np.arange(float(rows))
-    axes = intervals((mean, mean - 1, mean + 1), mean, axes=Figure().subplots())
+    mean = np.arange(float(rows))[:, np.newaxis]
+    prediction = NormalPrediction(mean, 0.0 * mean, np.ones_like(mean))
+    axes = intervals(prediction, mean, axes=Figure().subplots())
     bar = axes.collections[0].get_linewidth()[0]
     assert axes.get_xlim() == (0.0, rows + 1.0)
     assert bar == (2.5 if rows == 1 else 0.3)
 
 
-COLUMN = NormalPrediction(*[MEAN[:, np.newaxis]] * 3)
-
-
 @pytest.mark.parametrize(
     ("prediction", "y", "options", "message"),
     [
-        ((MEAN[:2], *BOUNDS[1:]), TRUTH, {}, "Received: lengths"),
-        (BOUNDS, [], {}, "`y` must be an array of shape"),
-        (BOUNDS, np.ones((3, 2, 2)), {}, "`y` must be an array of shape"),
-        (BOUNDS, [1.0, np.nan, 2.0], {}, "Received: 1 of 3 that are not"),
-        (BOUNDS, TRUTH, {"level": 1.0}, "`level` must be a number strictly between"),
-        (BOUNDS, TRUTH, {"level": "0.9"}, "`level` must be a number strictly between"),
-        (COLUMN, TRUTH, {"target": 1}, "index of one of 1 targets"),
-        (COLUMN, TRUTH, {"target": True}, "index of one of 1 targets"),
+        (PREDICTION, TRUTH[:2], {}, "Received: lengths"),
+        (PREDICTION, [], {}, "`y` must be an array of shape"),
+        (PREDICTION, np.ones((3, 2, 2)), {}, "`y` must be an array of shape"),
+        (PREDICTION, [1.0, np.nan, 2.0], {}, "Received: 1 of 3 that are not"),
+        (PREDICTION, TRUTH, {"level": 1.0}, "`level` must be a number strictly"),
+        (PREDICTION, TRUTH, {"level": "0.9"}, "`level` must be a number strictly"),
+        (PREDICTION, TRUTH, {"target": 1}, "index of one of 1 targets"),
+        (PREDICTION, TRUTH, {"target": True}, "index of one of 1 targets"),
         (ClassPrediction(np.eye(3)), TRUTH, {}, "Classes have no mean"),
-        (MEAN, TRUTH, {}, "a tuple of means, lower and upper ends"),
-        (BOUNDS[:2], TRUTH, {}, "a tuple of means, lower and upper ends"),
+        (MEAN, TRUTH, {}, "Received: prediction of type ndarray"),
     ],
 )
 def test_invalid_arguments_are_refused(prediction, y, options, message):

@@ -44,18 +44,16 @@ class Skewed(NormalPrediction):
         return self.mean[:, None] * -np.log1p(-levels)
 
 
-@pytest.mark.parametrize("line", ["median", "mean"])
-def test_the_inner_band_of_a_skewed_target_is_inside(line):
+def test_the_inner_band_of_a_skewed_target_is_inside():
     mean = np.array([[1.0], [2.0]])
     prediction = Skewed(mean, 0.9 * mean**2, 0.1 * mean**2)
     x = [0.0, 1.0]
-    axes = predictive_band(prediction, x, line=line, axes=Figure().subplots())
+    axes = predictive_band(prediction, x, axes=Figure().subplots())
     outer, inner = (band(collection) for collection in axes.collections)
     assert (outer[:, 0] > 0.0).all()
     assert (outer[:, 0] < inner[:, 0]).all()
     assert (inner[:, 1] < outer[:, 1]).all()
-    centre = mean[:, 0] if line == "mean" else np.log(2.0) * mean[:, 0]
-    np.testing.assert_allclose(axes.lines[0].get_ydata(), centre)
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), np.log(2.0) * mean[:, 0])
 
 
 def test_a_prediction_without_variance_is_a_line():
@@ -78,11 +76,11 @@ def test_data_are_dots_of_the_chosen_target():
 
 
 def test_the_legend_names_the_bands():
-    axes = predictive_band(PREDICTION, X, line="mean", axes=Figure().subplots())
+    axes = predictive_band(PREDICTION, X, axes=Figure().subplots())
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "epistemic + aleatoric: 90 % of y",
         "epistemic part",
-        "predicted mean",
+        "predicted median",
     ]
 
 
@@ -90,7 +88,6 @@ def test_the_legend_names_the_bands():
     ("options", "message"),
     [
         ({"level": 1.0}, "`level` must be a number strictly between 0 and 1"),
-        ({"line": "mode"}, "`line` must be 'median' or 'mean'. Received: line='mode'"),
         ({"target": 1}, "`target` must be the index of one of 1 targets"),
         ({"x": [1.0, 2.0]}, "Received: lengths {'prediction': 3, 'x': 2}"),
         ({"x": np.ones((3, 2))}, "`x` must be an array of shape"),

@@ -32,9 +32,8 @@ def test_a_plot_draws_and_labels_only_the_given_axes(name, monkeypatch):
     assert not pyplot.get_fignums()
     assert dict(matplotlib.rcParams) == settings
     assert given.lines[0].get_label() == "another"
-    # Rows of the ratios of layers are named by their ticks.
     assert given.get_xlabel()
-    assert given.get_ylabel() or name == "signal_to_noise"
+    assert given.get_ylabel()
     assert given.get_legend().get_texts()
     # Over its own picture too.
     PICTURES[name](given)

@@ -5,7 +5,7 @@ import numpy as np
 from tfbbb.base.numbers import int32
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
-from tfbbb.scores.metrics.uncertainty import uncertainty
+from tfbbb.scores.metrics.ranking import uncertainty
 
 # Log of the variance of a target that the model knows without noise.
 _LEAST = np.finfo(np.float64).tiny

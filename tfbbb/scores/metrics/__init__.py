@@ -9,46 +9,46 @@ arrays, for `tfbbb.plots` or any other plotting.
 
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.prediction.reliability import ReliabilityDiagram
-from tfbbb.scores.metrics.brier_score import BrierScore, brier_score
-from tfbbb.scores.metrics.calibration_error import (
+from tfbbb.scores.metrics.calibration import (
     CalibrationCurve,
-    CalibrationError,
+    PITHistogram,
     calibration_curve,
     calibration_error,
-)
-from tfbbb.scores.metrics.crps import CRPS, crps
-from tfbbb.scores.metrics.expected_calibration_error import (
-    ExpectedCalibrationError,
     expected_calibration_error,
-    reliability_diagram,
-)
-from tfbbb.scores.metrics.interval_coverage import IntervalCoverage, interval_coverage
-from tfbbb.scores.metrics.interval_width import IntervalWidth, interval_width
-from tfbbb.scores.metrics.mean_score import MeanScore
-from tfbbb.scores.metrics.negative_log_likelihood import (
-    NegativeLogLikelihood,
-    negative_log_likelihood,
-)
-from tfbbb.scores.metrics.out_of_distribution import (
-    OutOfDistributionAUPR,
-    OutOfDistributionAUROC,
-    out_of_distribution_aupr,
-    out_of_distribution_auroc,
-)
-from tfbbb.scores.metrics.pit import (
-    PITHistogram,
     pit_histogram,
     pit_values,
+    reliability_diagram,
+)
+from tfbbb.scores.metrics.mean_scores import (
+    CRPS,
+    BrierScore,
+    CalibrationError,
+    ExpectedCalibrationError,
+    IntervalCoverage,
+    IntervalWidth,
+    MeanScore,
+    NegativeLogLikelihood,
+    RootMeanSquaredError,
 )
 from tfbbb.scores.metrics.predictive_metric import PredictiveMetric
-from tfbbb.scores.metrics.risk_coverage import (
-    AreaUnderRiskCoverage,
+from tfbbb.scores.metrics.ranking import (
     RiskCoverageCurve,
     area_under_risk_coverage,
+    out_of_distribution_aupr,
+    out_of_distribution_auroc,
     risk_coverage_curve,
 )
-from tfbbb.scores.metrics.root_mean_squared_error import (
-    RootMeanSquaredError,
+from tfbbb.scores.metrics.ranking_metrics import (
+    AreaUnderRiskCoverage,
+    OutOfDistributionAUPR,
+    OutOfDistributionAUROC,
+)
+from tfbbb.scores.metrics.row_scores import (
+    brier_score,
+    crps,
+    interval_coverage,
+    interval_width,
+    negative_log_likelihood,
     root_mean_squared_error,
 )
 

@@ -35,19 +35,12 @@ _OF_ONE_HOT = {
 
 
 def update_compiled_metrics(
-    model: keras.Model,
-    comparison: "Comparison",
-    sample_weight: Tensor | None,
+    model: keras.Model, comparison: "Comparison", sample_weight: Tensor | None
 ) -> None:
     """Updates the `metrics` and `weighted_metrics` of a model with the rows of a step.
 
     Masked places do not count. Keras tells only some of its metrics of a mask; here all
     of them get a weight of 0 for each masked place.
-
-    Args:
-        model: A compiled model with one output.
-        comparison: The targets and predictions of the rows.
-        sample_weight: [rows], [rows, places...], or None.
     """
     plain, weighted = compiled_metrics(model, lambda: comparison.as_given)
     weights = masked_weights(sample_weight, comparison.mask)
@@ -74,14 +67,9 @@ class Comparison:
     indices, a categorical metric one-hot classes of at least two columns, and all
     others a y of the shape of the prediction.
 
-    Args:
-        likelihood: The likelihood of the model.
-        targets: The targets of a minibatch in raw units.
-        outputs: Outputs of the network, [rows, S, ..., P].
-        mask: Keras' mask of the outputs, [rows, ...] with the first of the places, or
-            None.
-        sample_weight: [rows], [rows, places...], or None. A target of weight 0 may
-            have any value, such as NaN.
+    The outputs of the network are [rows, S, ..., P], and the mask that of Keras, [rows,
+    ...] with the first of the places. A target of weight 0 may have any value, such as
+    NaN.
     """
 
     def __init__(
@@ -145,11 +133,7 @@ class Comparison:
         return targets, self._prediction
 
     def update(self, metric: keras.metrics.Metric, weights: Tensor | None) -> None:
-        """Updates a metric with the pair that it compares.
-
-        Raises:
-            ValueError: The metric takes predictions for logits.
-        """
+        """Updates a metric with the pair that it compares."""
         if weights is not None and weights.dtype == tf.bool:
             weights = keras.ops.cast(weights, metric.dtype)
         if isinstance(metric, PredictiveMetric):
@@ -166,11 +150,7 @@ class Comparison:
         metric.update_state(y_true, y_pred, sample_weight=weights)
 
     def pair(self, metric: keras.metrics.Metric) -> Pair:
-        """Returns targets and predictions in the form that a metric compares.
-
-        Raises:
-            ValueError: The metric takes predictions for logits.
-        """
+        """Returns targets and predictions in the form that a metric compares."""
         if self._likelihood.task == "regression":
             return self.as_given
         function = wrapped_function(metric)

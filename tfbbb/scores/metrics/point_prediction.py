@@ -6,11 +6,7 @@ from tfbbb.base.types import ArrayLike, Tensor
 
 
 class PredictedNumbers:
-    """The predicted means [rows, ..., k] of a network.
-
-    Args:
-        mean: The network's outputs.
-    """
+    """The predicted means [rows, ..., k] of a network."""
 
     def __init__(self, mean: Tensor):
         self.mean = tf.cast(mean, tf.float64)
@@ -23,10 +19,8 @@ class PredictedNumbers:
 class PredictedProbabilities:
     """The class probabilities [rows, ..., C] of a network.
 
-    Args:
-        outputs: The network's outputs: probabilities or logits of the classes, or one
-            column for the second of two classes.
-        from_logits: Whether the outputs are logits.
+    Its outputs are probabilities or logits of the classes, or one column for the second
+    of two classes.
     """
 
     def __init__(self, outputs: Tensor, from_logits: bool):

@@ -1,6 +1,6 @@
 """The base of Keras metrics that score a predictive distribution."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 import tensorflow as tf
@@ -8,18 +8,13 @@ import tensorflow as tf
 from tfbbb.base.call_context import current_call
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.private_apis import mask_of
-from tfbbb.base.types import (
-    ArrayLike,
-    DType,
-    Tensor,
-)
+from tfbbb.base.types import ArrayLike, DType, Tensor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
-from tfbbb.scores.metrics.targets import (
-    Scored,
-    check_kind,
-    checked_targets,
-)
+from tfbbb.scores.metrics.arguments import with_arguments
+from tfbbb.scores.metrics.targets import Scored, check_kind, checked_targets
+
+Metric = TypeVar("Metric", bound="PredictiveMetric")
 
 
 class PredictiveMetric(keras.metrics.Metric):
@@ -32,6 +27,15 @@ class PredictiveMetric(keras.metrics.Metric):
     `metric.update_state(y, model.predictive(x))`.
 
     To write a metric, set `scored` and override `accumulate`.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, members=3)
+    >>> mixture_nll = tfbbb.metrics.NegativeLogLikelihood("mixture_nll")
+    >>> model.compile(metrics=[mixture_nll, tfbbb.metrics.IntervalCoverage(0.9)])
 
     Args:
         name: Name of the metric.
@@ -121,13 +125,14 @@ class PredictiveMetric(keras.metrics.Metric):
         )
 
 
-def masked_weights(weights: ArrayLike, mask: Tensor | None) -> Any:
-    """Returns weights that are 0 at masked places, [rows, places...].
+def public_metric(metric: type[Metric]) -> type[Metric]:
+    """Registers a metric with Keras, and lists its arguments in its docstring."""
+    register = keras.saving.register_keras_serializable(package="tfbbb.metrics")
+    return register(with_arguments(metric))
 
-    Args:
-        weights: [rows], [rows, places...], or None for 1.
-        mask: [rows, places...], or None to return the weights as they are.
-    """
+
+def masked_weights(weights: ArrayLike, mask: Tensor | None) -> Any:
+    """Returns weights that are 0 where the mask, [rows, places...], is False."""
     if mask is None or weights is None:
         return weights if mask is None else mask
     weights = with_rank(tf.convert_to_tensor(weights), len(mask.shape))

@@ -17,13 +17,9 @@ class StepPrediction:
     Has the attributes of `tfbbb.Predictive`, as float64 tensors that are computed on
     access. Epistemic variance and mutual information of a single draw are 0.
 
-    The metrics of Keras take a tensor, see `tfbbb.metrics.compiled`. Those of `tfbbb`
-    score `current_call().prediction` instead.
-
-    Args:
-        likelihood: The likelihood of the model.
-        outputs: Outputs of the network, [rows, S, ..., P].
-        mask: Whether each place of a row counts, [rows, places...]; None if all do.
+    The outputs of the network are [rows, S, ..., P], and the mask says whether each
+    place of a row counts, [rows, places...]. The metrics of Keras take a tensor, see
+    `tfbbb.metrics.compiled`; those of `tfbbb` score `current_call().prediction`.
     """
 
     def __init__(self, likelihood: Likelihood, outputs: Tensor, mask: Any = None):

@@ -38,18 +38,9 @@ def checked_targets(
     score: str,
     by_place: bool = False,
 ) -> np.ndarray:
-    """Validates the targets of a prediction's rows and returns them as an array.
+    """Returns valid targets: float64 [rows, ..., k], or class indices [rows, ...].
 
-    Args:
-        prediction: A `tfbbb.Predictive`, or an object with the same attributes.
-        y: Targets in raw units, [rows, ..., k] (or [rows] for one target); for classes
-            their indices or one-hot rows.
-        scored: The predictions for which the score is defined.
-        score: Name of the score, for errors.
-        by_place: Whether the score averages over places and leaves masked ones out.
-
-    Returns:
-        float64 [rows, ..., k], or class indices [rows, ...].
+    A score `by_place` averages over places and leaves masked ones out.
     """
     check_kind(prediction, scored, score)
     shape = np.shape(prediction.mean)

@@ -1,10 +1,37 @@
-"""Validation of the arguments of plots."""
+"""The arguments of plots: their description, and their data as arrays.
+
+Args:
+    prediction: A `tfbbb.Predictive` of n rows.
+    y: True values `[n]`, or `[n, k]` for k targets; for classes their indices or
+        one-hot rows.
+    x: The input `[n]`, usually a grid, in any order.
+    data: Inputs `[m]` and targets `[m]` (or `[m, k]`) to plot as dots.
+    history: The result of `BayesianModel.fit`, or its `history` dictionary.
+    by: One or several of `"entropy"`, `"mutual_information"`, `"epistemic"`,
+        `"aleatoric"` and `"variance"`. Defaults to the entropy for classes and to the
+        variance for numbers.
+    bins: Number of bins from 0 to 1.
+    level: Probability of the intervals.
+    confidence: Probability of the band of chance.
+    target: Index of the target to plot.
+    xlabel: Name and units of the horizontal axis.
+    label: Name and units of the vertical axis.
+    axes: Axes to draw on; a new figure by default.
+
+Returns:
+    The axes.
+
+Raises:
+    ValueError: The prediction is of another kind; arrays differ in length, are empty or
+        are not finite; or an option is out of its range.
+"""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.base.documented_arguments import shared_arguments
 from tfbbb.base.numbers import is_finite_number
 from tfbbb.base.types import ArrayLike
 
@@ -12,6 +39,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from tfbbb.prediction import Predictive
+
+with_arguments = shared_arguments(__doc__)
 
 
 def is_prediction(value: object) -> "TypeIs[Predictive]":
@@ -29,7 +58,8 @@ def check_prediction(prediction: object) -> None:
 
 
 def check_of_numbers(prediction: object) -> None:
-    """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes."""
+    """Checks that `prediction` is a `tfbbb.Predictive` of numbers."""
+    check_prediction(prediction)
     if hasattr(prediction, "probabilities"):
         raise ValueError(
             "Classes have no mean to plot; use `tfbbb.plots.reliability_diagram`. "

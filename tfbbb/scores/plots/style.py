@@ -61,11 +61,17 @@ def count_with_ticks(axes: "Axes") -> None:
 
 def legend_over_data(
     axes: "Axes",
-    handles: "Mapping[str, Artist]",
+    handles: "Mapping[str, Artist] | None" = None,
     title: str | None = None,
     loc: Literal["upper left", "upper right"] = "upper left",
 ) -> None:
-    """Adds a legend in two columns and extends the axes above the data to fit it."""
+    """Adds a legend in two columns and extends the axes above the data to fit it.
+
+    By default it has what is drawn with a label.
+    """
+    if handles is None:
+        artists, labels = axes.get_legend_handles_labels()
+        handles = dict(zip(labels, artists, strict=True))
     legend = axes.legend(
         handles.values(),
         handles.keys(),

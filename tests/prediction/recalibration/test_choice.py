@@ -199,7 +199,7 @@ def test_some_rows_of_a_prediction_have_their_answers():
 def test_what_is_kept_comes_first_in_the_reason(numbers, monkeypatch):
     model, prediction, y = numbers
     monkeypatch.setattr(
-        "tfbbb.prediction.recalibration.choice._suitable", lambda likelihood: None
+        "tfbbb.prediction.recalibration.choice.suitable", lambda likelihood: None
     )
     report = choose(model.likelihood, prediction, y).report
     assert report["chosen"] == "conformal_intervals"

@@ -43,14 +43,14 @@ export function figureTerm(name) {
 }
 
 /** The figures of the model beside those of its baselines. */
-export function figureTable(judgement, caption = "Figures beside those of baselines") {
+export function figureTable(judgement) {
   const names = Object.keys(judgement.figures.model);
   const columns = [{ title: "" }, ...names.map((name) => ({ title: figureTerm(name), number: true }))];
   const rows = Object.entries(judgement.figures).map(([who, values]) => [
     who === "model" ? h("strong", {}, "this model") : who,
     ...names.map((name) => figure(name, values[name])),
   ]);
-  return table(columns, rows, { caption });
+  return table(columns, rows, { caption: "Figures beside those of baselines" });
 }
 
 /** A figure in the unit that its name tells, with the same decimals in every row. */

@@ -1,6 +1,5 @@
-// The parts of a report: what a training measured, or `tfbbb report` on another table. The
-// form of a report is that of `GET /v1/models/NAME/versions/N/report`; every part of it is
-// optional. The file of `tfbbb report` has this module and those that it imports.
+// The parts of a report: what a training measured, in the form of
+// `GET /v1/models/NAME/versions/N/report`. Every part of it is optional.
 
 import { bars, chart, numbersOf, ranges } from "./charts.js";
 import { badge, facts, h, replace, table } from "./dom.js";
@@ -23,18 +22,16 @@ export function reportParts(report, signal) {
   const metrics = Object.entries(report.metrics ?? {});
   return [
     report.judgement && section("How good it is", sentences(report.judgement, report.remarks), figureTable(report.judgement),
-      report.metrics_from && h("p", { class: "help" }, `Measured on ${plainOption(report.metrics_from)}. Point at an underlined word, or tap it, for what it means.`),
-      report.trained && [h("p", {}, `In training, the same figures of ${plainOption(report.trained.metrics_from)}:`), figureTable(report.trained.judgement, "Figures in training")]),
+      report.metrics_from && h("p", { class: "help" }, `Measured on ${plainOption(report.metrics_from)}. Point at an underlined word, or tap it, for what it means.`)),
     !report.judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureTerm(name), figure(name, value)]))),
     pair(
       report.calibration && section("Do its probabilities come true?", calibration(charts)),
       report.held_out && section(classes ? "Predicted and true classes" : "Intervals against the truth", classes ? confusion(report) : intervals(charts))),
     pair(
       report.importance !== undefined && section("Which columns matter", importance(report)),
-      report.variance_split && section("What it does not know", split(charts), report.unusual && unusualRows(report.unusual, report.variance_split.measure === "entropy"))),
+      report.variance_split && section("What it does not know", split(charts))),
     report.effects?.length > 0 && section("What each column does", effects(charts)),
     report.diagnosis?.figures.length > 0 && section("What the network learned", diagnosis(report.diagnosis)),
-    report.columns && section("Columns", columnTable(report.columns)),
     report.tried && section("What was tried", tried(report.tried)),
   ].filter(Boolean);
 }
@@ -181,18 +178,6 @@ function split({ report, signal }) {
   ];
 }
 
-function unusualRows({ by, rows }, entropy) {
-  const familiarity = by === "familiarity";
-  // The ratio is that of variances.
-  const ratio = (value) => (entropy ? value : Math.sqrt(value));
-  return [
-    h("p", {}, "The rows least like the training rows, by ", familiarity ? term("familiarity", "familiarity") : "what the model does not know about them", ":"),
-    table([{ title: "Row" }, { title: "Familiarity", number: true }, { title: "Lack of data, of the median row", number: true }, { title: "What is unusual" }],
-      rows.map((one) => [number(one.row), one.familiarity == null ? "" : number(one.familiarity, 2), `${number(ratio(one.ratio), 2)} ×`, plain(one.farthest)]),
-      { caption: "Rows least like the training rows" }),
-  ];
-}
-
 function diagnosis({ figures, findings }) {
   return [
     findings.length > 0
@@ -202,12 +187,6 @@ function diagnosis({ figures, findings }) {
       figures.map((one) => [plain(one.name), one.figure, plain(one.sentence)]),
       { caption: "What the network learned" }),
   ];
-}
-
-function columnTable(columns) {
-  return table([{ title: "Column" }, { title: "Kind" }, { title: "In training" }, { title: "In this table" }, { title: "Missing here", number: true }],
-    columns.map((one) => [one.name, one.kind, one.trained, one.here, number(one.missing)]),
-    { caption: "Columns of the model" });
 }
 
 const PARTS = [["epistemic", "lack of data (epistemic)"], ["aleatoric", "noise (aleatoric)"]];
@@ -294,7 +273,7 @@ function categories(effect, series) {
   }));
 }
 
-function tried({ chosen, networks, likelihoods, recalibration, epochs, steps, steps_on_more_rows: more, out_of_time: outOfTime }) {
+function tried({ chosen, networks, likelihoods, recalibration }) {
   const kept = (one) => (one.kept ? badge("kept", "good") : "");
   return [
     networks.length > 0 && table(
@@ -306,7 +285,6 @@ function tried({ chosen, networks, likelihoods, recalibration, epochs, steps, st
       likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
       { caption: "Likelihoods that were tried" }),
     recalibration?.reason && h("p", {}, term("Recalibration", "recalibration"), h("strong", {}, `: ${words(recalibration.chosen)}. `), words(plainOption(recalibration.reason))),
-    epochs && h("p", {}, `${count(epochs, "epoch")}, ${count(steps, "step")}${more ? `, and ${count(more, "step")} with more rows` : ""}${outOfTime ? "; ended by the limit of time" : ""}.`),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
       h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),
   ];

@@ -2,7 +2,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 import tensorflow as tf
 
 from tfbbb.base.tensorflow_startup import let_gpu_memory_grow

@@ -18,8 +18,8 @@ def test_another_keras_backend_is_refused(monkeypatch):
     [
         (["predict", "--adapt"], "regression"),
         (["predict", "--prediction-sets", "--adapt"], "classification"),
-        (["report", "--output", "report.html"], "regression"),
-        (["report", "--output", "report.html"], "classification"),
+        (["report"], "regression"),
+        (["report"], "classification"),
     ],
 )
 def test_intervals_adapt_and_reports_are_made_without_tensorflow(
@@ -40,4 +40,4 @@ main()
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout or (tmp_path / "report.html").stat().st_size
+    assert done.stdout

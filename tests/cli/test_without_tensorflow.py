@@ -73,13 +73,11 @@ def run(environment, tmp_path):
 @pytest.mark.parametrize(
     "command", [["predict", "--log-prob"], ["evaluate"], ["explain"], ["report"]]
 )
-def test_commands_answer_without_tensorflow(
-    run, command, model, request, data, tmp_path
-):
+def test_commands_answer_without_tensorflow(run, command, model, request, data):
     version, _ = request.getfixturevalue(model)
     done = run(*command, version / "1", data)
     assert done.returncode == 0, done.stderr
-    assert done.stdout or (tmp_path / "report.html").stat().st_size > 10_000
+    assert done.stdout
 
 
 @pytest.mark.parametrize(

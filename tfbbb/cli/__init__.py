@@ -12,8 +12,8 @@ from tfbbb.cli import (
     demo,
     evaluate,
     explain,
-    html_report,
     inspect,
+    model_report,
     predict,
     sample,
     serve,
@@ -69,7 +69,7 @@ add_job_command(app, inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("explain")(explain.explain)
-app.command("report")(html_report.report)
+app.command("report")(model_report.report)
 app.command("serve")(serve.serve)
 app.add_typer(keys)
 app.command("backup")(backup.backup)

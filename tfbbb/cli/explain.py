@@ -1,7 +1,6 @@
 """`tfbbb explain`."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,17 +20,12 @@ if TYPE_CHECKING:
     from tfbbb.judging.explain.unusual_rows import UnusualRow
 
 _MOST_COLUMNS_SHOWN = 20
-_PICTURES = (".pdf", ".png", ".svg")
 
 
 def explain(
     model: Model,
     data: Table,
     sheet: Sheet = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="Picture to write: .png, .svg or .pdf."),
-    ] = None,
     rows: Annotated[
         int, typer.Option(min=1, help="The most rows to explain, drawn at random.")
     ] = 2000,
@@ -56,8 +50,6 @@ def explain(
         from tfbbb.cli.model_table import ModelTable
         from tfbbb.judging.evaluation.baselines import Baselines
 
-        if picture is not None:
-            _check_picture(picture)
         given = ModelTable.read(model, data, sheet)
         targets = None
         if given.has_targets():
@@ -79,10 +71,6 @@ def explain(
             # Such as a file of an older version, which draws no functions.
             raise CommandError(str(error)) from None
         found = found.in_table(given.places)
-        if picture is not None:
-            from tfbbb.judging.explain.picture import picture as drawn
-
-            drawn(found).savefig(picture, dpi=150)
         if as_json:
             explanation = {**found.to_dict(), "warnings": given.remarks}
             typer.echo(json.dumps(explanation, indent=2))
@@ -90,8 +78,6 @@ def explain(
             for remark in given.remarks:
                 typer.echo(f"Warning: {remark}")
             _echo(found, given.table.num_rows)
-        if picture is not None:
-            typer.echo(f"picture written to {picture}", err=True)
         given.end()
 
 
@@ -116,13 +102,6 @@ def explain_rows(
         track=track_names,
         **options,
     )
-
-
-def _check_picture(path: Path) -> None:
-    if path.suffix.lower() not in _PICTURES:
-        raise CommandError(f"{path} must end in {', '.join(_PICTURES)}.")
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"{path} cannot be written: there is no such directory.")
 
 
 def _echo(found: "Explanation", num_rows: int) -> None:

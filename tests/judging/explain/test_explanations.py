@@ -1,6 +1,5 @@
 """Explanations of models whose importance and effects have closed forms."""
 
-import io
 import json
 
 import numpy as np
@@ -20,7 +19,6 @@ from tfbbb.judging.explain import (
     explain,
     least_like_training,
     permutation_importance,
-    picture,
     variance_split,
 )
 from tfbbb.judging.explain.unusual_rows import rows_outside_training
@@ -143,7 +141,6 @@ def test_dates_are_shown_as_dates_and_may_be_missing():
     found = explain(Line(), inputs, encoding=encoding)
     values = {entry["name"]: entry["values"] for entry in found.to_dict()["effects"]}
     assert values["day"][0].startswith("1970-01")
-    picture(found).savefig(io.BytesIO(), format="svg")
 
 
 def test_an_explanation_is_json_and_counts_rows_from_one():

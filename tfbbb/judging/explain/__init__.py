@@ -3,7 +3,6 @@
 from tfbbb.judging.explain.effects import Effect, effect
 from tfbbb.judging.explain.explanation import Explanation, explain
 from tfbbb.judging.explain.importance import Importance, permutation_importance
-from tfbbb.judging.explain.picture import picture
 from tfbbb.judging.explain.unusual_rows import UnusualRow, least_like_training
 from tfbbb.judging.explain.variance_split import VarianceSplit, variance_split
 
@@ -17,6 +16,5 @@ __all__ = [
     "explain",
     "least_like_training",
     "permutation_importance",
-    "picture",
     "variance_split",
 ]

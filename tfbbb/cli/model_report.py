@@ -1,0 +1,134 @@
+"""`tfbbb report`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbbb.base.types import Config
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.prediction_options import Model, NumSamples, Sheet, Table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tfbbb.cli.model_table import ModelTable
+    from tfbbb.export import ExportedModel
+
+
+def report(
+    model: Model,
+    data: Table,
+    sheet: Sheet = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="File to write the report to, in place of printing it."),
+    ] = None,
+    num_samples: NumSamples = None,
+) -> None:
+    """Print a report about a model as JSON.
+
+    The table has the columns of the training table, with the target: new rows show best
+    how good the model is. The report has the figures of the model beside those of
+    baselines, calibration, intervals and true values, the importance and the effects of
+    the columns, what training tried, and warnings.
+
+    Example: tfbbb report saved_models/houses sold.csv --output houses.json
+    """
+    with errors_in_one_sentence():
+        from tfbbb.cli.model_table import ModelTable
+
+        if output is not None and not output.absolute().parent.is_dir():
+            raise CommandError(
+                f"{output} cannot be written: there is no such directory."
+            )
+        given, targets = ModelTable.read(model, data, sheet).with_targets()
+
+        from tfbbb.cli.imports import load_model
+
+        loaded = load_model(given.path)
+        try:
+            found = _report(given, targets, loaded, data.name, num_samples)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        text = json.dumps(found, indent=2, allow_nan=False)
+        if output is None:
+            typer.echo(text)
+        else:
+            output.write_text(f"{text}\n", encoding="utf-8")
+            typer.echo(f"report written to {output}", err=True)
+        given.end()
+
+
+def _report(
+    given: "ModelTable",
+    targets: "np.ndarray",
+    model: "ExportedModel",
+    name: str,
+    num_samples: int | None,
+) -> Config:
+    """Returns the report of a model by a table, in the form of a version's report."""
+    # They import the formats of tables, and SciPy.
+    import numpy as np
+
+    from tfbbb.cli.explain import describe_outside, explain_rows
+    from tfbbb.cli.prediction_table import track_blocks
+    from tfbbb.export.manifest import MANIFEST_PATH, REPORT_FILE
+    from tfbbb.judging.evaluation.baselines import Baselines
+    from tfbbb.judging.evaluation.evaluate import evaluate
+    from tfbbb.judging.report import (
+        FORMAT,
+        calibration,
+        explanations,
+        held_out,
+        rounded,
+    )
+
+    manifest = given.manifest
+    baselines = Baselines.read(given.path)
+    judgement = evaluate(
+        model,
+        given.inputs,
+        targets,
+        baselines,
+        places=given.places,
+        num_samples=num_samples,
+        track=track_blocks,
+    )
+    explained = explain_rows(given, model, targets, baselines, num_samples=num_samples)
+    rows = explained.rows
+    inputs = {name: values[rows] for name, values in given.inputs.items()}
+    prediction = model.predictive(inputs, num_samples)
+    explained = explained.in_table(given.places)
+    classes = list(manifest.classes or ())
+    generator = np.random.default_rng(0)
+    outside = describe_outside(explained)
+    report: Config = {
+        "format": FORMAT,
+        "task": manifest.task,
+        "target": manifest.target,
+        "classes": classes,
+        "metrics_from": f"the table {name}, beside baselines that were fitted to the "
+        "training rows",
+        "judgement": judgement,
+        "remarks": [*given.remarks, *([outside] if outside else [])],
+        "calibration": calibration(prediction, targets[rows], generator),
+        "held_out": held_out(
+            prediction, targets[rows], explained.rows, classes, generator
+        ),
+        **explanations(
+            explained.split,
+            explained.rows,
+            explained.importance,
+            explained.effects,
+            [feature.name for feature in manifest.features],
+            given.table.num_rows,
+        ),
+    }
+    stored = (given.path / MANIFEST_PATH).with_name(REPORT_FILE)
+    if stored.exists():
+        of_training = json.loads(stored.read_bytes())
+        report |= {key: of_training[key] for key in ("diagnosis", "tried")}
+    found: Config = rounded(report)
+    return found

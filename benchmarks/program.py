@@ -10,13 +10,12 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from parallel import compute_with_one_thread, places
 from records import RecordFile, SkippedError
-
-from tfbbb.training.parallel import compute_with_one_thread, places
 
 FOLDER = Path(__file__).resolve().parent
 _DATA = FOLDER.parents[1] / "shared" / "data"
@@ -81,20 +80,13 @@ def add_table_options(
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say where measurements run."""
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
+    """Adds the option that says where measurements run."""
+    parser.add_argument(
         "--processes",
         type=positive_integer,
         metavar="N",
         help="measure N splits at a time, in processes with one thread (default: "
         "one after the other in this process, with all threads)",
-    )
-    where.add_argument(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="measure on a Ray cluster, in place of --processes: HOST:PORT, auto or "
-        "local",
     )
 
 
@@ -107,11 +99,7 @@ def run_tasks(
     """Runs a benchmark, as `run` does, which measures where its options say."""
     if options.processes == 1:
         compute_with_one_thread()
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(places(options.processes, options.ray_address))
-        except (ImportError, ConnectionError) as error:
-            sys.exit(f"Error: {error}")
+    with places(options.processes):
         run(program, options, lambda measured: measure(measured, options), report)
 
 

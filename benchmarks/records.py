@@ -16,11 +16,11 @@ from typing import Any
 
 import joblib
 from device import describe_device
+from parallel import call_each
 from timing import cores_and_versions, rounded
 
 import tfbbb
 from tfbbb.base.tensorflow_startup import import_tensorflow
-from tfbbb.training.parallel import call_each
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6

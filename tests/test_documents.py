@@ -170,7 +170,7 @@ def test_the_commands_of_the_readme_run_as_written(tmp_path):
 def test_the_commands_about_tables_run_in_order(tmp_path):
     script = shell_session("docs/tables.md").replace("--trials 20", "--trials 2")
     run_in_shell(script, tmp_path)
-    assert (tmp_path / "houses.html").is_file()
+    assert (tmp_path / "houses.json").is_file()
     assert (tmp_path / "saved_models" / "houses" / "2").is_dir()
 
 

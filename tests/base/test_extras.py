@@ -21,7 +21,6 @@ from tfbbb.lab.distributed import PartitionedVI
 from tfbbb.lab.evidence import Comparison
 from tfbbb.tables import TableError, read_table
 from tfbbb.tables.writing import write_table
-from tfbbb.training.parallel import places
 
 ROOT = Path(__file__).parents[2]
 # Of people who work on the package: test tools, and programs that compare speeds. The
@@ -55,11 +54,6 @@ def export_onnx(directory: Path) -> None:
 def partition_rows(directory: Path) -> None:
     estimator = PartitionedVI(ray_address="local")
     estimator.fit(network(kl_weight=None), [([[1.0]], [[1.0]])])
-
-
-def tune_on_ray(directory: Path) -> None:
-    with places(None, "local"):
-        pass
 
 
 def open_object_store(directory: Path) -> None:
@@ -118,7 +112,6 @@ CALLS = [
     ("pandas", "pandas", frame_of_models),
     ("pandas", "pandas", frame_of_predictions),
     ("ray", "ray", partition_rows),
-    ("ray", "ray", tune_on_ray),
     ("s3", "s3fs", open_object_store),
     ("service", "sqlalchemy", list_keys),
     ("tune", "optuna", tune_table),

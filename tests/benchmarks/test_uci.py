@@ -108,12 +108,6 @@ def test_processes_add_the_records_of_this_process(smoke, data):
     assert found[0].keys() == alone.keys()
 
 
-def test_processes_and_a_cluster_are_refused_together(capsys):
-    with pytest.raises(SystemExit):
-        uci.main(["--processes", "2", "--ray-address", "local"])
-    assert "not allowed with argument --processes" in capsys.readouterr().err
-
-
 @pytest.fixture
 def empty(tmp_path):
     np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))

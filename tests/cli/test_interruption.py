@@ -69,7 +69,7 @@ def test_importing_tensorflow_is_interrupted(tmp_path):
     with running(*command, directory=tmp_path) as process:
         # The columns are printed before TensorFlow is imported.
         assert "y" in process.stdout.readline()
-        assert interrupt(process)[1] == ""
+        assert "Traceback" not in interrupt(process)[1]
     assert not (tmp_path / "models").exists()
 
 

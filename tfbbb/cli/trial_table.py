@@ -1,35 +1,45 @@
 """The trials of a search, as text."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.texts import shown_decimals
 
 if TYPE_CHECKING:
-    from tfbbb.training.tuning import Trial, TunedTable
+    from optuna.trial import FrozenTrial
+
+    from tfbbb.training.tuning import TunedTable
 
 _HEAD = ("trial", "log-likelihood", "than the default", "tried")
 
 
-def describe_trial(trial: "Trial") -> str:
+def describe_trial(trial: "FrozenTrial") -> str:
     """Returns the log-likelihood of a trial with its standard error, or its end."""
-    if trial.state == "complete":
-        return with_error(trial.log_likelihood, trial.standard_error)
-    return "stopped early" if trial.state == "stopped" else trial.error or trial.state
+    from tfbbb.training.tuning.search import held_out
+
+    if "error" in trial.user_attrs:
+        return str(trial.user_attrs["error"])
+    if trial.state.name == "PRUNED":
+        return "stopped early"
+    return with_error(*mean_and_error(held_out(trial)))
 
 
-def echo_trials(trials: Sequence["Trial"]) -> None:
+def echo_trials(trials: Sequence["FrozenTrial"]) -> None:
     """Prints trials, the best first."""
-    default = next((trial for trial in trials if trial.number == 0), None)
+    from tfbbb.training.tuning.search import held_out
+
+    default = next((trial for trial in trials if "default" in trial.user_attrs), None)
+    of_default = () if default is None else held_out(default)
     rows = [_HEAD]
-    for trial in sorted(trials, key=lambda t: (-t.log_likelihood, t.number)):
-        gain = ""
-        complete = trial.state == "complete" and trial is not default
-        if complete and default is not None and default.state == "complete":
-            gain = with_error(*trial.gain(default), signed=True)
-        what = "the default" if trial.number == 0 else _describe(trial.params)
+    for trial in sorted(trials, key=_worst_last):
+        values, gain = held_out(trial), ""
+        if trial is not default and len(values) == len(of_default) > 0:
+            gain = with_error(*mean_and_error(values - of_default), signed=True)
+        what = "the default" if trial is default else _describe(trial.params)
         rows.append((str(trial.number), describe_trial(trial), gain, what))
     typer.echo("trials, by the log-likelihood of rows left out, in nats per row:")
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -40,7 +50,6 @@ def echo_trials(trials: Sequence["Trial"]) -> None:
 
 def echo_comparison(tuned: "TunedTable") -> None:
     """Prints how the best trial compares with the default, on rows none has seen."""
-    default = tuned.trials[0]
     number = len(tuned.test)
     rows = "1 test row, which" if number == 1 else f"{number} test rows, which"
     typer.echo(f"log-likelihood of {rows} no trial has seen, in nats per row:")
@@ -50,7 +59,7 @@ def echo_comparison(tuned: "TunedTable") -> None:
         for name in ("default", "tuned")
         if figures[name] is not None
     }
-    if tuned.best is default:
+    if tuned.best is tuned.default:
         typer.echo(f"  {'default, the best trial':<28}{shown['tuned']}")
         return
     typer.echo(f"  {'default':<28}{shown.get('default', 'diverged')}")
@@ -63,9 +72,14 @@ def echo_comparison(tuned: "TunedTable") -> None:
 def with_error(mean: float, error: float | None, *, signed: bool = False) -> str:
     """Returns `mean ± standard error`, without the error if it is not known."""
     text = f"{'+' if signed and mean >= 0.0 else ''}{shown_decimals(mean)}"
-    if error is None or error != error:
+    if error is None or not math.isfinite(error):
         return text
     return f"{text} ± {shown_decimals(error)}"
+
+
+def _worst_last(trial: "FrozenTrial") -> tuple[float, int]:
+    value = trial.value if trial.state.name == "COMPLETE" else None
+    return (math.inf if value is None else -value), trial.number
 
 
 def _describe(params: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 import signal
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,8 +12,9 @@ from tfbbb.cli.training_options import Ignore, Output, Spec, Target
 from tfbbb.cli.training_table import check_output, find_schema, read_training_table
 
 if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
     from tfbbb.training.progress import Progress
-    from tfbbb.training.tuning import Trial
 
 
 def tune(
@@ -22,44 +22,17 @@ def tune(
     target: Target,
     output: Output,
     trials: Annotated[
-        int,
-        typer.Option(min=1, help="Trials, of which the first one is the default."),
+        int, typer.Option(min=1, help="Trials, one of which is the default.")
     ] = 20,
-    study: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="SQLite file that keeps the finished trials: the same command goes "
-            "on from there, and one with more --trials adds to them.",
-        ),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Processes of this machine that train at the same time, with one "
-            "thread each; the results do not depend on their number.",
-            show_default="1",
-        ),
-    ] = None,
-    ray_address: Annotated[
+    storage: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS",
-            help="Ray cluster to train on, in place of processes: HOST:PORT, `auto` "
-            "for that of this machine, or `local` to start one.",
+            metavar="URL",
+            help="Database that keeps the trials, as Optuna takes it, such as "
+            "sqlite:///houses.db: the same command goes on from there, and several at "
+            "a time share the trials.",
         ),
     ] = None,
-    round_size: Annotated[
-        int,
-        typer.Option(
-            "--round",
-            min=1,
-            metavar="N",
-            help="Trials that start from the same knowledge, and so the most that run "
-            "at the same time; the results depend on this number.",
-        ),
-    ] = 4,
     sheet: Sheet = None,
     ignore: Ignore = None,
     spec: Spec = None,
@@ -92,17 +65,6 @@ def tune(
 
         echo_schema(schema)
         echo_columns(schema)
-        from concurrent.futures.process import BrokenProcessPool
-
-        from tfbbb.training.parallel import compute_with_one_thread, places
-
-        # The trials and the final training compute alike in any number of processes.
-        compute_with_one_thread()
-        stack = ExitStack()
-        try:
-            stack.enter_context(places(processes, ray_address))
-        except (ValueError, ImportError, ConnectionError) as error:
-            raise CommandError(str(error)) from None
         import_tensorflow()
         from rich.console import Console
 
@@ -111,17 +73,17 @@ def tune(
         from tfbbb.cli.trial_table import describe_trial, echo_comparison, echo_trials
         from tfbbb.training import tuning
 
-        found: list[Trial] = []
+        found: list[FrozenTrial] = []
 
-        def show(trial: "Trial") -> None:
+        def show(trial: "FrozenTrial") -> None:
             found.append(trial)
             typer.echo(f"trial {trial.number}: {describe_trial(trial)}")
 
+        stack = ExitStack()
         bars: list[EpochBar] = []
 
         def show_epoch(at: "Progress") -> None:
             if not bars:
-                # After the bar of the trials: there can be one at a time.
                 bars.append(stack.enter_context(EpochBar(Console(stderr=True))))
             bars[0].show(at.epoch, at.epochs, at.figures, at.stage)
 
@@ -131,28 +93,20 @@ def tune(
                     table,
                     job,
                     trials=trials,
-                    study=study,
-                    round_size=round_size,
-                    progress="trials",
+                    storage=storage,
                     finished=show,
                     report=show_epoch,
                 )
         except KeyboardInterrupt:
             if found:
                 echo_trials(found)
-            goes_on = "The same command starts anew; --study FILE would keep trials."
-            if study is not None:
-                goes_on = f"The same command goes on. Study: {study}"
+            goes_on = "The same command starts anew; --storage URL would keep trials."
+            if storage is not None:
+                goes_on = "The same command goes on."
             typer.echo(f"Interrupted after {len(found)} of {trials} trials. {goes_on}")
             raise typer.Exit(128 + signal.SIGINT) from None
         except tuning.StudyError as error:
             raise CommandError(str(error)) from None
-        except BrokenProcessPool as error:
-            raise CommandError(
-                "A process died, which a lack of memory can cause: train fewer trials "
-                "at a time, with --study FILE to keep those that have finished. "
-                f"Received: {str(error).partition('.')[0]}"
-            ) from None
         except TrainingDivergedError as error:
             raise CommandError(
                 "The training of every trial diverged; lower --learning-rate. "

@@ -1,4 +1,4 @@
-"""The search: which trials there are, and that interruptions change none of them."""
+"""The search: which trials there are, and that interruptions lose none of them."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -8,149 +8,175 @@ import optuna
 import pytest
 
 import tfbbb
-from tests.training.tuning.quick_trials import quick_trial, rows
+from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.training import SpecError
+from tfbbb.training.progress import Interrupted
 from tfbbb.training.tuning import StudyError, tune
+from tfbbb.training.tuning.search import held_out
 
 SPEC = {"target": "y", "features": ["x", "word"]}
 
 
-class Recorded:
-    """Quick trials that keep their arguments, and stop like Ctrl-C after some."""
+def rows(number=80):
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=number)
+    word = generator.choice(["a", "b"], size=number)
+    y = x + (word == "b") + 0.1 * generator.normal(size=number)
+    return {"x": x, "word": word, "row": np.arange(number) + 0.5, "y": y}
+
+
+class Trainings:
+    """Trainings whose figures follow from the learning rate; 0.01 is the best.
+
+    They keep their tables and specs, and stop like Ctrl-C after some.
+    """
 
     def __init__(self, most=10**6):
-        self.arguments, self._most = [], most
+        self.tables, self.specs, self._most = [], [], most
 
-    def __call__(self, **arguments):
-        if len(self.arguments) == self._most:
+    def __call__(
+        self, table, spec, *, validate_left_out, report, should_stop=lambda: False
+    ):
+        if len(self.tables) == self._most:
             raise KeyboardInterrupt
-        self.arguments.append(arguments)
-        return quick_trial(**arguments)
-
-
-def quicken(patch):
-    """Trials and the final training take no time."""
-    names = tune.__globals__
-    final = SimpleNamespace(metrics={})
-    patch.setitem(names, "run_trial", quick_trial)
-    patch.setitem(names, "train_table", lambda *_, **options: final)
-    patch.setitem(
-        names, "score_rows", lambda trained, test: np.zeros(len(test), np.float32)
-    )
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    quicken(monkeypatch)
+        self.tables.append(table)
+        self.specs.append(spec)
+        rate = spec.training.learning_rate.initial or 0.02
+        if rate > 0.03:
+            raise TrainingDivergedError(rate)
+        height = -abs(np.log(rate / 0.01))
+        for epoch in range(1, 21):
+            figures = {"val_nll": -height}
+            report(SimpleNamespace(epoch=epoch, epochs=20, figures=figures))
+            if should_stop():
+                raise Interrupted
+        noise = np.random.default_rng(0).normal(size=table.num_rows)
+        return SimpleNamespace(height=height, log_likelihoods=height + 0.1 * noise)
 
 
 @pytest.fixture
-def record(monkeypatch):
-    """Records the trials from now on."""
+def train(monkeypatch):
+    """Has quick trainings from now on; returns them."""
 
     def start(*arguments):
-        recorded = Recorded(*arguments)
-        monkeypatch.setitem(tune.__globals__, "run_trial", recorded)
-        return recorded
+        trainings = Trainings(*arguments)
+        monkeypatch.setitem(tune.__globals__, "train_table", trainings)
+        return trainings
 
+    def score_rows(trained, test):
+        return np.full(len(test), trained.height, np.float32)
+
+    monkeypatch.setitem(tune.__globals__, "_score_rows", score_rows)
+    start()
     return start
 
 
-def same(trials):
-    """The trials without their times, as values that can be compared."""
-    return [
-        (
-            trial.number,
-            trial.state,
-            dict(trial.params),
-            dict(trial.stages),
-            trial.log_likelihoods.tolist(),
-        )
-        for trial in trials
-    ]
+@pytest.fixture
+def storage(tmp_path):
+    return f"sqlite:///{tmp_path}/study.db"
 
 
-@pytest.fixture(scope="module")
-def twelve():
-    """Twelve trials of one uninterrupted search."""
-    with pytest.MonkeyPatch.context() as patch:
-        quicken(patch)
-        return tune(rows(), SPEC, trials=12)
-
-
-def test_trial_0_is_the_default_and_the_best_is_no_worse(twelve):
-    default, *others = twelve.trials
-    assert (default.number, default.fields) == (0, {})
-    assert default.params["learning_rate"] == 0.02
-    assert default.params["units"] == 64
+def test_a_trial_is_the_default_and_the_best_is_no_worse(train):
+    tuned = tune(rows(), SPEC, trials=12)
+    default, *others = tuned.trials
+    assert default is tuned.default
+    assert default.user_attrs["fields"] == {}
+    assert (default.params["learning_rate"], default.params["units"]) == (0.02, 64)
     assert len({trial.params["learning_rate"] for trial in others}) == 11
-    assert {trial.state for trial in others} == {"complete", "diverged"}
-    best = max(trial.log_likelihood for trial in twelve.trials)
-    assert twelve.best.log_likelihood == best >= default.log_likelihood
-    assert twelve.best.number > 0
-
-
-def test_the_gain_has_the_error_of_paired_differences(twelve):
-    gain, error = twelve.best.gain(twelve.trials[0])
-    # The noise of the rows is the same in both, so their difference has none.
-    assert gain == pytest.approx(
-        twelve.best.log_likelihood - twelve.trials[0].log_likelihood, abs=1e-6
+    assert tuned.best.value == max(
+        trial.value for trial in tuned.trials if trial.state.name == "COMPLETE"
     )
-    assert error < 1e-6
-    n = len(twelve.best.log_likelihoods)
-    expected = np.std(twelve.best.log_likelihoods, ddof=1) / np.sqrt(n)
-    assert twelve.best.standard_error == pytest.approx(expected, rel=1e-5)
+    assert tuned.best.value > default.value
 
 
-def test_processes_try_what_this_process_tries(twelve):
-    tuned = tune(rows(), SPEC, trials=12, processes=2)
-    assert same(tuned.trials) == same(twelve.trials)
+def test_the_seed_decides_the_trials_without_a_storage(train):
+    first, second = (tune(rows(), SPEC, trials=4) for _ in range(2))
+    assert [t.params for t in first.trials] == [t.params for t in second.trials]
 
 
-@pytest.mark.parametrize("interrupted_after", [2, 9])
-def test_an_interrupted_search_goes_on(interrupted_after, twelve, tmp_path, record):
-    study = tmp_path / "study.db"
-    record(interrupted_after)
+def test_the_gain_has_the_error_of_paired_differences(train):
+    tuned = tune(rows(), SPEC, trials=3)
+    described = tuned.describe()
+    noise = held_out(tuned.default)
+    expected = np.std(noise, ddof=1) / np.sqrt(len(noise))
+    figures = described["trials"][0]
+    assert figures["held_out_standard_error"] == pytest.approx(expected, rel=1e-5)
+    # All test rows gain the same.
+    gain = tuned.test[0] - tuned.test_of_default[0]
+    assert gain > 0.0
+    assert described["test"]["gain"] == pytest.approx(gain)
+    assert described["test"]["gain_standard_error"] == pytest.approx(0.0, abs=1e-6)
+    assert described["test_rows"] == len(tuned.test) == 8
+
+
+@pytest.mark.parametrize("interrupted_after", [0, 2])
+def test_an_interrupted_search_goes_on(interrupted_after, train, storage):
+    train(interrupted_after)
     with pytest.raises(KeyboardInterrupt):
-        tune(rows(), SPEC, trials=12, study=study)
-    rest = record()
-    tuned = tune(rows(), SPEC, trials=12, study=study)
-    assert len(rest.arguments) == 12 - interrupted_after
-    assert same(tuned.trials) == same(twelve.trials)
+        tune(rows(), SPEC, trials=5, storage=storage)
+    rest, ended = train(), []
+    tuned = tune(rows(), SPEC, trials=5, storage=storage, finished=ended.append)
+    # The last one trains the best spec.
+    assert len(rest.tables) == 5 - interrupted_after + 1
+    assert [t.number for t in ended] == [t.number for t in tuned.trials]
+    assert len(tuned.trials) == 5
+    assert tuned.default.params["learning_rate"] == 0.02
 
 
-def test_more_trials_add_to_a_study(twelve, tmp_path, record):
-    study = tmp_path / "study.db"
-    finished = []
-    tune(rows(), SPEC, trials=5, study=study)
-    added = record()
-    tuned = tune(
-        *(rows(), SPEC),
-        trials=12,
-        study=study,
-        finished=lambda trial: finished.append(trial.number),
-    )
-    assert len(added.arguments) == 7
-    assert finished == list(range(12))
-    assert same(tuned.trials) == same(twelve.trials)
-    shown = optuna.load_study(study_name="tfbbb", storage=f"sqlite:///{study}")
-    assert len(shown.trials) == 12
-    assert shown.best_value == pytest.approx(twelve.best.log_likelihood)
+def test_two_searches_with_one_storage_share_the_trials(train, storage):
+    tune(rows(), SPEC, trials=3, storage=storage)
+    added = train()
+    tuned = tune(rows(), SPEC, trials=5, storage=storage)
+    assert len(added.tables) == 2 + 1
+    (name,) = optuna.get_all_study_names(storage)
+    shown = optuna.load_study(study_name=name, storage=storage)
+    assert len(shown.trials) == len(tuned.trials) == 5
+    assert len({trial.params["learning_rate"] for trial in shown.trials}) == 5
 
 
-def test_no_trial_sees_a_test_row(record):
-    recorded = record()
+def test_a_default_whose_process_died_is_run_again(train, storage):
+    train(0)
+    with pytest.raises(KeyboardInterrupt):
+        tune(rows(), SPEC, trials=2, storage=storage)
+    train()
+    (name,) = optuna.get_all_study_names(storage)
+    study = optuna.load_study(study_name=name, storage=storage)
+    study.enqueue_trial({}, {"default": True})
+    # It runs, and its process never tells how it ended.
+    study.ask()
+    tuned = tune(rows(), SPEC, trials=2, storage=storage)
+    assert [t.number for t in tuned.trials] == [2, 3, 4]
+    assert tuned.default.number == 4
+
+
+@pytest.mark.parametrize(
+    "other",
+    [(rows(81), SPEC), (rows(), {**SPEC, "model": {"activation": "tanh"}})],
+    ids=["table", "spec"],
+)
+def test_another_table_or_spec_has_a_study_of_its_own(other, train, storage):
+    tune(rows(), SPEC, trials=1, storage=storage)
+    trained = train()
+    tune(*other, trials=1, storage=storage)
+    assert len(trained.tables) == 2
+    assert len(optuna.get_all_study_names(storage)) == 2
+
+
+@pytest.mark.parametrize("storage", ["houses.db", "sqlite:////nowhere/study.db"])
+def test_a_storage_that_cannot_be_opened_is_named(storage, train):
+    with pytest.raises(StudyError, match=f"cannot be opened: .* Received: '{storage}'"):
+        tune(rows(), SPEC, trials=1, storage=storage)
+
+
+def test_no_trial_sees_a_test_row(train):
+    trained = train()
     spec = {**SPEC, "training": {"validation": {"fraction": 0.25}}}
     tuned = tune(rows(), spec, trials=3)
-    default, *others = recorded.arguments
-    tested = set(default["test"]["row"].to_pylist())
-    assert len(tested) == len(tuned.test) == 20
-    for arguments in recorded.arguments:
-        assert not tested & set(arguments["table"]["row"].to_pylist())
-        assert "validation" not in arguments["spec"].get("training", {}) or not any(
-            arguments["spec"]["training"]["validation"].values()
-        )
-    assert [arguments["test"] for arguments in others] == [None, None]
+    assert len(tuned.test) == 20
+    seen = {row for table in trained.tables for row in table["row"].to_pylist()}
+    assert len(seen) == 60
+    for each in trained.specs:
+        assert each.training.validation.fraction is None
 
 
 @pytest.mark.parametrize(
@@ -161,17 +187,16 @@ def test_no_trial_sees_a_test_row(record):
         ({"group": "patient"}, {"group": "patient"}),
     ],
 )
-def test_trials_hold_out_rows_as_the_spec_does(validation, kept, record):
+def test_trials_hold_out_rows_as_the_spec_does(validation, kept, train):
     table = rows() | {"is_test": np.arange(80) < 8, "patient": np.arange(80) // 4}
-    recorded = record()
-    spec = {**SPEC, "training": {"validation": validation}}
-    tune(table, spec, trials=1)
-    (arguments,) = recorded.arguments
-    assert arguments["spec"]["training"]["validation"] == kept
-    test = arguments["test"]["row"].to_numpy()
-    others = arguments["table"]["row"].to_numpy()
+    trained = train()
+    tune(table, {**SPEC, "training": {"validation": validation}}, trials=1)
+    inner = trained.specs[0].training.validation
+    assert inner.model_dump(exclude_defaults=True) == kept
+    others = trained.tables[0]["row"].to_numpy()
+    test = np.setdiff1d(table["row"], others)
     if "column" in validation:
-        assert "is_test" not in arguments["table"].column_names
+        assert "is_test" not in trained.tables[0].column_names
         assert sorted(test) == [row + 0.5 for row in range(8)]
     if "time" in validation:
         assert test.min() > others.max()
@@ -179,110 +204,81 @@ def test_trials_hold_out_rows_as_the_spec_does(validation, kept, record):
         assert not set(test // 4) & set(others // 4)
 
 
-def test_fields_of_the_spec_are_not_searched(record):
+def test_fields_of_the_spec_are_not_searched(train):
     spec = {
         **SPEC,
         "model": {"hidden_units": [7], "activation": "tanh"},
         "training": {"epochs": 3, "batch_size": 9},
     }
-    recorded = record()
+    trained = train()
     tuned = tune(rows(), spec, trials=3)
     for trial in tuned.trials:
         assert trial.params.keys() == {"learning_rate", "numeric_encoding"}
-    for arguments in recorded.arguments:
-        assert arguments["spec"]["model"]["hidden_units"] == [7]
-        assert arguments["spec"]["training"]["epochs"] == 3
+    for each in trained.specs:
+        assert each.model.hidden_units == (7,)
+        assert each.training.epochs == 3
 
 
-def test_a_space_of_ones_own_is_searched(record):
-    recorded = record()
+def test_a_space_of_ones_own_is_searched(train):
+    trained = train()
     tuned = tune(
         rows(),
         {**SPEC, "model": {"activation": "tanh"}},
         trials=3,
         space=lambda trial: {"model": {"members": trial.suggest_int("members", 3, 9)}},
     )
-    assert tuned.trials[0].params == {}
-    for trial, arguments in zip(tuned.trials[1:], recorded.arguments[1:], strict=True):
-        assert trial.params.keys() == {"members"}
-        assert arguments["spec"]["model"] == {"activation": "tanh", **trial.params}
+    default, *others = tuned.trials
+    assert default.params == {}
+    for trial, spec in zip(others, trained.specs[1:], strict=False):
+        assert spec.model.activation == "tanh"
+        assert spec.model.members == trial.params["members"]
 
 
-def test_a_study_of_something_else_is_refused(tmp_path):
-    study = tmp_path / "study.db"
-    tune(rows(), SPEC, trials=1, study=study)
-    with pytest.raises(StudyError, match="another table: name another file"):
-        tune(rows(81), SPEC, trials=1, study=study)
-    other = {**SPEC, "model": {"activation": "tanh"}}
-    with pytest.raises(StudyError, match="another spec: name another file"):
-        tune(rows(), other, trials=1, study=study)
-    with pytest.raises(StudyError, match="another round size"):
-        tune(rows(), SPEC, trials=1, study=study, round_size=2)
+def test_a_trial_below_the_median_stops_early(train):
+    rates = iter([0.02, 0.01, 0.01, 0.01, 0.009, 0.011, 0.001])
+
+    def space(trial):
+        rate = next(rates)
+        trial.suggest_float("rate", rate, rate)
+        return {"training": {"learning_rate": rate}}
+
+    tuned = tune(rows(), SPEC, trials=7, space=space)
+    assert [trial.state.name for trial in tuned.trials[:4]] == ["COMPLETE"] * 4
+    pruned = [trial for trial in tuned.trials if trial.state.name == "PRUNED"]
+    # No trial is judged before a quarter of its epochs.
+    assert pruned
+    assert all(max(t.intermediate_values) == 5 for t in pruned)
 
 
-def test_a_study_without_a_trial_takes_any_table(tmp_path, record):
-    study = tmp_path / "study.db"
-    record(0)
-    with pytest.raises(KeyboardInterrupt):
-        tune(rows(), SPEC, trials=1, study=study)
-    record()
-    assert len(tune(rows(81), SPEC, trials=1, study=study).trials) == 1
+def test_a_failed_trial_is_kept_with_its_error(train, storage):
+    space = lambda trial: {"model": {"members": -1}}  # noqa: E731
+    tuned = tune(rows(), SPEC, trials=2, storage=storage, space=space)
+    assert tuned.best is tuned.default
+    assert "members" in tuned.trials[1].user_attrs["error"]
+    assert "members" in tuned.describe()["trials"][1]["error"]
+    again = train()
+    tune(rows(), SPEC, trials=2, storage=storage, space=space)
+    assert len(again.tables) == 1
 
 
-def test_a_file_that_is_no_study_is_refused_and_kept(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("x,y\n" * 1000)
-    with pytest.raises(StudyError, match=r"cannot be opened.*table\.csv'"):
-        tune(rows(), SPEC, trials=1, study=path)
-    assert path.read_text() == "x,y\n" * 1000
-    with pytest.raises(StudyError, match="cannot be opened"):
-        tune(rows(), SPEC, trials=1, study=tmp_path / "nowhere" / "study.db")
-
-
-def test_a_failed_trial_is_kept_with_its_error(tmp_path, monkeypatch, record):
-    def fail(test=None, **arguments):
-        if test is None:
-            return {"state": "failed", "error": "MemoryError: no", "seconds": 1.0}
-        return quick_trial(test=test, **arguments)
-
-    study = tmp_path / "study.db"
-    monkeypatch.setitem(tune.__globals__, "run_trial", fail)
-    tuned = tune(rows(), SPEC, trials=2, study=study)
-    again = record()
-    assert same(tune(rows(), SPEC, trials=2, study=study).trials) == same(tuned.trials)
-    assert again.arguments == []
-    assert tuned.best.number == 0
-    assert [trial.error for trial in tuned.trials] == ["", "MemoryError: no"]
-    assert tuned.describe()["trials"][1]["error"] == "MemoryError: no"
-
-
-def test_a_default_that_fails_ends_the_search(monkeypatch):
-    def fail(**arguments):
+def test_a_default_that_fails_ends_the_search(monkeypatch, train):
+    def fail(*arguments, **options):
         raise SpecError("no")
 
-    monkeypatch.setitem(tune.__globals__, "run_trial", fail)
+    monkeypatch.setitem(tune.__globals__, "train_table", fail)
     with pytest.raises(SpecError, match="no"):
         tune(rows(), SPEC, trials=1)
 
 
-def test_a_progress_bar_counts_trials(capfd):
-    tune(rows(), SPEC, trials=2, progress="trials")
-    assert "trials 2/2" in capfd.readouterr().err
+def test_a_default_that_diverged_has_no_gain(train):
+    tuned = tune(rows(), SPEC, trials=2)
+    diverged = dataclasses.replace(tuned, test_of_default=np.zeros(0, np.float32))
+    assert diverged.describe()["test"]["gain"] is None
 
 
-def test_a_default_that_diverged_has_no_gain(twelve):
-    diverged = dataclasses.replace(
-        twelve.trials[0], state="diverged", test=np.zeros(0, np.float32)
-    )
-    tuned = dataclasses.replace(twelve, trials=[diverged, *twelve.trials[1:]])
-    assert np.isnan(tuned.test_gain).all()
-    assert tuned.describe()["test"]["gain"] is None
-
-
-@pytest.mark.parametrize("name", ["trials", "round_size", "processes"])
-def test_numbers_below_one_are_refused(name):
-    with pytest.raises(ValueError, match=rf"{name}` must be a positive integer"):
-        tune(rows(), SPEC, **{name: 0})
+def test_numbers_below_one_are_refused():
+    with pytest.raises(ValueError, match="trials` must be a positive integer"):
+        tune(rows(), SPEC, trials=0)
 
 
 def test_a_parent_version_is_refused():
@@ -294,3 +290,18 @@ def test_a_parent_version_is_refused():
 def test_tune_is_a_name_of_the_package():
     for _ in range(2):
         assert tfbbb.tune is tfbbb.tuning.tune is tune
+
+
+@pytest.mark.slow
+def test_a_trial_has_the_figures_of_its_training():
+    spec = {
+        **SPEC,
+        "model": {"hidden_units": [3], "members": 4},
+        "training": {"epochs": 20, "kl_schedule": "constant", "learning_rate": 0.02},
+    }
+    tuned = tune(rows(), spec, trials=1)
+    assert sorted(tuned.default.intermediate_values) == list(range(1, 21))
+    assert len(tuned.test) == len(tuned.test_of_default) == 8
+    # Two trainings differ in the last bits, which 20 epochs make larger.
+    found = tuned.trained.metrics["log_likelihood"]
+    assert tuned.default.value == pytest.approx(found, abs=0.02)

@@ -1,55 +1,47 @@
-"""Searches for a spec, and trains the best one."""
+"""Searches for a spec by a study of Optuna, and trains the best one."""
 
 import hashlib
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bar
 
+from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.base.extras import import_extra
 from tfbbb.base.numbers import positive_integer
+from tfbbb.base.row_weights import mean_and_error
 from tfbbb.base.types import Config, TableLike
 from tfbbb.tables.given_table import as_source
-from tfbbb.training.parallel import call_each, places
-from tfbbb.training.progress import Progress
+from tfbbb.training.progress import Interrupted, Progress
 from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec, SpecError
 from tfbbb.training.spec.training import Validation
 from tfbbb.training.split import split_rows
 from tfbbb.training.table import train_table
 from tfbbb.training.trained_table import TrainedTable
-from tfbbb.training.tuning.search_space import (
-    SearchSpace,
-    Space,
-    with_fields,
-)
-from tfbbb.training.tuning.study import open_study
-from tfbbb.training.tuning.trial import (
-    Trial,
-    quiet_optuna,
-    run_trial,
-    score_rows,
-    standard_error,
-)
+from tfbbb.training.tuning.search_space import SearchSpace, Space, with_fields
 
 if TYPE_CHECKING:
     import optuna
 
 # The first trials are drawn at random; the later ones learn from them.
 _AT_RANDOM = 8
+# Trials of different length are compared at the same share of their epochs.
+_STAGES = 20
+# The learning rate decays: the first quarter says little about the end.
+_FIRST_STAGE = 5
+# Fewer trials have no median worth the name.
+_FEWEST_TO_COMPARE = 4
+
+
+class StudyError(ValueError):
+    """A storage cannot be used; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -59,54 +51,46 @@ class TunedTable:
     Attributes:
         trained: The best spec, trained on all training rows; its metrics are those by
             which it was chosen, so they are somewhat too good.
-        trials: All trials, by number; the first one is the default.
-        best: The trial with the greatest log-likelihood of held-out rows.
+        trials: The trials that have ended, as Optuna has them, by number. Their
+            `user_attrs` have the `fields` of the spec that differ from the default,
+            the `log_likelihoods` of held-out rows, and the `error` of one that failed.
+        default: The trial of the spec as it was given.
+        best: The trial with the greatest mean log-likelihood of held-out rows.
         test: Log-likelihood of each test row by the model, [m]. No trial and no choice
             has seen these rows.
+        test_of_default: The same by the default; empty if it diverged.
     """
 
     trained: TrainedTable
-    trials: Sequence[Trial]
-    best: Trial
+    trials: "Sequence[optuna.trial.FrozenTrial]"
+    default: "optuna.trial.FrozenTrial"
+    best: "optuna.trial.FrozenTrial"
     test: np.ndarray
-
-    @property
-    def test_gain(self) -> tuple[float, float]:
-        """By how much the model predicts the test rows better than the default.
-
-        With the standard error of the difference, in nats per row; NaN if the default
-        diverged.
-        """
-        default = self.trials[0]
-        if default.state != "complete":
-            return np.nan, np.nan
-        differences = self.test - default.test
-        mean = float(np.mean(differences, dtype=np.float64))
-        return mean, standard_error(differences)
+    test_of_default: np.ndarray
 
     def describe(self) -> Config:
         """Returns what was tried, as plain JSON values."""
-        gain, gain_error = self.test_gain
-        default = self.trials[0]
+        compared = len(self.test_of_default) > 0
+        gains = self.test - self.test_of_default if compared else self.test_of_default
         return {
             "trials": [
                 {
                     "number": trial.number,
-                    "state": trial.state,
+                    "state": trial.state.name.lower(),
                     "params": dict(trial.params),
-                    "fields": dict(trial.fields),
-                    "seconds": round(trial.seconds, 1),
-                    **({"error": trial.error} if trial.error else {}),
-                    **_figures("held_out", trial.log_likelihoods),
+                    "fields": trial.user_attrs["fields"],
+                    "seconds": round(trial.duration.total_seconds(), 1),
+                    **_of(trial, "error"),
+                    **_figures("held_out", held_out(trial)),
                 }
                 for trial in self.trials
             ],
+            "default": self.default.number,
             "best": self.best.number,
             "test": {
                 **_figures("tuned", self.test),
-                **_figures("default", default.test),
-                "gain": _plain(gain),
-                "gain_standard_error": _plain(gain_error),
+                **_figures("default", self.test_of_default),
+                **_figures("gain", gains),
             },
             "test_rows": len(self.test),
         }
@@ -129,13 +113,9 @@ def tune(
     spec: JobSpec | Mapping[str, Any],
     *,
     trials: int = 20,
-    study: str | os.PathLike[str] | None = None,
-    processes: int | None = None,
-    ray_address: str | None = None,
-    round_size: int = 4,
+    storage: str | None = None,
     space: Space | None = None,
-    progress: str | None = None,
-    finished: Callable[[Trial], object] = lambda trial: None,
+    finished: "Callable[[optuna.trial.FrozenTrial], object]" = lambda trial: None,
     report: Callable[[Progress], object] = lambda progress: None,
 ) -> TunedTable:
     """Searches for a spec of a table, and trains the best one.
@@ -143,46 +123,35 @@ def tune(
     The rows that the `validation` of the spec names, by default a tenth of the rows at
     random, are test rows: no trial and no choice sees them. Each trial trains another
     spec on the other rows, as `train_table` does, and has the log-likelihood of rows
-    that its members left out. Trial 0 is the spec as it is, so the best trial is at
-    least as good as the default on these rows. Optuna's tree-structured Parzen
-    estimator (Bergstra et al. 2011) suggests the others, and its median rule stops a
-    trial whose `val_nll` is worse than the median of earlier trials at the same share
-    of their epochs.
+    that its members left out. One trial, the first, is the spec as it is, so the best
+    trial is at least as good as the default on these rows. Optuna's tree-structured
+    Parzen estimator (Bergstra et al. 2011) suggests the others, and its median rule
+    prunes a trial whose `val_nll` is worse than the median of earlier trials at the
+    same share of their epochs.
 
-    Trials run in rounds: those of a round know the trials of the rounds before, and
-    nothing of each other. So the same seed gives the same trials, however many run at
-    the same time, and after any interruption.
+    Without a storage, the seed of the spec decides the trials. Several processes that
+    call this with one storage share its trials.
 
     Args:
         table: Features and target, as for `train_table`; held in memory.
         spec: The spec, or its fields as a mapping. Its own fields are not searched.
         trials: Number of trials, with the default.
-        study: A file that keeps the finished trials. The same call goes on from there,
-            and one with more trials adds to them. None keeps nothing.
-        processes: Number of processes of this machine that train at the same time, by
-            joblib, with one thread each; 1 is this process, with its threads. None
-            leaves the choice to `joblib.parallel_config`, by default this process.
-        ray_address: The Ray cluster that trains, in place of processes: `"local"` to
-            start one, `"auto"` for that of this machine, or an address.
-        round_size: Number of trials of a round, and so the most that run at the same
-            time. The larger, the less each trial knows.
+        storage: URL of the database that keeps the trials, as Optuna takes it, such as
+            `"sqlite:///houses.db"`. A table and a spec have a study of their own there:
+            the same call goes on with it. None keeps nothing.
         space: A function of an Optuna trial that returns fields of the spec, instead
             of the search space around the default, such as
             `lambda trial: {"model": {"members": trial.suggest_int("members", 4, 16)}}`.
-        progress: What the trials are called by a progress bar; None for no bar.
-        finished: Called with each trial that has finished, those of `study` first.
+        finished: Called with each trial that has ended, those of the storage first.
         report: Called with the progress of the final training.
 
     Raises:
-        ValueError: An argument is not a positive integer, or both `processes` and
-            `ray_address` are given.
-        ImportError: Optuna, or Ray for `ray_address`, is not installed.
-        ConnectionError: No Ray cluster answers.
+        ValueError: `trials` is not a positive integer.
+        ImportError: Optuna is not installed.
         TableError: The table cannot be used for training.
         SpecError: The spec does not fit the table, or starts from a version. An error
             of another trial than the default is recorded, and ends nothing.
-        StudyError: The file has a study of another table or spec.
-        BrokenProcessPool: A process died, of `concurrent.futures.process`.
+        StudyError: The storage cannot be opened.
         TrainingDivergedError: The default diverged, and no other trial was complete.
 
     Example:
@@ -196,13 +165,12 @@ def tune(
     ...     "training": {"steps": 10, "kl_schedule": "constant"},
     ... }
     >>> tuned = tune(samples.diabetes(), spec, trials=2)
-    >>> tuned.best.log_likelihood >= tuned.trials[0].log_likelihood
+    >>> tuned.best.value >= tuned.default.value
     True
     >>> len(tuned.test), tuned.trained.num_training_rows
     (44, 358)
     """
     positive_integer("trials", trials)
-    positive_integer("round_size", round_size)
     import_extra("tune", "optuna")
     if isinstance(spec, Mapping):
         spec = JobSpec.model_validate(spec)
@@ -214,117 +182,180 @@ def tune(
         )
     rows, test = _split(as_source(table), spec)
     given = _spec_of_trials(spec)
-    kept = open_study(
-        study,
-        {
-            "table": _digest(rows, test),
-            "spec": given.model_dump_json(),
-            "round_size": round_size,
-        },
-    )
     schema = infer_schema(rows, given)
     around = SearchSpace.around(given, schema, schema.targets(rows))
-    search = _Search(given, space or around, {} if space else around.default)
-    known = map(Trial.from_optuna, kept.get_trials(deepcopy=False))
-    found = {trial.number: trial for trial in known if trial.number < trials}
-    with places(processes, ray_address), _bar(progress) as bar:
-        task = bar.add_task(progress or "", total=trials)
-
-        def show(trial: Trial) -> None:
-            bar.advance(task)
-            finished(trial)
-
-        for number in sorted(found):
-            show(found[number])
-        for first in range(0, trials, round_size):
-            earlier = [found[number] for number in range(first)]
-            of_optuna = [trial.to_optuna() for trial in earlier]
-            asked = [
-                trial
-                for trial in search.ask(of_optuna, first, round_size)
-                if trial.number < trials and trial.number not in found
-            ]
-            arguments = [
-                {
-                    "table": rows,
-                    "spec": _fields(with_fields(given, trial.fields)),
-                    "earlier": of_optuna,
-                    "test": None if trial.number else test,
-                }
-                for trial in asked
-            ]
-            for place, result in call_each(run_trial, arguments):
-                trial = replace(asked[place], **result)
-                kept.add_trial(trial.to_optuna(with_rows=True))
-                found[trial.number] = trial
-                show(trial)
-    ordered = [found[number] for number in range(trials)]
-    best = max(ordered, key=lambda trial: trial.log_likelihood)
+    with _quiet_optuna():
+        study = _open_study(storage, given, rows, test)
+        search = _Search(
+            study, given, rows, test, space or around, {} if space else around.default
+        )
+        ended = search.run(trials, finished)
+    default = next(trial for trial in ended if _is_default(trial))
+    # Of equal ones, and if none is complete, the default.
+    best = max((default, *ended), key=_value)
+    fields = best.user_attrs["fields"]
     trained = train_table(
-        rows, with_fields(given, best.fields), validate_left_out=True, report=report
+        rows, with_fields(given, fields), validate_left_out=True, report=report
     )
-    return TunedTable(trained, ordered, best, score_rows(trained, test))
+    return TunedTable(
+        trained,
+        ended,
+        default,
+        best,
+        _score_rows(trained, test),
+        np.asarray(default.user_attrs.get("test", ()), np.float32),
+    )
 
 
+def held_out(trial: "optuna.trial.FrozenTrial") -> np.ndarray:
+    """Returns the log-likelihood of each held-out row; empty unless complete."""
+    return np.asarray(trial.user_attrs.get("log_likelihoods", ()), np.float32)
+
+
+@dataclass(frozen=True)
 class _Search:
-    """Suggests the trials of each round.
+    """The trials of a study.
 
-    Args:
+    Attributes:
+        study: The study of Optuna.
         spec: The spec of the default.
+        rows: The rows of the trials.
+        test: The rows that score the default and the best trial.
         space: Suggests fields.
         default: The parameters of the default, as far as they are known.
     """
 
-    def __init__(self, spec: JobSpec, space: Space, default: Config):
-        self._spec = spec
-        self._space = space
-        self._default = default
+    study: "optuna.Study"
+    spec: JobSpec
+    rows: pa.Table
+    test: pa.Table
+    space: Space
+    default: Config
 
-    def ask(
-        self, earlier: "Sequence[optuna.trial.FrozenTrial]", first: int, size: int
-    ) -> list[Trial]:
-        """Returns the trials of a round, without results."""
+    def run(
+        self, number: int, finished: "Callable[[optuna.trial.FrozenTrial], object]"
+    ) -> "list[optuna.trial.FrozenTrial]":
+        """Runs trials until so many have ended, and the default among them."""
+        shown: set[int] = set()
+        while True:
+            known = self.study.get_trials(deepcopy=False)
+            ended = [trial for trial in known if _has_ended(trial)]
+            for trial in ended:
+                if trial.number not in shown:
+                    finished(trial)
+            shown |= {trial.number for trial in ended}
+            enough = len(ended) >= number
+            if not any(map(_is_default, ended)):
+                # Another process may run it, or have died with it.
+                waited_for = {"WAITING"} if enough else {"WAITING", "RUNNING"}
+                if not any(
+                    _is_default(trial) and trial.state.name in waited_for
+                    for trial in known
+                ):
+                    self.study.enqueue_trial(self.default, {"default": True})
+            elif enough:
+                return ended
+            self.study.optimize(self._train, n_trials=1)
+
+    def _train(self, trial: "optuna.Trial") -> float:
+        """Returns the mean log-likelihood of rows left out; NaN after an error."""
         (optuna,) = import_extra("tune", "optuna")
-        seed = np.random.SeedSequence([self._spec.training.seed, first])
-        with quiet_optuna():
-            study = optuna.create_study(
-                direction="maximize",
-                sampler=optuna.samplers.TPESampler(
-                    seed=int(seed.generate_state(1)[0]), n_startup_trials=_AT_RANDOM
-                ),
+        is_default = _is_default(trial)
+        fields: Config = {}
+        if not is_default:
+            fields = self.space(trial)
+        elif self.default:
+            # Optuna learns the parameters of the default.
+            self.space(trial)
+        trial.set_user_attr("fields", fields)
+        reached: set[int] = set()
+        stops = False
+
+        def report(at: Progress) -> None:
+            nonlocal stops
+            stage = _STAGES * at.epoch // at.epochs
+            if "val_nll" not in at.figures or stage in reached:
+                return
+            reached.add(stage)
+            trial.report(-at.figures["val_nll"], stage)
+            stops |= not is_default and stage < _STAGES and trial.should_prune()
+
+        try:
+            trained = train_table(
+                self.rows,
+                with_fields(self.spec, fields),
+                validate_left_out=True,
+                report=report,
+                should_stop=lambda: stops,
             )
-            study.add_trials(earlier)
-            suggested = []
-            for number in range(first, first + size):
-                trial: Any = study.ask()
-                fields: Config = {}
-                if number:
-                    fields = self._space(trial)
-                elif self._default:
-                    trial = optuna.trial.FixedTrial(dict(self._default))
-                    self._space(trial)
-                suggested.append(
-                    Trial(
-                        number,
-                        trial.params,
-                        fields,
-                        distributions=trial.distributions,
-                    )
-                )
-        return suggested
+        except Interrupted:
+            raise optuna.TrialPruned from None
+        except TrainingDivergedError:
+            trial.set_user_attr("error", "diverged")
+            return math.nan
+        except Exception as error:
+            if is_default:
+                # No other trial could train this table, either.
+                raise
+            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+            return math.nan
+        found = trained.log_likelihoods.astype(np.float32)
+        trial.set_user_attr("log_likelihoods", found.tolist())
+        if is_default:
+            trial.set_user_attr("test", _score_rows(trained, self.test).tolist())
+        return float(np.mean(found, dtype=np.float64))
 
 
-def _bar(name: str | None) -> Bar:
-    """Returns a progress bar on stderr, which shows nothing without a name."""
-    return Bar(
-        TextColumn("{task.description}"),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=name is None,
+def _is_default(trial: "optuna.Trial | optuna.trial.FrozenTrial") -> bool:
+    return "default" in trial.user_attrs
+
+
+def _has_ended(trial: "optuna.trial.FrozenTrial") -> bool:
+    """Whether a trial has a result: one that was interrupted has none."""
+    name = trial.state.name
+    return name in ("COMPLETE", "PRUNED") or (
+        name == "FAIL" and "error" in trial.user_attrs
     )
+
+
+def _value(trial: "optuna.trial.FrozenTrial") -> float:
+    complete = trial.state.name == "COMPLETE" and trial.value is not None
+    return trial.value if complete else -math.inf
+
+
+def _open_study(
+    storage: str | None, spec: JobSpec, rows: pa.Table, test: pa.Table
+) -> "optuna.Study":
+    """Returns the study of a table and a spec."""
+    (optuna,) = import_extra("tune", "optuna")
+    # With a storage, a process must not repeat the draws of another one.
+    seed = spec.training.seed if storage is None else None
+    try:
+        return optuna.create_study(
+            storage=storage,
+            study_name=f"tfbbb-{_digest(spec, rows, test)}",
+            sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=_AT_RANDOM),
+            pruner=optuna.pruners.MedianPruner(_FEWEST_TO_COMPARE, _FIRST_STAGE),
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except Exception as error:
+        raise StudyError(
+            "The storage cannot be opened: give the URL of a database, such as "
+            f"sqlite:///houses.db. Received: {storage!r} ({type(error).__name__})"
+        ) from error
+
+
+@contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    """Keeps Optuna from logging each study and trial on stderr."""
+    (optuna,) = import_extra("tune", "optuna")
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(level)
 
 
 def _split(source: pa.Table, spec: JobSpec) -> tuple[pa.Table, pa.Table]:
@@ -357,28 +388,32 @@ def _spec_of_trials(spec: JobSpec) -> JobSpec:
     return spec.model_copy(update={"training": training, "columns": columns})
 
 
-def _fields(spec: JobSpec) -> Config:
-    """Returns the fields that a spec sets, as plain JSON values."""
-    return spec.model_dump(mode="json", exclude_unset=True)
+def _score_rows(trained: TrainedTable, table: pa.Table) -> np.ndarray:
+    """Returns the log-likelihood of each row of a table by a trained model, [n]."""
+    prediction = trained.model.predictive(trained.schema.inputs(table))
+    found = prediction.log_prob(trained.schema.targets(table))
+    return np.asarray(found, np.float32)
 
 
-def _digest(*tables: pa.Table) -> str:
-    """Returns the SHA-256 digest of the rows of tables."""
-    found = hashlib.sha256()
+def _digest(spec: JobSpec, *tables: pa.Table) -> str:
+    """Returns the start of a digest of a spec and the rows of tables."""
+    found = hashlib.sha256(spec.model_dump_json().encode())
     for table in tables:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table.combine_chunks())
         found.update(sink.getvalue())
-    return found.hexdigest()
+    return found.hexdigest()[:16]
+
+
+def _of(trial: "optuna.trial.FrozenTrial", name: str) -> Config:
+    return {name: trial.user_attrs[name]} if name in trial.user_attrs else {}
 
 
 def _figures(name: str, values: np.ndarray) -> dict[str, float | None]:
-    mean = float(np.mean(values, dtype=np.float64)) if len(values) else np.nan
-    error = standard_error(values)
-    return {name: _plain(mean), f"{name}_standard_error": _plain(error)}
-
-
-def _plain(number: float) -> float | None:
-    """Returns a number as JSON has it, None in place of NaN."""
-    return float(number) if np.isfinite(number) else None
+    """Returns a mean and its standard error, None where they are not known."""
+    found = mean_and_error(values) if len(values) else (math.nan, math.nan)
+    return {
+        key: value if math.isfinite(value) else None
+        for key, value in zip((name, f"{name}_standard_error"), found, strict=True)
+    }

@@ -42,7 +42,7 @@ WITHOUT_TENSORFLOW = {
     "tfbbb.sklearn": set(),
     "tfbbb.tables": {
         # Layers and tensors of columns.
-        *("calendar_features", "column_input", "features", "hashed_text"),
+        *("calendar_features", "features", "hashed_text"),
         *("memory_rows", "one_hot"),
         *("piecewise_linear_encoding", "row_encoder", "row_layout", "standardize"),
         *("stored_rows", "text_means"),

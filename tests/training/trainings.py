@@ -8,10 +8,9 @@ from tfbbb.layers import DenseVariational
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.optimizers import Adam
 from tfbbb.tables import Schema, preprocessing
-from tfbbb.tables.block_order import BlockOrder
 from tfbbb.tables.memory_rows import MemoryRows
 from tfbbb.tables.row_layout import RowLayout
-from tfbbb.tables.stored_rows import StoredRows
+from tfbbb.tables.stored_rows import BlockOrder, StoredRows
 from tfbbb.training.loop import fit
 
 ROWS = 50

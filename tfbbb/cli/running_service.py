@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 import httpx
 
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.termination import exit_on_sigterm
+from tfbbb.cli.serve import exit_on_sigterm
 
 _URL = re.compile(r"http://127\.0\.0\.1:\d+/")
 _SECONDS_TO_START = 120

@@ -3,9 +3,12 @@
 import logging
 import os
 import shlex
+import signal
 import socket
+import sys
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +23,6 @@ from tfbbb.cli.service_options import (
     service_database,
     service_settings,
 )
-from tfbbb.cli.termination import exit_on_sigterm
 
 if TYPE_CHECKING:
     from service.api.keys.credential import Credential
@@ -356,3 +358,17 @@ def _check_writable(models: Path) -> None:
             f"{os.geteuid()} write permission, or set TFBBB_START_DISPATCHER=0 to "
             "serve predictions without training."
         ) from None
+
+
+@contextmanager
+def exit_on_sigterm(code: int) -> Iterator[None]:
+    """Turns SIGTERM into `SystemExit`, so that `finally` blocks run."""
+
+    def exit_process(number: int, frame: object) -> None:
+        sys.exit(code)
+
+    previous = signal.signal(signal.SIGTERM, exit_process)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

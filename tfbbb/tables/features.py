@@ -5,7 +5,6 @@ import keras
 from tfbbb.base.types import Config
 from tfbbb.tables.calendar_features import CalendarFeatures
 from tfbbb.tables.column import Column
-from tfbbb.tables.column_input import ColumnInput
 from tfbbb.tables.hashed_text import HashedText
 from tfbbb.tables.one_hot import OneHot
 from tfbbb.tables.piecewise_linear_encoding import PiecewiseLinearEncoding
@@ -14,6 +13,25 @@ from tfbbb.tables.standardize import Standardize
 
 # Of all columns together: more would make the first layer the slowest part.
 _MOST_INTERVALS = 1000
+
+
+@keras.saving.register_keras_serializable(package="tfbbb")
+class ColumnInput(keras.layers.InputLayer):
+    """An input `[n]` whose tensor carries the name of a table's column.
+
+    Keras requires each tensor of a dictionary of inputs to have the name of its key.
+    The name of an input layer, however, must be unique in the model and free of
+    slashes, and a column can have any name (`"dense"`, `"mg/dl"`). Here the tensor has
+    the name of the column, and Keras generates the name of the layer.
+    """
+
+    def __init__(self, column: str, dtype: str, name: str | None = None):
+        tensor = keras.KerasTensor((None,), dtype=dtype, name=column)
+        super().__init__(input_tensor=tensor, name=name)
+        self.column = column
+
+    def get_config(self) -> Config:
+        return {"column": self.column, "dtype": self.dtype, "name": self.name}
 
 
 def preprocessing(

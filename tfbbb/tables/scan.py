@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from tfbbb.tables.arrow_file import ArrowFile
+from tfbbb.tables.arrow_file import ArrowFile, ParquetFile
 from tfbbb.tables.column_names import check_column_names
 from tfbbb.tables.content import BEGINNING_BYTES, check_content
 from tfbbb.tables.csv_file import CsvFile
@@ -21,7 +21,6 @@ from tfbbb.tables.format import (
 )
 from tfbbb.tables.json_file import JsonFile
 from tfbbb.tables.pandas_index import without_index
-from tfbbb.tables.parquet_file import ParquetFile
 from tfbbb.tables.parts import PartsFile
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
 from tfbbb.tables.values import without_views

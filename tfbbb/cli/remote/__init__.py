@@ -11,7 +11,6 @@ from tfbbb.cli.remote import (
     predict,
     retention,
     train,
-    upload,
     watch,
 )
 from tfbbb.cli.remote.delete import delete
@@ -36,7 +35,7 @@ add_job_command(remote, train.train)
 remote.command("watch")(watch.watch)
 remote.command("predict")(predict.predict)
 remote.command("feedback")(feedback.feedback)
-remote.command("upload")(upload.upload)
+remote.command("upload")(datasets.upload)
 remote.command("datasets")(datasets.datasets)
 remote.command("jobs")(jobs.jobs)
 remote.command("log")(jobs.log)

@@ -1,9 +1,65 @@
-"""`tfbbb remote datasets`."""
+"""`tfbbb remote upload` and `datasets`."""
 
+from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import Key, Url, service, terminal_bar
+
+if TYPE_CHECKING:
+    from tfbbb.client import Client, Dataset
+
+
+def upload(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Table: CSV, gzipped CSV, Parquet or Arrow IPC; several files of the "
+            "same columns become one dataset."
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the dataset; that of the first file by default."),
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Upload a table and print the id of its dataset.
+
+    Example: tfbbb remote upload houses.csv --name houses
+    """
+    with service(url, key) as client:
+        typer.echo(upload_with_bar(client, data, name).id)
+
+
+def upload_with_bar(
+    client: "Client", data: Sequence[Path], name: str | None
+) -> "Dataset":
+    """Uploads files with a progress bar, and prints the problems of its columns."""
+    from rich.progress import DownloadColumn
+
+    with terminal_bar("upload", DownloadColumn()) as progress:
+        task = progress.add_task("", total=None)
+
+        def show(sent: int, total: int) -> None:
+            progress.update(task, completed=sent, total=total)
+
+        dataset = client.upload([*data], name=name, progress=show)
+    files = f" of {len(data)} files" if len(data) > 1 else ""
+    typer.echo(
+        f"{dataset.name}: {dataset.num_rows} rows{files}, "
+        f"{len(dataset.columns)} columns",
+        err=True,
+    )
+    for problem in dataset.problems:
+        where = f"column {problem['column']!r}: " if problem["column"] else ""
+        typer.echo(f"Warning: {where}{problem['message']}", err=True)
+    return dataset
 
 
 def datasets(

@@ -1,13 +1,22 @@
 """`tfbbb remote feedback`."""
 
 import hashlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from tfbbb.base.types import JsonObject
 from tfbbb.cli.prediction_options import Sheet, Table, echo_note
-from tfbbb.cli.remote.service import Key, ModelName, Url, service
+from tfbbb.cli.remote.service import (
+    Key,
+    Label,
+    ModelName,
+    Url,
+    Version,
+    check_version_or_label,
+    columns_of_text,
+    service,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,12 +26,8 @@ def feedback(
     model: ModelName,
     data: Table,
     sheet: Sheet = None,
-    version: Annotated[
-        int | None, typer.Option(min=1, help="Version; the highest by default.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="Label of a version, in place of --version.")
-    ] = None,
+    version: Version = None,
+    label: Label = None,
     url: Url = None,
     key: Key = None,
 ) -> None:
@@ -34,29 +39,18 @@ def feedback(
 
     Example: tfbbb remote feedback houses sold.csv
     """
-    if version is not None and label is not None:
-        raise typer.BadParameter(
-            "give either --label or --version.", param_hint="--label"
-        )
+    check_version_or_label(version, label)
     with service(url, key) as client:
         import pyarrow as pa
 
         from tfbbb.cli.table_targets import name_classes, refuse_without_targets
         from tfbbb.tables import read_table
         from tfbbb.tables.known_targets import describe_unusable, read_known_targets
-        from tfbbb.tables.notations import notation_from_dict
 
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
         target = description["target"]
-        texts = [
-            feature["name"]
-            for feature in description["features"]
-            if feature["kind"] == "categorical" or feature.get("notation")
-        ]
-        notation = notation_from_dict(description.get("target_notation"))
-        if notation is not None:
-            texts.append(target)
+        texts, notation = columns_of_text(description)
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         classes = description["classes"]
         found = read_known_targets(table, target, classes, notation)

@@ -18,7 +18,17 @@ from tfbbb.cli.prediction_options import (
     Table,
     echo_note,
 )
-from tfbbb.cli.remote.service import Key, ModelName, Url, service, terminal_bar
+from tfbbb.cli.remote.service import (
+    Key,
+    Label,
+    ModelName,
+    Url,
+    Version,
+    check_version_or_label,
+    columns_of_text,
+    service,
+    terminal_bar,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,12 +48,8 @@ def predict(
     output: Output = None,
     sheet: Sheet = None,
     keep: Keep = False,
-    version: Annotated[
-        int | None, typer.Option(min=1, help="Version; the highest by default.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="Label of a version, in place of --version.")
-    ] = None,
+    version: Version = None,
+    label: Label = None,
     routing_key: Annotated[
         str | None,
         typer.Option(
@@ -93,17 +99,13 @@ def predict(
 
     Example: tfbbb remote predict houses new.csv --output answer.csv
     """
-    if version is not None and label is not None:
-        raise typer.BadParameter(
-            "give either --label or --version.", param_hint="--label"
-        )
+    check_version_or_label(version, label)
     with service(url, key) as client:
         from tfbbb.cli.kept_columns import may_be_kept, with_kept_columns
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.cli.shown_table import output_table, with_digits_for
         from tfbbb.cli.spooled_table import SpooledTable
         from tfbbb.tables import TableScan
-        from tfbbb.tables.notations import notation_from_dict
         from tfbbb.tables.reading import notify_of_reading
         from tfbbb.tables.writing import check_writable
 
@@ -111,16 +113,7 @@ def predict(
             check_writable(output)
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
-        features = description["features"]
-        texts = [
-            feature["name"]
-            for feature in features
-            if feature["kind"] == "categorical" or feature.get("notation")
-        ]
-        # Services of earlier releases do not tell it.
-        notation = notation_from_dict(description.get("target_notation"))
-        if notation is not None:
-            texts.append(description["target"])
+        texts, notation = columns_of_text(description)
         scan = TableScan(data, text_columns=texts, sheet=sheet)
         notify_of_reading(scan, echo_note)
         levels = interval_levels(intervals) or {"": level}
@@ -140,7 +133,8 @@ def predict(
             },
             {"version": version, "label": label, "routing_key": routing_key},
         )
-        used = [*(feature["name"] for feature in features), description["target"]]
+        names = [feature["name"] for feature in description["features"]]
+        used = [*names, description["target"]]
         kept = may_be_kept(scan.schema, used, keep=keep)
         with SpooledTable() as given, SpooledTable() as answered:
             for block, predictions in asking.answers(scan):

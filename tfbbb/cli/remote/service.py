@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tfbbb.base.types import JsonObject
 from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
     from tfbbb.client import Client
+    from tfbbb.tables.notations import Notation
 
 ID = "[0-9a-f]{24}"
 
@@ -72,6 +74,35 @@ DatasetId = Annotated[
     str, typer.Argument(callback=_check_id("dataset"), help="Id of the dataset.")
 ]
 ModelName = Annotated[str, typer.Argument(help="Name of the model.")]
+Version = Annotated[
+    int | None, typer.Option(min=1, help="Version; the highest by default.")
+]
+Label = Annotated[
+    str | None, typer.Option(help="Label of a version, in place of --version.")
+]
+
+
+def check_version_or_label(version: int | None, label: str | None) -> None:
+    """Refuses both a version and a label."""
+    if version is not None and label is not None:
+        raise typer.BadParameter(
+            "give either --label or --version.", param_hint="--label"
+        )
+
+
+def columns_of_text(description: JsonObject) -> "tuple[list[str], Notation | None]":
+    """Returns the columns to read as texts, and how the target is written."""
+    from tfbbb.tables.notations import notation_from_dict
+
+    texts = [
+        feature["name"]
+        for feature in description["features"]
+        if feature["kind"] == "categorical" or feature.get("notation")
+    ]
+    notation = notation_from_dict(description.get("target_notation"))
+    if notation is not None:
+        texts.append(description["target"])
+    return texts, notation
 
 
 def terminal_bar(what: str, done: "ProgressColumn") -> "Progress":

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError
+from tfbbb.cli.remote.datasets import upload_with_bar
 from tfbbb.cli.remote.service import ID, Key, Url, service
-from tfbbb.cli.remote.upload import upload_with_bar
 from tfbbb.cli.remote.watch import follow
 from tfbbb.cli.training_options import Ignore, Spec, Target
 

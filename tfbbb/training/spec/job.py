@@ -161,16 +161,6 @@ class JobSpec(SpecPart):
         """
         return {"always": True, "never": False}.get(self.publish, is_fit)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _take_former_name(cls, given: object) -> object:
-        # Records of older versions.
-        if isinstance(given, Mapping) and "latest" in given:
-            given = dict(given)
-            always = given.pop("latest") == "always"
-            given.setdefault("publish", "always" if always else "if_not_worse")
-        return given
-
     @model_validator(mode="after")
     def _check_roles(self) -> Self:
         features = self.features or ()

@@ -29,7 +29,7 @@ NUM_PROGRAMS = {
     "README.md": 2,
     "docs/coming_from.md": 6,
     "docs/distributed.md": 3,
-    "docs/evidence.md": 7,
+    "docs/evidence.md": 6,
     "docs/inference.md": 12,
     "docs/keras.md": 17,
     "docs/saved_models.md": 5,

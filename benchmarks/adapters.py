@@ -3,15 +3,15 @@
 import functools
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison, compare_pairs
-from image_sets import SIDE, read_digits
-from program import argument_parser, mean_and_error, positive_integer, run
+from image_sets import SIDE, read_digits, score_classes
+from program import argument_parser, positive_integer, run
 from records import Measurement, RecordFile
+from results import with_error
 from timing import interleaved_steps, markdown_table, ratio
 
 ROWS = (10, 20, 50, 200, 500)
@@ -19,7 +19,8 @@ LORA, POSTERIOR = "LoRA", "adapters with a posterior"
 METHODS = (LORA, POSTERIOR)
 RANK, STEPS, BATCH_SIZE, LEARNING_RATE = 4, 400, 32, 1e-3
 TEST_ROWS, DRAWS = 2000, 50
-FIGURES = ("error", "nll", "ece")
+# With the digits of their means.
+FIGURES = {"error": 1, "nll": 3, "ece": 1}
 # Digits below are those of the backbone.
 FIRST = 5
 
@@ -73,8 +74,6 @@ def scored(
     data: Path, size: int | None, rows: int, seed: int, method: str, steps: int
 ) -> dict[str, float]:
     """Returns the scores of an adapted network on test images of new digits."""
-    from image_networks import score_classes
-
     (x, y), test = new_digits(data, size)
     chosen = np.random.default_rng(seed).permutation(len(x))[:rows]
     model = adapted(data, size, method, seed)
@@ -187,55 +186,25 @@ def step_figures(data: Path, size: int | None, rounds: int) -> dict[str, float]:
 
 
 def report(measured: RecordFile) -> str:
-    """Returns the table of scores by the number of rows, and the cost of a step."""
-    lines = []
-    for rows in ROWS:
-        cells = [str(rows)]
-        means: dict[str, Mapping[str, float]] = {}
+    """Returns the scores of both methods by the number of rows, and those of a step."""
+    rows = []
+    for number in ROWS:
         for method in METHODS:
-            records = measured.select(rows=rows, method=method)
+            records = measured.select(rows=number, method=method)
             if records:
-                means[method] = {
-                    name: mean_and_error(record[name] for record in records)[0]
-                    for name in FIGURES
-                }
-        if len(means) < len(METHODS):
-            continue
-        for name, digits in zip(FIGURES, (1, 3, 1), strict=True):
-            ours, theirs = means[POSTERIOR][name], means[LORA][name]
-            change = 100.0 * (ours / theirs - 1.0)
-            cells.append(f"{theirs:.{digits}f} / {ours:.{digits}f} ({change:+.0f} %)")
-        lines.append(cells)
-    table = markdown_table(
-        ["rows", "error in %, LoRA / ours", "NLL in nats", "ECE in %"], lines
-    )
-    found = [
+                cells = [
+                    with_error([record[figure] for record in records], digits)
+                    for figure, digits in FIGURES.items()
+                ]
+                rows.append([f"{number}, {method}", *cells])
+    steps = [
         f"A step takes {record['posterior_ms']:.1f} ms, {record['ratio']:.2f} times "
         f"that of LoRA; {100.0 * record['share_of_weights']:.2f} % of the weights are "
         "trained."
         for record in measured.select(part="steps")
     ]
-    return "\n\n".join([table, *found])
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns our figures beside those of LoRA, over the seeds."""
-    found = []
-    for figure in FIGURES:
-        for rows in ROWS:
-            pairs = [
-                {
-                    record["seed"]: record[figure]
-                    for record in measured.select(rows=rows, method=method)
-                }
-                for method in (POSTERIOR, LORA)
-            ]
-            seeds = sorted(pairs[0].keys() & pairs[1].keys())
-            if seeds:
-                ours, theirs = ([of[seed] for seed in seeds] for of in pairs)
-                name = f"{rows} rows of new digits"
-                found.append(compare_pairs(figure, name, ours, theirs, LORA, False))
-    return found
+    columns = ["images of new digits", "error, %", "NLL, nats", "ECE, %"]
+    return "\n\n".join([markdown_table(columns, rows), *steps])
 
 
 if __name__ == "__main__":

@@ -3,15 +3,13 @@
 import functools
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison
 from program import (
     add_names_option,
     argument_parser,
-    mean_and_error,
     positive_integer,
     run,
 )
@@ -22,8 +20,14 @@ ROWS, EPOCHS, MORE_EPOCHS, BATCH_SIZE = 1200, 30, 9, 32
 NETWORK, LONGER = "network", "network, trained on"
 TWIN, LAST, HOTTER = "twin", "twin, last layer", "twin, temperature 1"
 METHODS = (NETWORK, LONGER, TWIN, LAST, HOTTER)
-# Of the accuracy, in which a twin may be worse.
+# By how much the error of a twin may be larger.
 MARGIN = 0.003
+# Whether smaller figures are better, and the margin.
+FIGURES = {
+    "log_likelihood": (-1.0, 0.0),
+    "error": (1.0, MARGIN),
+    "calibration_error": (1.0, 0.0),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -190,68 +194,37 @@ def prediction_scores(
     }
 
 
-Means = Mapping[str, Mapping[str, float]]
-
-
-def means(measured: RecordFile) -> dict[str, Means]:
-    """Returns the means over the seeds, by network, method and figure."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    names = ("log_likelihood", "error", "calibration_error", "seconds")
-    for network in dict.fromkeys(record["network"] for record in measured.records):
-        for method in METHODS:
-            records = measured.select(network=network, method=method)
-            if records:
-                found.setdefault(network, {})[method] = {
-                    name: mean_and_error(record[name] for record in records)[0]
-                    for name in names
-                }
-    return found
-
-
 def report(measured: RecordFile) -> str:
-    """Returns the tables: log-likelihoods, and errors with calibration errors."""
-    found = means(measured)
-    shown = [method for method in METHODS if any(method in of for of in found.values())]
-    lines: list[list[str]] = []
-    others: list[list[str]] = []
-    for network, by_method in found.items():
-        lines.append(
-            [network]
-            + [
-                f"{by_method[method]['log_likelihood']:.3f}"
-                if method in by_method
-                else ""
-                for method in shown
-            ]
-        )
-        others.append(
-            [network]
-            + [
-                f"{by_method[method]['error']:.3f} / "
-                f"{by_method[method]['calibration_error']:.3f}"
-                if method in by_method
-                else ""
-                for method in shown
-            ]
-        )
-    log_likelihood = markdown_table(["held-out log-likelihood", *shown], lines)
-    error = markdown_table(["error / calibration error", *shown], others)
-    return f"{log_likelihood}\n\n{error}\n\n{summary(found)}"
-
-
-def summary(found: Mapping[str, Means]) -> str:
-    """Returns how many twins are no worse than their networks, and their time."""
-    pairs = [of for of in found.values() if NETWORK in of and TWIN in of]
-    better = sum(
-        of[TWIN]["log_likelihood"] >= of[NETWORK]["log_likelihood"] for of in pairs
-    )
-    right = sum(of[TWIN]["error"] <= of[NETWORK]["error"] + MARGIN for of in pairs)
-    calibrated = sum(
-        of[TWIN]["calibration_error"] <= of[NETWORK]["calibration_error"]
-        for of in pairs
+    """Returns the held-out log-likelihoods, and how many twins are no worse."""
+    networks = dict.fromkeys(record["network"] for record in measured.records)
+    means = {
+        network: {
+            method: {
+                figure: statistics.fmean(record[figure] for record in found)
+                for figure in (*FIGURES, "seconds")
+            }
+            for method in METHODS
+            if (found := measured.select(network=network, method=method))
+        }
+        for network in networks
+    }
+    rows = [
+        [
+            network,
+            *(
+                f"{of[method]['log_likelihood']:.3f}" if method in of else ""
+                for method in METHODS
+            ),
+        ]
+        for network, of in means.items()
+    ]
+    pairs = [of for of in means.values() if NETWORK in of and TWIN in of]
+    better, right, calibrated = (
+        sum(sign * (of[NETWORK][x] - of[TWIN][x]) + margin >= 0.0 for of in pairs)
+        for x, (sign, margin) in FIGURES.items()
     )
     times = [
-        (of[TWIN]["seconds"] / of[LONGER]["seconds"]) for of in pairs if LONGER in of
+        of[TWIN]["seconds"] / of[LONGER]["seconds"] for of in pairs if LONGER in of
     ]
     lines = [
         f"Of {len(pairs)} twins, {better} have at least the log-likelihood of the "
@@ -259,29 +232,12 @@ def summary(found: Mapping[str, Means]) -> str:
         "calibration error."
     ]
     if times:
+        ratio = statistics.median(times)
         lines.append(
-            "To train a twin takes "
-            f"{statistics.median(times):.1f} times as long as the network, median."
+            f"A twin trains {ratio:.1f} times as long per epoch, in the median."
         )
-    return " ".join(lines)
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the figures of the twins beside those of their networks."""
-    found = means(measured)
-    return [
-        Comparison(
-            figure.replace("_", " "),
-            network,
-            ours=by_method[TWIN][figure],
-            theirs=by_method[NETWORK][figure],
-            rival=NETWORK,
-            larger_is_better=figure == "log_likelihood",
-        )
-        for figure in ("log_likelihood", "error", "calibration_error")
-        for network, by_method in found.items()
-        if NETWORK in by_method and TWIN in by_method
-    ]
+    table = markdown_table(["held-out log-likelihood", *METHODS], rows)
+    return f"{table}\n\n{' '.join(lines)}"
 
 
 if __name__ == "__main__":

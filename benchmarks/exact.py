@@ -1,12 +1,12 @@
 """Regressions of known posterior: the ELBO beside the exact evidence, size by size."""
 
 import functools
+import itertools
 import math
+import statistics
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from comparisons import Comparison
 from program import argument_parser, run
 from records import RecordFile
 from timing import markdown_table
@@ -169,103 +169,38 @@ def trained_elbo(
     return float(expected - float(kl_divergence(layer.kernel, None)))
 
 
-def choices(measured: RecordFile) -> list[dict[str, Any]]:
-    """Returns the sizes that evidence and ELBO choose, for each table and posterior."""
-    found = []
-    for task in LARGEST:
-        tables = sorted({record["table"] for record in measured.select(task=task)})
-        for table in tables:
-            for posterior in POSTERIORS:
-                records = measured.select(task=task, table=table, posterior=posterior)
-                best = {
-                    figure: max(records, key=lambda r: r[figure])["size"]
-                    for figure in ("elbo", "log_evidence")
-                    if records
-                }
-                if best:
-                    found.append({"task": task, "posterior": posterior, **best})
-    return found
-
-
 def report(measured: RecordFile) -> str:
-    """Returns the tables: gaps by size, and the sizes chosen."""
-    parts = []
-    for task in LARGEST:
-        records = measured.select(task=task, table=0)
+    """Returns the gaps of ELBO and evidence, and how often both choose one size."""
+    rows = []
+    for task, posterior in itertools.product(LARGEST, POSTERIORS):
+        records = measured.select(task=task, posterior=posterior)
         if not records:
             continue
-        lines = []
-        for size in sorted({record["size"] for record in records}):
-            by_posterior = {r["posterior"]: r for r in records if r["size"] == size}
-            full, factorised = (by_posterior.get(name) for name in POSTERIORS)
-            if full is None or factorised is None:
-                continue
-            lines.append(
-                [
-                    str(size),
-                    f"{full['log_evidence']:.2f}",
-                    f"{full['elbo']:.2f}",
-                    f"{_gap(full):.3f}",
-                    f"{factorised['elbo']:.2f}",
-                    f"{_gap(factorised):.3f}",
-                    f"{factorised['least_gap']:.3f}",
-                ]
-            )
-        what = "degree" if task == "polynomial" else "columns"
-        header = [
-            what,
-            "log evidence",
-            "ELBO, full covariance",
-            "gap",
-            "ELBO, mean field",
-            "gap",
-            "least gap",
-        ]
-        title = f"{task.capitalize()} regression, table 0, in nats"
-        parts.append(f"{title}\n\n{markdown_table(header, lines)}")
-    lines = []
-    for task in LARGEST:
-        for posterior in POSTERIORS:
-            found = [
-                choice
-                for choice in choices(measured)
-                if choice["task"] == task and choice["posterior"] == posterior
+        chosen = []
+        for table in sorted({record["table"] for record in records}):
+            sizes = [record for record in records if record["table"] == table]
+            best = (max(sizes, key=lambda r: r[x]) for x in ("elbo", "log_evidence"))
+            chosen.append(len({record["size"] for record in best}) == 1)
+        gaps = [record["log_evidence"] - record["elbo"] for record in records]
+        least = [record["least_gap"] for record in records]
+        above = max(gap - best for gap, best in zip(gaps, least, strict=True))
+        rows.append(
+            [
+                f"{task}, {posterior}",
+                f"{statistics.fmean(gaps):.3f}",
+                *(f"{value:.3f}" for value in (max(gaps), max(least), above)),
+                f"{sum(chosen)} of {len(chosen)} tables",
             ]
-            if not found:
-                continue
-            same = sum(choice["elbo"] == choice["log_evidence"] for choice in found)
-            above = [
-                _gap(record) - record["least_gap"]
-                for record in measured.select(task=task, posterior=posterior)
-            ]
-            lines.append(
-                [f"{task}, {posterior}", f"{same} of {len(found)}", f"{max(above):.3f}"]
-            )
-    header = [
-        "regression, posterior",
-        "ELBO and evidence choose the same size",
-        "largest gap above the least",
-    ]
-    parts.append(f"All tables\n\n{markdown_table(header, lines)}")
-    return "\n\n".join(parts)
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the sizes that the ELBO chooses beside those of the evidence."""
-    return [
-        Comparison(
-            f"{choice['task']} size by {choice['posterior']}",
-            f"table {number}",
-            ours=-abs(choice["elbo"] - choice["log_evidence"]),
-            theirs=0.0,
-            rival="exact evidence",
         )
-        for number, choice in enumerate(choices(measured))
+    columns = [
+        "regression, posterior",
+        "mean gap, nats",
+        "largest",
+        "largest of the best posterior",
+        "largest above it",
+        "the same size is chosen",
     ]
-
-
-def _gap(record: dict[str, Any]) -> float:
-    return record["log_evidence"] - record["elbo"]
+    return markdown_table(columns, rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sets of small images: of the data directory, and of a package."""
+"""Sets of small images, of the data directory and of a package, and their scores."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from environments import cache_folder
@@ -47,23 +48,6 @@ def read_digits(data: Path, rows: int | None = None) -> Digits:
     end = len(images) - len(images) // 6
     parts = [(images[:end], labels[:end]), (images[end:], labels[end:]), test]
     return Digits(*((x[:rows], y[:rows]) for x, y in parts))
-
-
-def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarray]:
-    """Returns the images [rows, 784] of every other file of the directory, by name.
-
-    A file `SET.npz` has images if one of its arrays is of bytes [n, 28, 28].
-    """
-    found = {}
-    for path in sorted(data.glob("*.npz")):
-        if path.stem == "mnist":
-            continue
-        with np.load(path) as archive:
-            arrays = (archive[name] for name in archive.files)
-            images = next((array for array in arrays if _is_images(array)), None)
-        if images is not None:
-            found[path.stem] = pixels(images[:rows])
-    return found
 
 
 def read_fashion(data: Path) -> tuple[Part, Part]:
@@ -121,5 +105,13 @@ def pixels(images: np.ndarray) -> np.ndarray:
     return images.reshape(len(images), PIXELS).astype("float32") / _SCALE
 
 
-def _is_images(array: np.ndarray) -> bool:
-    return array.dtype == np.uint8 and array.shape[1:] == (SIDE, SIDE)
+def score_classes(prediction: Any, labels: np.ndarray) -> dict[str, float]:
+    """Returns error and ECE in percent, and the mean NLL in nats."""
+    from tfbbb.metrics import expected_calibration_error
+
+    wrong = prediction.probabilities.argmax(axis=-1) != labels
+    return {
+        "error": 100.0 * float(wrong.mean()),
+        "nll": -float(prediction.log_prob(labels).mean()),
+        "ece": 100.0 * float(expected_calibration_error(prediction, labels)),
+    }

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison
 from corruptions import CORRUPTIONS, LEVELS, corrupted
-from image_sets import SIDE, Part, read_digits, read_fashion
+from image_sets import SIDE, Part, read_digits, read_fashion, score_classes
 from program import add_names_option, argument_parser, positive_integer, run
 from records import Measurement, RecordFile
 from timing import interleaved_steps, markdown_table, ratio
@@ -83,7 +82,6 @@ def scored(
 ) -> dict[str, Any]:
     """Returns the figures of one method on one set."""
     import keras
-    from image_networks import score_classes
 
     from tfbbb.scores.metrics import out_of_distribution_auroc
 
@@ -276,81 +274,39 @@ def mean_corrupted(record: Mapping[str, Any], score: str) -> float:
 
 
 def report(measured: RecordFile) -> str:
-    """Returns the tables of scores, of corruptions, and of the times of steps."""
-    tables = []
+    """Returns the scores by set and method, and the times of steps."""
+    rows = []
     for name in SETS:
-        records = measured.select(set=name)
-        if not records:
-            continue
-        columns = [
-            f"{name}, {records[0]['settings']['epochs']} epochs",
-            *("error, %", "NLL, nats", "ECE, %", "AUROC"),
-            *("corrupted: error, %", "NLL, nats", "ECE, %"),
-            *("seconds", "ms per image"),
-        ]
-        lines = [
-            [
-                record["method"],
-                f"{record['test']['error']:.2f}",
-                f"{record['test']['nll']:.4f}",
-                f"{record['test']['ece']:.2f}",
-                f"{record['auroc']:.3f}",
-                f"{mean_corrupted(record, 'error'):.1f}",
-                f"{mean_corrupted(record, 'nll'):.2f}",
-                f"{mean_corrupted(record, 'ece'):.1f}",
-                f"{record['seconds']:.0f}",
-                f"{record['ms_per_image']:.2f}",
-            ]
-            for record in records
-        ]
-        tables.append(markdown_table(columns, lines))
-        kinds = list(records[0]["corrupted"])
-        of_kinds = [
-            [
-                kind,
-                *(
-                    f"{statistics.fmean(record['corrupted'][kind]['error']):.0f} / "
-                    f"{statistics.fmean(record['corrupted'][kind]['ece']):.0f}"
-                    for record in records
-                ),
-            ]
-            for kind in kinds
-        ]
-        methods = [record["method"] for record in records]
-        tables.append(markdown_table([f"{name}, error / ECE in %", *methods], of_kinds))
+        for record in measured.select(set=name):
+            test = record["test"]
+            rows.append(
+                [
+                    f"{name}, {record['method']}",
+                    f"{test['error']:.2f}",
+                    f"{test['nll']:.4f}",
+                    f"{test['ece']:.2f}",
+                    f"{record['auroc']:.3f}",
+                    f"{mean_corrupted(record, 'error'):.1f}",
+                    f"{mean_corrupted(record, 'nll'):.2f}",
+                    f"{mean_corrupted(record, 'ece'):.1f}",
+                    f"{record['seconds']:.0f}",
+                    f"{record['ms_per_image']:.2f}",
+                ]
+            )
+    columns = [
+        "",
+        *("error, %", "NLL, nats", "ECE, %", "AUROC of the other set"),
+        *("corrupted: error, %", "NLL, nats", "ECE, %"),
+        *("seconds", "ms per image"),
+    ]
+    parts = [markdown_table(columns, rows)]
     for record in measured.select(part="steps"):
         times = ", ".join(
             f"{method} {record['milliseconds'][method]:.1f} ms ({factor:.2f})"
             for method, factor in record["ratios"].items()
         )
-        tables.append(f"A step, and the ratio to Keras': {times}.")
-    return "\n\n".join(tables)
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns our figures beside those of every other method."""
-    found = []
-    for name in SETS:
-        records = {x["method"]: x for x in measured.select(set=name)}
-        records.pop(DEFAULTS, None)
-        ours = records.pop(OURS, None)
-        for theirs in records.values() if ours else ():
-            figures = {
-                score: (ours["test"][score], theirs["test"][score]) for score in _SCORES
-            } | {
-                f"{score} of corrupted images": (
-                    mean_corrupted(ours, score),
-                    mean_corrupted(theirs, score),
-                )
-                for score in _SCORES
-            }
-            found += [
-                Comparison(figure, name, *pair, theirs["method"], False)
-                for figure, pair in figures.items()
-            ]
-            aurocs = ours["auroc"], theirs["auroc"]
-            found.append(Comparison("AUROC", name, *aurocs, theirs["method"]))
-    return found
+        parts.append(f"A step, and the ratio to Keras': {times}.")
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":

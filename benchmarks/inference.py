@@ -16,22 +16,17 @@ methods take the splits on which NUTS was measured.
 
 import argparse
 import functools
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison
-from program import (
-    add_table_options,
-    argument_parser,
-    mean_and_error,
-    published_score,
-    run,
-    with_error,
-)
+from curves import CURVES
+from program import add_table_options, argument_parser, run
 from records import RecordFile
+from results import published_score, with_error
 from scores import prediction_scores
 from standard_splits import find_tables
 from timing import markdown_table
@@ -41,7 +36,6 @@ REFERENCE = "NUTS"
 # Quantiles that stand for a distribution, and rows whose quantiles are recorded.
 LEVELS = (np.arange(32) + 0.5) / 32
 _ROWS = 40
-_CURVES = ("cubic", "waves")
 _STEPS = 5000
 # An epoch of a few rows costs Keras far more than its steps.
 _MOST_EPOCHS = 1000
@@ -161,12 +155,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per set, method and split; the reference comes first."""
     steps = 100 if options.smoke else _STEPS
-    sets = [name for name in options.sets or _CURVES if name in _CURVES]
-    others = _others(options.sets)
-    tables = [] if others == [] else find_tables(options.data, others)
     cases: list[tuple[str, int, Callable[[], Any]]] = [
-        (name, 0, functools.partial(_curve_rows, name)) for name in sets
+        (name, 0, functools.partial(_curve_rows, name))
+        for name in options.sets or CURVES
+        if name in CURVES
     ]
+    others = options.sets and [name for name in options.sets if name not in CURVES]
+    tables = [] if others == [] else find_tables(options.data, others)
     for table in tables:
         splits = range(table.num_splits)[: 1 if options.smoke else options.splits]
         cases += [
@@ -188,10 +183,6 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
             )
 
 
-def _others(sets: Sequence[str] | None) -> list[str] | None:
-    return None if sets is None else [name for name in sets if name not in _CURVES]
-
-
 def _split_rows(table: Any, index: int, smoke: bool) -> tuple[np.ndarray, ...]:
     split = table.split(index, smoke=smoke)
     shift, scale = split.x_train.mean(axis=0), split.x_train.std(axis=0)
@@ -205,17 +196,13 @@ def _split_rows(table: Any, index: int, smoke: bool) -> tuple[np.ndarray, ...]:
 
 
 def _curve_rows(name: str) -> tuple[np.ndarray, ...]:
-    import toy
-
-    x, y = toy.training_rows(name)
-    grid = toy.curve(name).grid
-    noise = np.random.default_rng(2).normal(size=len(grid))
-    return (
-        toy.standard_inputs(name, x),
-        y[:, np.newaxis],
-        toy.standard_inputs(name, grid),
-        toy.FUNCTIONS[name](grid, noise),
+    x, y = CURVES[name].training_rows()
+    x_test, y_test = CURVES[name].test_rows()
+    standard, standard_test = (
+        ((inputs - x.mean()) / x.std())[:, np.newaxis].astype("float32")
+        for inputs in (x, x_test)
     )
+    return standard, y[:, np.newaxis], standard_test, y_test
 
 
 def network(num_inputs: int, seed: int, *, dropout: bool) -> Any:
@@ -291,116 +278,71 @@ def distance(record: dict[str, Any], reference: dict[str, Any]) -> float:
 
 
 def report(measured: RecordFile) -> str:
-    """Returns a table per set."""
-    parts = []
-    for name in dict.fromkeys(record["set"] for record in measured.records):
-        rows = []
-        references = {
-            record["split"] for record in measured.select(set=name, method=REFERENCE)
-        }
-        for method in METHODS:
-            records = [
-                record
-                for record in measured.select(set=name, method=method)
-                if not references or record["split"] in references
-            ]
-            if not records:
-                continue
-            distances = [
-                distance(record, reference)
-                for record in records
-                for reference in measured.select(
-                    set=name, method=REFERENCE, split=record["split"]
-                )
-            ]
-            rows.append(
-                [
-                    method,
-                    with_error([r["log_likelihood"] for r in records]),
-                    with_error([r["rmse"] for r in records]),
-                    with_error([r["coverage_90"] for r in records], 0, 100.0),
-                    "" if method == REFERENCE else with_error(distances, 3),
-                    with_error([r["seconds"] for r in records], 1),
-                    with_error([r["peak_mib"] for r in records], 0),
-                ]
-            )
-            if row := _published_row(name, method):
-                rows.append(row)
-        header = [
-            "method",
-            "log-likelihood",
-            "RMSE",
-            "90 % intervals cover, %",
-            "distance from NUTS",
-            "seconds",
-            "MiB",
-        ]
-        parts.append(f"### {name}\n\n{markdown_table(header, rows)}")
-    parts.append(_on_all_splits(measured, "PBP"))
-    return "\n\n".join(part for part in parts if part)
+    """Returns the log-likelihood and the distance from NUTS by method and set.
 
-
-def _on_all_splits(measured: RecordFile, method: str) -> str:
-    """Returns a method's scores over the standard splits beside the published ones."""
+    All methods are on the splits of NUTS, and PBP on all splits below them.
+    """
+    sets = [*dict.fromkeys(record["set"] for record in measured.records)]
     rows = []
-    for name in dict.fromkeys(record["set"] for record in measured.records):
-        records = measured.select(set=name, method=method)
-        if len(records) < 2:
+    for method in METHODS:
+        by_set = [_of_reference(measured, name, method) for name in sets]
+        records = [record for found in by_set for record in found]
+        if not records:
             continue
-        cells = [name, str(len(records))]
-        for score in ("log_likelihood", "rmse"):
-            paper = published_score(_PUBLISHED[method], score, name)
-            cells.append(with_error([record[score] for record in records]))
-            cells.append("" if paper is None else f"{paper:.2f}")
-        cells.append(with_error([record["seconds"] for record in records], 1))
-        rows.append(cells)
-    if not rows:
-        return ""
-    header = [
-        *("set", "splits", "log-likelihood", "published", "RMSE", "published"),
-        "seconds",
+        cells = [_cell(measured, *pair) for pair in zip(sets, by_set, strict=True)]
+        tables = [record for record in records if record["set"] not in CURVES]
+        rows.append(
+            [
+                method,
+                *cells,
+                with_error([r["coverage_90"] for r in tables], 0, 100.0),
+                f"{statistics.median(r['seconds'] for r in records):.1f}",
+                f"{statistics.median(r['peak_mib'] for r in records):.0f}",
+            ]
+        )
+        if method in _PUBLISHED:
+            rows += _beside_the_paper(measured, method, sets)
+    columns = ["log-likelihood (distance from NUTS)", *sets]
+    columns += ["90 % intervals of the tables cover, %", "seconds", "MiB"]
+    return markdown_table(columns, rows)
+
+
+def _of_reference(measured: RecordFile, name: str, method: str) -> list[dict[str, Any]]:
+    """Returns the records of a method on the splits of NUTS, on all without NUTS."""
+    splits = {r["split"] for r in measured.select(set=name, method=REFERENCE)}
+    records = measured.select(set=name, method=method)
+    return [r for r in records if not splits or r["split"] in splits]
+
+
+def _cell(measured: RecordFile, name: str, records: list[dict[str, Any]]) -> str:
+    """Returns the log-likelihood of records, and their distance from NUTS."""
+    text = with_error([record["log_likelihood"] for record in records])
+    distances = [
+        distance(record, reference)
+        for record in records
+        for reference in measured.select(
+            set=name, method=REFERENCE, split=record["split"]
+        )
+        if reference is not record
     ]
-    return f"### {method} on all standard splits\n\n{markdown_table(header, rows)}"
+    return f"{text} ({with_error(distances, 3)})" if distances else text
 
 
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns our methods beside the published figures of the same ones."""
-    found = []
-    for method, paper in _PUBLISHED.items():
-        for name in dict.fromkeys(record["set"] for record in measured.records):
-            for figure, score, larger in (
-                ("log-likelihood", "log_likelihood", True),
-                ("RMSE", "rmse", False),
-            ):
-                theirs = published_score(paper, score, name)
-                records = measured.select(set=name, method=method)
-                if theirs is not None and records:
-                    ours, error = mean_and_error(record[score] for record in records)
-                    rival = f"{paper}, published"
-                    found.append(
-                        Comparison(
-                            f"{figure} of {method}",
-                            name,
-                            ours,
-                            theirs,
-                            rival,
-                            larger,
-                            error,
-                        )
-                    )
-    return found
-
-
-def _published_row(name: str, method: str) -> list[str]:
-    """Returns the published scores of the method on such a network, or nothing."""
-    paper = _PUBLISHED.get(method)
-    if paper is None:
-        return []
-    scores = [published_score(paper, x, name) for x in ("log_likelihood", "rmse")]
-    if None in scores:
-        return []
-    texts = [f"{score:.2f}" for score in scores]
-    return [f"{paper}, published", *texts, "", "", "", ""]
+def _beside_the_paper(
+    measured: RecordFile, method: str, sets: Sequence[str]
+) -> list[list[str]]:
+    """Returns a method's scores on all splits, and those of its paper."""
+    ours, theirs = [], []
+    for name in sets:
+        records = measured.select(set=name, method=method)
+        several = [r["log_likelihood"] for r in records] if len(records) > 1 else []
+        paper = published_score(_PUBLISHED[method], "log_likelihood", name)
+        ours.append(with_error(several))
+        theirs.append("" if paper is None else f"{paper:.2f}")
+    rows = [[f"{_PUBLISHED[method]}, published", *theirs, "", "", ""]]
+    if any(ours):
+        rows.insert(0, [f"{method}, all splits", *ours, "", "", ""])
+    return rows
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ SECONDS = 0.05
 # The pass over S × rows is cut into batches that fit into memory.
 MOST_ROWS = 256
 
+METHODS = ("auto", "local", "weight")
 LOOP = "loop of model(x), weight"
 TFP = "loop of model(x), tfp.layers"
 PASS = "Keras' layers, S × rows"
@@ -108,15 +109,12 @@ class Net:
             for _ in range(passes):
                 self.keras(repeated)
 
-        methods = ["auto", "local", "weight"]
-        if not is_recurrent(self.name):
-            methods.append("moments")
         timers = {
             **{
                 f"loop of model(x), {estimator}": timer(lambda f=f: f(rows))
                 for estimator, f in self.loops.items()
             },
-            **{f"predictive, {m}": timer(predictive(m)) for m in methods},
+            **{f"predictive, {m}": timer(predictive(m)) for m in METHODS},
             "loaded SavedModel, local": timer(
                 lambda: self.by_tensorflow.predictive(x, NUM_SAMPLES)
             ),
@@ -142,7 +140,7 @@ class Net:
         _, variance = self.loops["weight"](tf.constant(x))
         # The loop's draws are independent.
         errors = {LOOP: float(tf.reduce_mean(variance)) / NUM_SAMPLES}
-        for method in ("auto", "local", "weight"):
+        for method in METHODS:
             error = self.model.predictive(x, NUM_SAMPLES, method).mean_standard_error
             errors[f"predictive, {method}"] = float((error**2).mean())
         return errors

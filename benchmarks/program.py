@@ -1,14 +1,10 @@
-"""What all programs of `tfbbb benchmark` share: options, tables, picture, report."""
+"""What all programs of `tfbbb benchmark` share: options, the run, its report."""
 
 import argparse
-import functools
-import math
 import os
 import signal
-import statistics
 import sys
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -144,9 +140,8 @@ def run(
     options: argparse.Namespace,
     measure: Callable[[RecordFile], None],
     report: Callable[[RecordFile], str],
-    draw: Callable[[RecordFile], Any] | None = None,
 ) -> None:
-    """Measures what the file lacks, prints the report and saves the picture."""
+    """Measures what the file lacks and prints the report."""
     output = options.output or _default_output(Path(program), smoke=options.smoke)
     measured = RecordFile(output, smoke=options.smoke, again=options.again)
     if measured.records and not options.again:
@@ -159,16 +154,20 @@ def run(
         sys.exit(f"Error: {error}")
     except KeyboardInterrupt:
         stopped = f"Interrupted; the same command goes on. Records: {output}"
-    lines = [report(measured)] if measured.records else skipped_lines(measured)
     if options.smoke:
-        lines.insert(0, "A smoke run: its figures are of no use as results.\n")
-    print("", *lines, sep="\n", flush=True)
+        print("\nA smoke run: its figures are of no use as results.")
+    skipped = [f"Skipped: {_named(entry)}" for entry in measured.skipped]
+    print("", report(measured), *skipped, sep="\n", flush=True)
     if stopped is not None:
         print(stopped, file=sys.stderr)
         sys.exit(128 + signal.SIGINT)
     print(f"\nrecords: {output}")
-    if draw is not None and measured.records:
-        print(f"picture: {save_picture(draw(measured), output)}")
+
+
+def _named(entry: Mapping[str, Any]) -> str:
+    """Returns the key of what was skipped, and the reason."""
+    key = ", ".join(str(value) for name, value in entry.items() if name != "reason")
+    return f"{key}: {entry['reason']}"
 
 
 def _default_output(program: Path, *, smoke: bool) -> Path:
@@ -176,59 +175,6 @@ def _default_output(program: Path, *, smoke: bool) -> Path:
     if smoke:
         return Path(tempfile.mkdtemp(prefix="tfbbb-benchmark-")) / name
     return FOLDER / name
-
-
-def panels(lines: int, columns: int, size: tuple[float, float], **more: Any) -> Any:
-    """Returns a figure and its axes [lines, columns] in the style of `tfbbb.plots`."""
-    from matplotlib.figure import Figure
-
-    from tfbbb.scores.plots.style import drawn_axes
-
-    figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(lines, columns, squeeze=False, **more)
-    for each in axes.flat:
-        drawn_axes(each)
-    return figure, axes
-
-
-def save_picture(figure: Any, output: Path) -> Path:
-    """Saves a figure beside a JSON file; returns its path."""
-    path = output.with_suffix(".png")
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-    return path
-
-
-def mean_and_error(values: Iterable[float | None]) -> tuple[float, float]:
-    """Returns the mean and its standard error; NaN where it is not known.
-
-    The standard error is that of independent values, s / sqrt(n).
-    """
-    numbers = [math.nan if value is None else value for value in values]
-    if not numbers:
-        return math.nan, math.nan
-    mean = statistics.fmean(numbers)
-    if len(numbers) < 2 or not math.isfinite(mean):
-        return mean, math.nan
-    return mean, statistics.stdev(numbers) / math.sqrt(len(numbers))
-
-
-def values_by_split(
-    records: Iterable[Mapping[str, Any]], score: str, **fields: Any
-) -> dict[int, float | None]:
-    """Returns a score by split, of the records that have it and these values."""
-    return {
-        record["split"]: record[score]
-        for record in records
-        if score in record and all(record[k] == v for k, v in fields.items())
-    }
-
-
-def common_means(*of_methods: Mapping[int, float | None]) -> tuple[float, ...] | None:
-    """Returns the means over the splits that all methods have; None without any."""
-    splits = sorted(set.intersection(*(set(values) for values in of_methods)))
-    if not splits:
-        return None
-    return tuple(mean_and_error(v[i] for i in splits)[0] for v in of_methods)
 
 
 @contextmanager
@@ -241,65 +187,3 @@ def failures_skipped() -> Iterator[None]:
         yield
     except (TableError, SpecError, TrainingDivergedError) as error:
         raise SkippedError(f"it failed: {error}") from error
-
-
-def with_error(
-    values: Iterable[float | None], digits: int = 2, factor: float = 1.0
-) -> str:
-    """Returns `mean ± standard error` as text; empty without values."""
-    numbers = list(values)
-    mean, error = mean_and_error(numbers)
-    if not numbers:
-        return ""
-    if not math.isfinite(mean):
-        return "not finite"
-    text = f"{factor * mean:.{digits}f}"
-    return f"{text} ± {factor * error:.{digits}f}" if math.isfinite(error) else text
-
-
-def decimals(values: Iterable[float | None]) -> int:
-    """Returns how many decimals show two digits, or three of a mean below 0.1."""
-    size = abs(mean_and_error(values)[0])
-    if not 0.0 < size < 0.1:
-        return 2
-    return 2 - math.floor(math.log10(size))
-
-
-def splits_line(records: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a sentence with the number of splits of each method."""
-    counts: dict[str, dict[str, int]] = {}
-    for record in records:
-        sets = counts.setdefault(record["method"], {})
-        sets[record["set"]] = sets.get(record["set"], 0) + 1
-    listed = [
-        f"{method} {'–'.join(map(str, sorted({min(n.values()), max(n.values())})))}"
-        for method, n in counts.items()
-    ]
-    return f"Splits of each set: {', '.join(listed)}."
-
-
-def skipped_lines(measured: RecordFile) -> list[str]:
-    """Returns a line for each method that was skipped, with the reason."""
-    return [
-        f"Skipped: {', '.join(str(v) for k, v in entry.items() if k != 'reason')}: "
-        f"{entry['reason']}"
-        for entry in measured.skipped
-    ]
-
-
-def published(name: str) -> dict[str, Any]:
-    """Returns the published figures of a benchmark, a table of `published.toml`."""
-    return _published()[name]
-
-
-@functools.cache
-def _published() -> dict[str, Any]:
-    return tomllib.loads((FOLDER / "published.toml").read_text("utf-8"))
-
-
-def published_score(method: str, score: str, name: str) -> float | None:
-    """Returns a published score of a set, None where the paper has none."""
-    for known, value in published("uci")["methods"][method].get(score, {}).items():
-        if name.lower().startswith(known.lower()):
-            return value
-    return None

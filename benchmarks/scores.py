@@ -12,7 +12,6 @@ _LEVELS = (50, 90, 95)
 # The score of a number or class of (almost) no probability.
 _LEAST_PROBABILITY = 1e-12
 _ROWS_AT_ONCE = 1000
-_BINS = 15
 _HALVINGS = 60
 
 
@@ -90,36 +89,6 @@ def _mean_absolute(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return mean * (2.0 * ndtr(z) - 1.0) + 2.0 * stddev * density
 
 
-@dataclass(frozen=True)
-class EqualWeights:
-    """Predictive distributions of a method without a density: equally likely numbers.
-
-    Attributes:
-        mean: Means [rows].
-        quantiles: The numbers, at the levels (k + 1/2) / K, [K, rows].
-    """
-
-    mean: np.ndarray
-    quantiles: np.ndarray
-
-    def quantile(self, level: float) -> np.ndarray:
-        """Returns quantiles [rows], between the nearest two of the numbers."""
-        place = np.clip(level * len(self.quantiles) - 0.5, 0, len(self.quantiles) - 1)
-        low, share = int(place), place % 1
-        high = min(low + 1, len(self.quantiles) - 1)
-        return (1 - share) * self.quantiles[low] + share * self.quantiles[high]
-
-    def crps(self, y: np.ndarray) -> np.ndarray:
-        """Returns the continuous ranked probability scores [rows] of y.
-
-        The score is twice the mean pinball loss over the levels.
-        """
-        count = len(self.quantiles)
-        levels = (np.arange(count)[:, np.newaxis] + 0.5) / count
-        gaps = y - self.quantiles
-        return 2.0 * np.maximum(levels * gaps, (levels - 1.0) * gaps).mean(axis=0)
-
-
 def interval_score(
     lower: np.ndarray, upper: np.ndarray, y: np.ndarray, coverage: float
 ) -> np.ndarray:
@@ -145,16 +114,17 @@ def _interval_scores(
 
 
 def distribution_scores(
-    distribution: MixtureOfNormals | EqualWeights,
+    distribution: MixtureOfNormals,
     y: np.ndarray,
     *,
     whole_numbers: bool,
     interval: np.ndarray | None = None,
 ) -> dict[str, float]:
-    """Returns the scores of predictive distributions; of a density, log scores too."""
+    """Returns the scores of predictive distributions, with a given interval of 90 %."""
     scores = {
         "rmse": float(np.sqrt(np.mean((distribution.mean - y) ** 2))),
         "crps": float(distribution.crps(y).mean()),
+        "log_likelihood": float(distribution.log_prob(y).mean()),
     }
     intervals = {
         percent: (
@@ -166,10 +136,8 @@ def distribution_scores(
     if interval is not None:
         intervals[90] = (interval[0], interval[1])
     scores |= _interval_scores(intervals, y)
-    if isinstance(distribution, MixtureOfNormals):
-        scores["log_likelihood"] = float(distribution.log_prob(y).mean())
-        if whole_numbers:
-            scores["log_probability"] = float(distribution.log_probability(y).mean())
+    if whole_numbers:
+        scores["log_probability"] = float(distribution.log_probability(y).mean())
     return scores
 
 
@@ -202,16 +170,20 @@ def prediction_scores(
     return scores
 
 
-def class_scores(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Returns the scores of probabilities of classes."""
-    given = probabilities[np.arange(len(y)), y]
-    confidence = probabilities.max(axis=1)
-    correct = probabilities.argmax(axis=1) == y
-    bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
-    gaps = np.bincount(bins, weights=correct - confidence, minlength=_BINS)
+def class_scores(
+    probabilities: np.ndarray, classes: np.ndarray, labels: np.ndarray
+) -> dict[str, float]:
+    """Returns the scores of probabilities [rows, classes] of labels [rows].
+
+    A label that no training row had has no probability.
+    """
+    unseen = np.setdiff1d(labels, classes)
+    zeros = np.zeros((len(labels), len(unseen)))
+    every = np.concatenate([classes, unseen]).tolist()
+    codes = np.array([every.index(label) for label in labels.tolist()])
+    of_all = np.column_stack([probabilities, zeros])
+    given = np.maximum(of_all[np.arange(len(codes)), codes], _LEAST_PROBABILITY)
     return {
-        "log_likelihood": float(np.log(np.maximum(given, _LEAST_PROBABILITY)).mean()),
-        "accuracy": float(correct.mean()),
-        "brier_score": float(np.mean((probabilities[:, 1] - y) ** 2)),
-        "expected_calibration_error": float(np.abs(gaps).sum() / len(y)),
+        "log_likelihood": float(np.log(given).mean()),
+        "accuracy": float(np.mean(of_all.argmax(axis=1) == codes)),
     }

@@ -3,8 +3,8 @@
     python benchmarks/serving.py
 
 The same SavedModel answers one row, S = 100, in JSON, behind each server on the same
-cores: the service, a plain FastAPI loop, BentoML, Ray Serve, MLServer and LitServe.
-The last four have their batching on, and environments of their own. The load comes from
+cores: the service, a plain FastAPI loop, MLServer and LitServe. The last two have
+their batching on, and environments of their own. The load comes from
 another process: closed loops, and an open loop at three times the capacity, whose
 clients hang up after a second. The service also answers one connection while it trains
 a model, and while others send 30 MB.
@@ -28,7 +28,6 @@ from typing import Any
 
 import psutil
 from busy_service import WIDTH, large_requests, send_binary, training
-from comparisons import Comparison
 from environments import PROGRAMS, Peer, environment_variables
 from load_generator import send_load
 from program import argument_parser, run
@@ -89,11 +88,6 @@ def _program(name: str) -> Callable[[Path], list[Any]]:
     return lambda python: [python, PROGRAMS / f"{name}.py", _PORT]
 
 
-def _bentoml(python: Path) -> list[Any]:
-    options = ("--host", "127.0.0.1", "--port", _PORT, "--working-dir", PROGRAMS)
-    return [python, "-m", "bentoml", "serve", "serve_bentoml:Predictor", *options]
-
-
 def _peer(program: str, *requirements: str) -> Peer:
     return Peer(program, requirements, needs_tensorflow=True)
 
@@ -109,20 +103,6 @@ SERVERS = {
     ),
     "plain FastAPI": Server(
         _plain, "/predict", lambda answer: answer["predictions"][0]["mean"][0], _ROWS
-    ),
-    "BentoML": Server(
-        _bentoml,
-        "/predict",
-        lambda answer: answer[0]["mean"][0],
-        _ROWS,
-        _peer("serve_bentoml", "bentoml"),
-    ),
-    "Ray Serve": Server(
-        _program("serve_ray"),
-        "/",
-        lambda answer: answer["predictions"][0]["mean"][0],
-        _ROWS,
-        _peer("serve_ray", "ray[serve]", "orjson"),
     ),
     "MLServer": Server(
         _program("serve_mlserver"),
@@ -234,68 +214,42 @@ def _measure_busy(
 
 
 def report(measured: RecordFile) -> str:
-    """Returns the tables in Markdown."""
-    closed, overload = [], []
-    for record in measured.records:
-        if record["load"] != "overload":
-            cpu = [_text(record.get(f"{end}_cpu"), 2) for end in ("client", "server")]
-            closed.append(
-                [
-                    *(record["service"], record["load"].removesuffix(" connections")),
-                    f"{record['answered_per_second']:.0f}",
-                    *(_text(record["p50_ms"]), _text(record["p99_ms"])),
-                    *cpu,
-                ]
-            )
-            continue
-        counts = ("unsent", "asked", "refused", "in_time", "late", "lost", "twice")
-        overload.append(
-            [
-                record["service"],
-                *(f"{record[name]:.0f}" for name in counts),
-                f"{100 * record['in_time_share']:.1f} %",
-                _text(record["refused_p99_ms"]),
-                f"{record['memory_growth_mb']:.0f}",
-                f"{record['recovery_seconds']:.1f}",
+    """Returns the figures of each service under each load, and beside other work."""
+    loads = dict.fromkeys(record["load"] for record in measured.records)
+    closed = [load for load in loads if load.endswith(" connections")]
+    rows, busy = [], []
+    for name in dict.fromkeys(record["service"] for record in measured.records):
+        by_load = {r["load"]: r for r in measured.select(service=name)}
+        cells = [_answers(by_load.get(load)) for load in closed]
+        overload = by_load.get("overload")
+        if overload is not None:
+            cells += [
+                f"{100 * overload['in_time_share']:.1f}",
+                *(f"{overload[x]:.0f}" for x in ("late", "lost", "memory_growth_mb")),
+                f"{overload['recovery_seconds']:.1f}",
             ]
-        )
-    titles = ["load, connections", "answers/s", "p50, ms", "p99, ms"]
-    first = markdown_table(
-        ["service", *titles, "client, cores", "server, cores"], closed
-    )
-    titles = ["no connection free", "asked", "refused", "in time", "late", "lost"]
-    titles += ["answered twice", "in time of accepted", "refused p99, ms"]
-    second = markdown_table(
-        ["service", *titles, "memory grows, MB", "recovers in, s"], overload
-    )
-    return f"{first}\n\nOverload at {_OVERLOAD:g} × capacity:\n\n{second}"
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns our service beside the others under each load."""
-    figures: dict[str, tuple[Callable[[Mapping[str, Any]], float | None], bool]] = {
-        "answers in time per second": (
-            lambda record: record["in_time"] / record["settings"]["seconds"],
-            True,
-        ),
-        "share in time of accepted": (lambda record: record.get("in_time_share"), True),
-        "p50, ms": (lambda record: record["p50_ms"], False),
-        "p99, ms": (lambda record: record["p99_ms"], False),
-    }
-    return [
-        Comparison(figure, ours["load"], own, theirs, other["service"], larger)
-        for figure, (read, larger) in figures.items()
-        for ours in measured.select(service="tfbbb")
-        if "in_time" in ours
-        for other in measured.select(load=ours["load"])
-        if other["service"] != "tfbbb"
-        and (own := read(ours)) is not None
-        and (theirs := read(other)) is not None
+        rows.append([name, *cells])
+        others = [load for load in by_load if load not in (*closed, "overload")]
+        busy += [f"- {name}, {load}: {_answers(by_load[load])}" for load in others]
+    columns = [
+        "answers/s (p50, p99 in ms)",
+        *closed,
+        f"at {_OVERLOAD:g} × capacity: in time of accepted, %",
+        *("late", "lost", "memory grows, MB", "recovers in, s"),
     ]
+    return "\n\n".join([markdown_table(columns, rows), "\n".join(busy)])
 
 
-def _text(value: float | None, places: int = 1) -> str:
-    return "" if value is None else f"{value:.{places}f}"
+def _answers(record: Mapping[str, Any] | None) -> str:
+    """Returns the answers per second and the times of a load, as text."""
+    if record is None:
+        return ""
+    times = f"{_text(record['p50_ms'])}, {_text(record['p99_ms'])}"
+    return f"{record['answered_per_second']:.0f} ({times})"
+
+
+def _text(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
 
 
 def export_network(path: Path, num_features: int) -> None:

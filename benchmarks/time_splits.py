@@ -16,19 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from comparisons import Comparison
+from package_tables import (
+    SourceTable,
+    known_tables,
+    named,
+    read_packages,
+    source_table,
+)
 from program import (
     add_place_options,
     add_table_options,
     argument_parser,
-    mean_and_error,
     run_tasks,
-    skipped_lines,
-    with_error,
 )
 from records import Measurement, RecordFile
-from strangers import known_tables, named, read_packages, source_table
-from table_sources import SourceTable
+from results import with_error
 from timing import markdown_table
 
 SETS = (
@@ -45,8 +47,6 @@ METHODS = {
     "random": (),
 }
 _FRACTION = 0.1
-# By how much the share of targets in 90 % intervals may differ from it later.
-_AIM = 0.04
 _SPLITS = 2
 
 
@@ -128,21 +128,22 @@ def figures(table: SourceTable, number: int, spec: Mapping[str, Any]) -> dict[st
 
 
 def report(measured: RecordFile) -> str:
-    """Returns the table of coverage and errors, made from the records alone."""
-    records = measured.records
-    sets = [*dict.fromkeys(record["set"] for record in records)]
+    """Returns the coverage and the errors of later rows, by table and method."""
+    sets = [*dict.fromkeys(record["set"] for record in measured.records)]
     rows = []
-    for name in [*sets, "all tables"] if len(sets) > 1 else sets:
+    for name in sets:
         for method in METHODS:
-            found = measured.select(method=method)
-            if name in sets:
-                found = [record for record in found if record["set"] == name]
+            found = measured.select(set=name, method=method)
             if found:
-                rows.append([name, method, f"{len(found)}", *_cells(found, name)])
+                rows.append([name, method, *_cells(found)])
+    for method in METHODS:
+        of_method = measured.select(method=method)
+        if len(sets) > 1 and of_method:
+            # Errors and widths of the tables are of other units.
+            rows.append(["all tables", method, *_cells(of_method)[:3], "", "", ""])
     columns = [
         "table",
         "rows left out",
-        "splits",
         "90 % intervals cover, %",
         "farthest from 90 %",
         "of rows left out, %",
@@ -150,47 +151,19 @@ def report(measured: RecordFile) -> str:
         "log-likelihood",
         "width",
     ]
-    parts = [markdown_table(columns, rows)] if rows else []
-    return "\n\n".join([*parts, *skipped_lines(measured)])
+    return markdown_table(columns, rows)
 
 
-def _cells(records: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+def _cells(records: Sequence[Mapping[str, Any]]) -> list[str]:
     covered = [record["coverage_90"] for record in records]
     farthest = max(covered, key=lambda share: abs(share - 0.9))
-    cells = [
+    scores = ("rmse", "log_likelihood", "width_90")
+    return [
         with_error(covered, 1, 100.0),
         f"{100 * farthest:.1f}",
         with_error([record["coverage_90_left_out"] for record in records], 1, 100.0),
+        *(with_error([record[score] for record in records]) for score in scores),
     ]
-    if name == "all tables":
-        # Of other units.
-        return [*cells, "", "", ""]
-    scores = ("rmse", "log_likelihood", "width_90")
-    return cells + [
-        with_error([record[score] for record in records]) for score in scores
-    ]
-
-
-def compare(measured: RecordFile) -> list[Comparison]:
-    """Compares the coverage of later rows with the aim of 86 to 94 %."""
-    found = []
-    for name in dict.fromkeys(record["set"] for record in measured.records):
-        ours = measured.select(set=name, method="order")
-        if not ours:
-            continue
-        mean, error = mean_and_error([record["coverage_90"] for record in ours])
-        found.append(
-            Comparison(
-                "distance of the coverage of later rows from 90 %",
-                name,
-                abs(mean - 0.9),
-                _AIM,
-                "the aim",
-                error=error,
-                larger_is_better=False,
-            )
-        )
-    return found
 
 
 if __name__ == "__main__":

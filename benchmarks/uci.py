@@ -1,4 +1,4 @@
-"""Regression tables on standard splits: the defaults, networks and boosted trees.
+"""Regression tables on standard splits: the defaults beside boosted trees and papers.
 
     tfbbb benchmark uci --data DIR [--sets yacht] [--methods default] [--splits 5]
         [--processes 2]
@@ -13,12 +13,11 @@ test rows are scored in units of the target.
 import argparse
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from network_settings import SETTINGS
 from program import (
     add_place_options,
     add_table_options,
@@ -27,12 +26,20 @@ from program import (
     run_tasks,
 )
 from records import Measurement, RecordFile, SkippedError
-from scores import MixtureOfNormals, distribution_scores, prediction_scores
+from results import (
+    Figure,
+    Values,
+    losses,
+    published,
+    published_score,
+    splits_line,
+    values,
+    with_error,
+)
+from scores import prediction_scores
 from standard_splits import Split, Table, find_tables
-from table_peers import PEERS, cost, fit, regression_scores
-from uci_report import compare, report
-
-__all__ = ["compare", "main", "report"]
+from table_peers import PEERS, fit_and_score
+from timing import markdown_table
 
 PEER_SETTINGS = {
     "ngboost": {"rounds": 500, "patience": 50},
@@ -43,20 +50,24 @@ PEER_SETTINGS = {
         "warmup_steps": 5000,
         "samples": 2000,
     },
-    "ngboost_tuned": {"rounds": 1000, "patience": 50, "folds": 3},
     "catboost_tuned": {"rounds": 1000, "patience": 50, "folds": 3},
-    "quantile_forest": {},
-    "crepes": {},
-    "realmlp": {},
-    "tabm": {},
 }
 EFFORTS = ("default", "quick", "best")
-METHODS = (*EFFORTS, *PEER_SETTINGS, *SETTINGS)
+METHODS = (*EFFORTS, *PEER_SETTINGS)
 _SMOKE = {
     **{"rounds": 20, "members": 2, "epochs": 2},
     # With 10 of each, version 1.0.2 of sklearn-contrib-bde fails.
     **{"warmup_steps": 100, "samples": 100},
 }
+FIGURES: Mapping[str, Figure] = {
+    "log-likelihood": (["log_likelihood"], True),
+    "RMSE": (["rmse"], False),
+    "CRPS": (["crps"], False),
+    "interval score": (["interval_score_90"], False),
+}
+# The scores of the table by set, and those whose mean over the sets it has.
+_SHOWN = ("log_likelihood", "rmse")
+_MEANS = {"coverage_90": 100.0, "seconds": 1.0}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -97,7 +108,7 @@ def measurements(
                 seed=split,
                 smoke=options.smoke,
             ),
-            {**settings(method), "data": table.digest},
+            {**PEER_SETTINGS.get(method, {}), "data": table.digest},
             split,
         )
         for split in splits
@@ -114,43 +125,24 @@ def find_obstacle(method: str) -> str | None:
     return None
 
 
-def settings(method: str) -> dict[str, Any]:
-    """Returns what the scores of a method depend on beside the rows."""
-    return dict({**PEER_SETTINGS, **SETTINGS}.get(method, {}))
-
-
 def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any]:
     """Fits a method to the training rows of a split and scores the test rows."""
     if method in EFFORTS:
         return score_default(split, method, smoke=smoke)
-    options = settings(method)
+    options: dict[str, Any] = dict(PEER_SETTINGS[method])
     if smoke:
         options |= {name: _SMOKE[name] for name in options.keys() & _SMOKE.keys()}
-    whole_numbers = split.table.whole_numbers
-    if method in PEER_SETTINGS:
-        found = fit(
-            method,
-            task="regression",
-            x_train=split.x_train,
-            y_train=split.y_train,
-            x_test=split.x_test,
-            seed=seed,
-            **options,
-        )
-        scores = regression_scores(found, split.y_test, whole_numbers=whole_numbers)
-        return {**scores, **cost(found)}
-    import networks
-
-    found, seconds, chosen = networks.fit_and_predict(
-        method, split.x_train, split.y_train, split.x_test, seed=seed, smoke=smoke
+    return fit_and_score(
+        method,
+        split.y_test,
+        whole_numbers=split.table.whole_numbers,
+        task="regression",
+        x_train=split.x_train,
+        y_train=split.y_train,
+        x_test=split.x_test,
+        seed=seed,
+        **options,
     )
-    is_mixture = isinstance(found, MixtureOfNormals)
-    measure_scores = distribution_scores if is_mixture else prediction_scores
-    return {
-        **measure_scores(found, split.y_test, whole_numbers=whole_numbers),
-        "seconds": seconds,
-        "chosen": chosen,
-    }
 
 
 def score_default(split: Split, effort: str, *, smoke: bool) -> dict[str, Any]:
@@ -176,6 +168,45 @@ def score_default(split: Split, effort: str, *, smoke: bool) -> dict[str, Any]:
         **prediction_scores(prediction, split.y_test, whole_numbers=whole_numbers),
         "seconds": seconds,
     }
+
+
+def report(measured: RecordFile) -> str:
+    """Returns the scores by method and set, and where the defaults are not best."""
+    records = measured.records
+    sets = sorted({record["set"] for record in records}, key=str.lower)
+    found = {score: values(records, [score]) for score in (*_SHOWN, *_MEANS)}
+    rows = []
+    for method in (m for m in METHODS if measured.select(method=m)):
+        cells = [
+            " / ".join(
+                with_error(found[score][name][method].values())
+                for score in _SHOWN
+                if method in found[score].get(name, {})
+            )
+            for name in sets
+        ]
+        means = [_mean(found[score], method, x) for score, x in _MEANS.items()]
+        rows.append([method, *cells, *means])
+    for method, figures in published().items():
+        cells = []
+        for name in sets:
+            known = [published_score(method, score, name) for score in _SHOWN]
+            cells.append(" / ".join(f"{x:.2f}" for x in known if x is not None))
+        rows.append([f"{method} ({figures['source']})", *cells, "", ""])
+    columns = ["log-likelihood / RMSE", *sets, "90 % intervals cover, %", "seconds"]
+    return "\n\n".join(
+        [
+            markdown_table(columns, rows),
+            "\n".join(losses(records, list(PEER_SETTINGS), FIGURES)),
+            f"{splits_line(records)} The published figures are means over 20 splits.",
+        ]
+    )
+
+
+def _mean(found: Values, method: str, factor: float) -> str:
+    """Returns the mean over the sets of a method's means."""
+    of_sets = [np.mean([*by[method].values()]) for by in found.values() if method in by]
+    return f"{factor * np.mean(of_sets):.1f}"
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
     python fit_table.py INPUT.npz OUTPUT.npz
 
 Reads `method`, `task`, `seed`, the rows, and the options of the method. The rows are
-`x_train`, `y_train` and `x_test`, or files as they are: `train` and `test` (paths of
-CSV files), `separator`, `decimal` and `target`. Writes `seconds`, `versions` and
+`x_train`, `y_train` and `x_test`, or `train` and `test`, paths of CSV files with the
+column `target`. Writes `seconds`, `versions` and
 
 - of classes, `probabilities` [rows, classes] and `classes`;
-- of numbers, a density as `means` and `stddevs` [members, rows], or, of a method
-  without one, `mean` [rows] and `quantiles` [levels, rows] at (k + 1/2) / levels;
+- of numbers, a density as `means` and `stddevs` [members, rows];
 - of a method with intervals beside its density, `interval` [2, rows], of 90 %.
 
 Cells are what pandas takes them for. Missing numbers get the median, texts indicators
@@ -16,6 +15,7 @@ of their fifty most frequent values; CatBoost takes both as they are. Methods wi
 `tuned` in their names have the defaults of their libraries.
 """
 
+import itertools
 import os
 import sys
 import time
@@ -32,10 +32,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-LEVELS = (np.arange(100) + 0.5) / 100
 COVERAGE = 0.9
+_RATES_AND_PENALTIES = ((0.03, 3.0), (0.03, 10.0), (0.1, 3.0))
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "-1"))
-_ROWS = ("x_train", "y_train", "x_test", "train", "test", "separator", "decimal")
+_ROWS = ("x_train", "y_train", "x_test", "train", "test")
 _COMMON = ("method", "task", "seed", "target")
 
 
@@ -89,10 +89,7 @@ def read(given):
         train, test = (pd.DataFrame(given[name]) for name in ("x_train", "x_test"))
         y = pd.Series(given["y_train"])
     else:
-        options = {"sep": given["separator"], "decimal": given["decimal"]}
-        train, test = (
-            pd.read_csv(given[name], **options) for name in ("train", "test")
-        )
+        train, test = (pd.read_csv(given[name]) for name in ("train", "test"))
         y = train.pop(given["target"])
     texts = text_columns(train)
     train, test = (
@@ -147,7 +144,7 @@ def random_forest(rows):
     return normals(model.predict(x_test), (rows.y - model.oob_prediction_).std())
 
 
-def catboost(rows, members=None, rounds=None, patience=None, **options):
+def catboost(rows, rounds, patience=None, members=None, **options):
     """A mixture of models; with patience each is stopped by another tenth of rows.
 
     A mixture has five members, of classes one.
@@ -171,26 +168,36 @@ def catboost(rows, members=None, rounds=None, patience=None, **options):
 
 
 def catboost_tuned(rows, rounds=1000, patience=50, folds=3):
-    """CatBoost with the best of nine candidates, and conformal intervals."""
+    """CatBoost with the best of nine candidates, and cross-conformal intervals."""
+    best = None
+    for depth, (rate, penalty) in itertools.product((4, 6, 8), _RATES_AND_PENALTIES):
+        candidate = {"depth": depth, "learning_rate": rate, "l2_leaf_reg": penalty}
+        losses, sizes, scaled = [], [], []
+        for rest, fold in rows.folds(folds):
+            model = catboost_model(
+                rows, iterations=rounds, early_stopping_rounds=patience, **candidate
+            )
+            fit_catboost(model, rows, rest, fold)
+            losses += model.get_best_score()["validation"].values()
+            sizes.append(model.tree_count_)
+            if rows.classes is None:
+                mean, variance = model.predict(rows.train.iloc[fold]).T
+                scaled += (np.abs(rows.y[fold] - mean) / variance**0.5).tolist()
+        loss = np.mean(losses)
+        if best is None or loss < best[0]:
+            best = loss, {**candidate, "rounds": int(np.ceil(np.mean(sizes)))}, scaled
+    _, options, scaled = best
+    found = catboost(rows, **options)
+    return with_conformal_interval(found, scaled) if scaled else found
 
-    def fit(candidate, rest, fold):
-        model = catboost_model(
-            rows, iterations=rounds, early_stopping_rounds=patience, **candidate
-        )
-        fit_catboost(model, rows, rest, fold)
-        (loss,) = model.get_best_score()["validation"].values()
-        if rows.classes is not None:
-            return loss, model.tree_count_, None
-        mean, variance = model.predict(rows.train.iloc[fold]).T
-        return loss, model.tree_count_, np.abs(rows.y[fold] - mean) / variance**0.5
 
-    candidates = [
-        {"depth": depth, "learning_rate": rate, "l2_leaf_reg": penalty}
-        for depth in (4, 6, 8)
-        for rate, penalty in ((0.03, 3.0), (0.03, 10.0), (0.1, 3.0))
-    ]
-    options, scaled = tune(rows, candidates, fit, folds)
-    return with_conformal_interval(catboost(rows, **options), scaled)
+def with_conformal_interval(found, scaled):
+    """Adds intervals of as many deviations as cover the rows of the folds."""
+    place = min(int(np.ceil(COVERAGE * (len(scaled) + 1))), len(scaled))
+    mean = found["means"].mean(axis=0)
+    variance = (found["stddevs"] ** 2 + found["means"] ** 2).mean(axis=0) - mean**2
+    reach = np.sort(scaled)[place - 1] * np.sqrt(variance)
+    return {**found, "interval": np.stack([mean - reach, mean + reach])}
 
 
 def catboost_model(rows, **options):
@@ -213,133 +220,29 @@ def fit_catboost(model, rows, rest, held_out):
     model.fit(rows.train.iloc[rest], rows.y[rest], eval_set=left_out)
 
 
-def ngboost(rows, rounds=500, patience=None, depth=3, learning_rate=0.01):
-    """Normal distributions; with patience a tenth of the rows stops the rounds."""
+def ngboost(rows, rounds, patience):
+    """Normal distributions; a tenth of the rows stops the rounds."""
+    from ngboost import NGBRegressor
+
     x, x_test = rows.encoded()
-    model = ngboost_model(rows, rounds, depth, learning_rate)
-    if patience:
-        held_out, rest = held_out_tenth(rows, rows.seed)
-        fit_ngboost(model, x, rows.y, rest, held_out, patience)
-    else:
-        model.fit(x, rows.y)
-    if rows.classes is not None:
-        return {"probabilities": model.predict_proba(x_test, max_iter=trees(model))}
-    return normals(*moments(model, x_test))
-
-
-def ngboost_tuned(rows, rounds=1000, patience=50, folds=3):
-    """NGBoost with the best of three depths, and conformal intervals."""
-    x, _ = rows.encoded()
-
-    def fit(candidate, rest, fold):
-        model = ngboost_model(rows, rounds, **candidate)
-        fit_ngboost(model, x, rows.y, rest, fold, patience)
-        prediction = model.pred_dist(x[fold], max_iter=trees(model))
-        loss = -np.mean(prediction.logpdf(rows.y[fold]))
-        if rows.classes is not None:
-            return loss, trees(model), None
-        mean, stddev = moments(model, x[fold])
-        return loss, trees(model), np.abs(rows.y[fold] - mean) / stddev
-
-    candidates = [{"depth": depth, "learning_rate": 0.03} for depth in (2, 3, 5)]
-    options, scaled = tune(rows, candidates, fit, folds)
-    return with_conformal_interval(ngboost(rows, **options), scaled)
-
-
-def ngboost_model(rows, rounds, depth, learning_rate):
-    """Returns a model of NGBoost."""
-    from ngboost import NGBClassifier, NGBRegressor
-    from ngboost.distns import k_categorical
-
-    kind, options = NGBRegressor, {}
-    if rows.classes is not None:
-        kind, options = NGBClassifier, {"Dist": k_categorical(len(rows.classes))}
-    return kind(
-        Base=DecisionTreeRegressor(criterion="friedman_mse", max_depth=depth),
+    held_out, rest = held_out_tenth(rows, rows.seed)
+    model = NGBRegressor(
+        Base=DecisionTreeRegressor(criterion="friedman_mse", max_depth=3),
         n_estimators=rounds,
-        learning_rate=learning_rate,
         random_state=rows.seed,
         verbose=False,
-        **options,
     )
-
-
-def fit_ngboost(model, x, y, rest, held_out, patience):
-    """Fits a model that rows held out stop."""
     model.fit(
         x[rest],
-        y[rest],
+        rows.y[rest],
         X_val=x[held_out],
-        Y_val=y[held_out],
+        Y_val=rows.y[held_out],
         early_stopping_rounds=patience,
     )
-
-
-def trees(model):
-    """Returns how many trees of NGBoost predict; None for all."""
     # The best iteration is counted from 0.
     best = model.best_val_loss_itr
-    return None if best is None else best + 1
-
-
-def moments(model, x):
-    """Returns means and standard deviations of NGBoost."""
-    found = model.pred_dist(x, max_iter=trees(model)).params
-    return found["loc"], found["scale"]
-
-
-def quantile_forest(rows):
-    """A quantile regression forest; out-of-bag rows choose the size of its leaves."""
-    from quantile_forest import RandomForestQuantileRegressor
-
-    x, x_test = rows.encoded()
-    found = []
-    for size in (1, 3, 10, 30):
-        model = RandomForestQuantileRegressor(
-            n_estimators=500,
-            min_samples_leaf=size,
-            max_samples_leaf=None,
-            n_jobs=THREADS,
-            random_state=rows.seed,
-        ).fit(x, rows.y)
-        some = LEVELS[4::10]
-        quantiles = model.predict(x, quantiles=some.tolist(), oob_score=True)
-        gaps = rows.y[:, np.newaxis] - quantiles
-        found.append((np.maximum(some * gaps, (some - 1) * gaps).mean(), model))
-    _, model = min(found, key=lambda pair: pair[0])
-    return {
-        "mean": model.predict(x_test, quantiles="mean"),
-        "quantiles": model.predict(x_test, quantiles=LEVELS.tolist()).T,
-    }
-
-
-def crepes(rows):
-    """A conformal predictive system around a forest, calibrated by out-of-bag rows.
-
-    It is normalised by the difficulty of a row, the variance of the trees there.
-    """
-    from crepes import WrapRegressor
-    from crepes.extras import DifficultyEstimator
-
-    x, x_test = rows.encoded()
-    forest = RandomForestRegressor(500, oob_score=True, random_state=rows.seed)
-    model = WrapRegressor(forest)
-    model.fit(x, rows.y)
-    difficulty = DifficultyEstimator()
-    difficulty.fit(x, learner=model.learner, scaler=True, oob=True)
-    model.calibrate(x, rows.y, de=difficulty, oob=True, cps=True, seed=rows.seed)
-    lower, upper = 100 * LEVELS[LEVELS < 0.5], 100 * LEVELS[LEVELS > 0.5]
-    quantiles = model.predict_percentiles(
-        x_test, lower_percentiles=lower.tolist(), higher_percentiles=upper.tolist()
-    ).T
-    # Few rows leave the last quantiles infinite, where the nearest finite one stands.
-    known = np.where(np.isfinite(quantiles), quantiles, np.nan)
-    quantiles = np.clip(quantiles, np.nanmin(known, axis=0), np.nanmax(known, axis=0))
-    return {
-        "mean": model.predict(x_test),
-        "quantiles": quantiles,
-        "interval": model.predict_int(x_test, confidence=COVERAGE).T,
-    }
+    found = model.pred_dist(x_test, max_iter=None if best is None else best + 1).params
+    return normals(found["loc"], found["scale"])
 
 
 def bde(rows, members=8, epochs=200, warmup_steps=5000, samples=2000):
@@ -379,73 +282,16 @@ def bde(rows, members=8, epochs=200, warmup_steps=5000, samples=2000):
     return {"means": shift + scale * raw[..., 0], "stddevs": scale * stddevs}
 
 
-def realmlp(rows):
-    """RealMLP at its tuned defaults (Holzmüller et al. 2024), of quantiles."""
-    from pytabkit import RealMLP_TD_Classifier, RealMLP_TD_Regressor
-
-    return pytabkit(rows, RealMLP_TD_Classifier, RealMLP_TD_Regressor)
-
-
-def tabm(rows):
-    """TabM at its defaults (Gorishniy et al. 2025), of quantiles."""
-    from pytabkit import TabM_D_Classifier, TabM_D_Regressor
-
-    return pytabkit(rows, TabM_D_Classifier, TabM_D_Regressor)
-
-
-def pytabkit(rows, classifier, regressor):
-    """Fits a model at its defaults: a fifth of the rows stops it."""
-    x, x_test = (inputs.astype("float32") for inputs in rows.encoded())
-    options = {"random_state": rows.seed, "device": "cpu"}
-    if rows.classes is not None:
-        metric = {"val_metric_name": "cross_entropy"}
-        model = classifier(**options, **metric).fit(x, rows.y)
-        return {"probabilities": model.predict_proba(x_test)}
-    loss = f"multi_pinball({','.join(f'{level:.3f}' for level in LEVELS)})"
-    model = regressor(train_metric_name=loss, val_metric_name=loss, **options)
-    quantiles = np.sort(model.fit(x, rows.y).predict(x_test).T, axis=0)
-    return {"mean": quantiles.mean(axis=0), "quantiles": quantiles}
-
-
 # Each method with the library that gives it.
 METHODS = {
     "constant": (constant, "numpy"),
     "linear": (linear, "scikit-learn"),
     "random_forest": (random_forest, "scikit-learn"),
     "ngboost": (ngboost, "ngboost"),
-    "ngboost_tuned": (ngboost_tuned, "ngboost"),
     "catboost": (catboost, "catboost"),
     "catboost_tuned": (catboost_tuned, "catboost"),
-    "quantile_forest": (quantile_forest, "quantile-forest"),
-    "crepes": (crepes, "crepes"),
-    "realmlp": (realmlp, "pytabkit"),
-    "tabm": (tabm, "pytabkit"),
     "sklearn-contrib-bde": (bde, "sklearn-contrib-bde"),
 }
-
-
-def tune(rows, candidates, fit, folds):
-    """Returns a candidate of the least loss of folds, and its mean number of trees."""
-    found = []
-    for candidate in candidates:
-        losses, sizes, scaled = zip(
-            *(fit(candidate, *parts) for parts in rows.folds(folds)), strict=True
-        )
-        options = {**candidate, "rounds": int(np.ceil(np.mean(sizes)))}
-        found.append((np.mean(losses), options, scaled))
-    _, options, scaled = min(found, key=lambda each: each[0])
-    return options, None if scaled[0] is None else np.concatenate(scaled)
-
-
-def with_conformal_interval(found, scaled):
-    """Adds cross-conformal intervals: as many deviations as cover the rows of folds."""
-    if scaled is None:
-        return found
-    place = min(int(np.ceil(COVERAGE * (len(scaled) + 1))), len(scaled))
-    mean = found["means"].mean(axis=0)
-    variance = (found["stddevs"] ** 2 + found["means"] ** 2).mean(axis=0) - mean**2
-    reach = np.sort(scaled)[place - 1] * np.sqrt(variance)
-    return {**found, "interval": np.stack([mean - reach, mean + reach])}
 
 
 def normals(means, stddevs):

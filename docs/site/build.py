@@ -58,7 +58,7 @@ def write_sources(pages_to_run: list[str], *, again: bool) -> list[str]:
     """
     source = BUILD / "source"
     shutil.rmtree(source, ignore_errors=True)
-    for pattern in ("docs/*.svg", "docs/**/*.png", "benchmarks/*.png"):
+    for pattern in ("docs/*.svg", "docs/**/*.png"):
         for picture in ROOT.glob(pattern):
             to = source / page_of_site(str(picture.relative_to(ROOT)))
             to.parent.mkdir(parents=True, exist_ok=True)

@@ -46,4 +46,4 @@ def test_smoke_run_ends_close_to_the_evidence(tmp_path):
         gap = record["log_evidence"] - record["elbo"] - record["least_gap"]
         # The rounding of float32, and what training leaves.
         assert -1e-3 < gap < 0.1
-    assert "Polynomial regression" in exact.report(measured)
+    assert "polynomial, mean_field_normal" in exact.report(measured)

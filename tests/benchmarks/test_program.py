@@ -1,41 +1,11 @@
-import math
 import re
 import signal
 
-import numpy as np
 import pytest
 
 from tests.benchmarks.programs import load
 
 program = load("program")
-
-
-def test_mean_and_error_are_those_of_independent_values():
-    values = np.random.default_rng(0).normal(size=20)
-    mean, error = program.mean_and_error(values.tolist())
-    assert mean == pytest.approx(values.mean())
-    assert error == pytest.approx(values.std(ddof=1) / math.sqrt(20))
-
-
-def test_an_infinite_figure_is_shown_as_such():
-    assert program.with_error([1.0, None]) == "not finite"
-    assert program.with_error([]) == ""
-    assert program.with_error([0.5], digits=1, factor=100.0) == "50.0"
-    assert program.with_error([1.0, 3.0]) == "2.00 ± 1.00"
-
-
-def test_small_means_are_shown_with_three_digits():
-    assert program.decimals([0.00051234]) == 6
-    assert program.decimals([3.4]) == 2
-    assert program.decimals([-0.05]) == 4
-    assert program.decimals([None]) == 2
-
-
-def test_splits_are_counted_by_method():
-    records = [{"set": "a", "method": "m", "split": i} for i in range(3)]
-    records += [{"set": "b", "method": "m", "split": 0}]
-    records += [{"set": "a", "method": "n", "split": 0}]
-    assert program.splits_line(records) == "Splits of each set: m 1–3, n 1."
 
 
 def test_a_table_is_aligned():

@@ -40,20 +40,6 @@ def test_other_settings_replace_a_record(path):
     assert [record["rmse"] for record in file.records] == [2.0, 3.0]
 
 
-def test_a_smoke_record_counts_for_no_other_run(path):
-    records.RecordFile(path, smoke=True).measure(KEY, lambda: {"rmse": 1.0})
-    found = records.RecordFile(path).measure(KEY, lambda: {"rmse": 2.0})
-    assert found["rmse"] == 2.0
-
-
-def test_again_measures_once_per_run(path):
-    records.RecordFile(path).measure(KEY, lambda: {"rmse": 1.0})
-    file = records.RecordFile(path, again=True)
-    file._run = records.describe_run() | {"started": "later"}
-    assert file.measure(KEY, lambda: {"rmse": 2.0})["rmse"] == 2.0
-    assert file.measure(KEY, pytest.fail)["rmse"] == 2.0
-
-
 def test_a_skipped_measurement_is_tried_again(path):
     def skip():
         raise records.SkippedError("no such package")

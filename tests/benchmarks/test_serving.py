@@ -23,7 +23,7 @@ def test_smoke_run_loses_no_request(tmp_path):
     for record in measured.select(load="1 connections"):
         assert record["answered"] == sum(record["statuses"].values()) > 0
     assert not any(record["lost"] or record["twice"] for record in measured.records)
-    assert "Overload at 3 × capacity" in serving.report(measured)
+    assert "at 3 × capacity" in serving.report(measured)
 
 
 class Server(BaseHTTPRequestHandler):

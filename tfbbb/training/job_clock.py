@@ -36,7 +36,7 @@ class Part:
     after: bool = False
 
 
-# In the order in which a training takes them; `benchmarks/job_stages.py` measures them.
+# In the order in which a training takes them.
 PARTS = {
     "loading": Part(LOADING, 0.0, first=8.0),
     "reading": Part("reading the table", 0.05, per_thousand=0.01),

@@ -75,7 +75,7 @@ WAITS = (
     "A service does not take the version as `latest` until somebody makes it so, by "
     "the label `latest` or on the page."
 )
-# Of training steps: see `benchmarks/job_stages.py`.
+# Of training steps, as measured on two cores.
 _SECONDS_PER_STEP, _OPERATIONS_PER_ROW, _OPERATIONS_PER_SECOND = 0.002, 6, 3e10
 # Of fields that a later step sets.
 _LATER: Any = None

@@ -157,7 +157,8 @@ def run(
     if options.smoke:
         print("\nA smoke run: its figures are of no use as results.")
     skipped = [f"Skipped: {_named(entry)}" for entry in measured.skipped]
-    print("", report(measured), *skipped, sep="\n", flush=True)
+    told = [report(measured)] if measured.records else []
+    print("", *told, *skipped, sep="\n", flush=True)
     if stopped is not None:
         print(stopped, file=sys.stderr)
         sys.exit(128 + signal.SIGINT)

@@ -41,19 +41,6 @@ def test_a_model_is_judged_beside_the_baselines_of_its_training(
     )
 
 
-def test_classes_are_judged_by_accuracy_and_auc(tfbbb, data, classification):
-    result = tfbbb("evaluate", classification[0], data)
-    assert result.exit_code == 0, result.output
-    lines = result.stdout.splitlines()
-    assert lines[0] == "'cured' of 60 rows:"
-    headings = ["accuracy", "balanced", "log-lik.", "AUC", "ECE"]
-    assert lines[1].split() == headings
-    assert [line.split("  ")[1] for line in lines[2:5]] == [
-        *("model", "commonest class", "logistic model")
-    ]
-    assert any("the commonest class" in line for line in lines[5:])
-
-
 def test_a_table_without_targets_cannot_judge(tfbbb, table, regression, tmp_path):
     write_table(table.drop_columns("effect"), tmp_path / "new.csv")
     result = tfbbb("evaluate", regression[0], "new.csv")

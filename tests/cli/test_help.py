@@ -101,18 +101,6 @@ def test_version_prints_version_and_commit_of_the_package(tfbbb):
     assert tfbbb("--version").stdout == expected
 
 
-def test_the_package_runs_with_python_m():
-    done = subprocess.run(
-        [sys.executable, "-m", "tfbbb", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert all(
-        name in done.stdout for name in ("train", "predict", "serve", "remote", "demo")
-    )
-
-
 @pytest.mark.parametrize(
     "words",
     [

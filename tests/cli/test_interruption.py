@@ -95,16 +95,6 @@ def test_a_service_is_interrupted(tmp_path):
     assert stderr.endswith(f"Finished server process [{process.pid}]\n")
 
 
-@pytest.mark.slow
-def test_the_demo_is_interrupted_with_its_service(tmp_path):
-    with running("demo", directory=tmp_path, **WITHOUT_CHILDREN) as process:
-        assert process.stdout.readline() == "starting the service\n"
-        assert interrupt(process)[1] == ""
-        # The last process of the group has ended with the command.
-        with pytest.raises(ProcessLookupError):
-            os.killpg(process.pid, 0)
-
-
 def test_a_benchmark_is_interrupted_after_its_report(tmp_path):
     shutil.copy(ROOT / "benchmarks" / "program.py", tmp_path)
     (tmp_path / "slow.py").write_text(

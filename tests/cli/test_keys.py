@@ -84,12 +84,6 @@ def test_an_invalid_key_from_stdin_is_refused(tfbbb, key, message):
     assert message in result.stderr
 
 
-def test_create_requires_a_scope(tfbbb):
-    result = tfbbb("keys", "create", "me")
-    assert result.exit_code == 2
-    assert "--scope" in result.stderr
-
-
 @pytest.mark.parametrize("name", ["[bold]a[/x]", "predictions of every night " * 5])
 def test_list_shows_the_name_of_a_key_unchanged(tfbbb, name):
     tfbbb("keys", "create", name, "--scope", "predict")
@@ -109,14 +103,6 @@ def test_keys_require_the_database_of_a_service(tfbbb, tmp_path, arguments):
         "with --data-dir, or create the database with `tfbbb serve`.\n"
     )
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_an_empty_file_is_refused_as_database(tfbbb, tmp_path):
-    url = f"sqlite:///{tmp_path}/empty.sqlite3"
-    (tmp_path / "empty.sqlite3").touch()
-    result = tfbbb("keys", "list", "--database-url", url)
-    assert result.exit_code == 1
-    assert "There is no service's database at" in result.stderr
 
 
 def test_a_postgresql_without_tables_is_refused(tfbbb):

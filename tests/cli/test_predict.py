@@ -122,58 +122,6 @@ def test_sets_and_densities_of_known_targets_are_printed(
     assert "levels in single precision" in refused.stderr
 
 
-def test_rows_without_a_target_have_no_density(tfbbb, table, regression, tmp_path):
-    path, trained = regression
-    place = table.column_names.index(trained.schema.target.name)
-    name = table.column_names[place]
-    some = table.slice(0, 4)
-    values = some[name].to_pylist()
-    blank = some.set_column(place, name, [[values[0], None, values[2], None]])
-    write_table(blank, tmp_path / "some.parquet")
-    result = tfbbb("predict", path, tmp_path / "some.parquet", "--log-prob")
-    assert result.exit_code == 0, result.output
-    write_table(some, tmp_path / "all.parquet")
-    known = tfbbb("predict", path, tmp_path / "all.parquet", "--log-prob")
-    expected = parsed(known.stdout)["log_prob"].to_pylist()
-    found = parsed(result.stdout)["log_prob"].to_pylist()
-    assert found == [expected[0], None, expected[2], None]
-    none = some.set_column(place, name, pa.nulls(4, pa.float64()))
-    write_table(none, tmp_path / "none.parquet")
-    refused = tfbbb("predict", path, tmp_path / "none.parquet", "--log-prob")
-    assert refused.exit_code == 1
-    assert "No row of the table has a target" in refused.stderr
-
-
-def test_unseen_classes_have_no_density_but_a_warning(
-    tfbbb, table, classification, tmp_path
-):
-    path, trained = classification
-    name = trained.schema.target.name
-    place = table.column_names.index(name)
-    some = table.slice(0, 3)
-    labels = [str(one) for one in some[name].to_pylist()]
-    write_table(some.set_column(place, name, [labels]), tmp_path / "known.csv")
-    labels[1] = "fir"
-    write_table(some.set_column(place, name, [labels]), tmp_path / "some.csv")
-    known = parsed(tfbbb("predict", path, "known.csv", "--log-prob").stdout)
-    result = tfbbb("predict", path, tmp_path / "some.csv", "--log-prob")
-    assert result.exit_code == 0, result.output
-    note = f"1 of 3 rows has a {name!r} that is a class unseen in training, such as "
-    assert f"{note}'fir' in row 2; such a row has no log_prob." in result.stderr
-    answers = parsed(result.stdout)
-    expected = known["log_prob"].to_pylist()
-    assert answers["log_prob"].to_pylist() == [expected[0], None, expected[2]]
-    sentence = "The target 'fir' is a class unseen in training; it has no log_prob."
-    assert answers["warnings"].to_pylist() == ["", sentence, ""]
-    alone = some.slice(0, 1).set_column(place, name, [["fir"]])
-    write_table(alone, tmp_path / "alone.csv")
-    result = tfbbb("predict", path, "alone.csv", "--log-prob")
-    assert parsed(result.stdout)["log_prob"].to_pylist() == [None]
-    result = tfbbb("evaluate", path, "some.csv")
-    assert f"{note}'fir' in row 2; such rows are left out." in result.stderr
-    assert f"{name!r} of 2 rows:" in result.stdout
-
-
 def test_targets_that_are_no_numbers_have_no_density_but_a_warning(
     tfbbb, table, regression, tmp_path
 ):
@@ -259,12 +207,6 @@ def test_intervals_are_of_numbers(tfbbb, data, classification):
     assert "Only numbers have intervals" in result.stderr
 
 
-def test_one_row_is_counted_in_the_singular(tfbbb, table, regression, tmp_path):
-    write_table(table.slice(0, 1), tmp_path / "one.csv")
-    result = tfbbb("predict", regression[0], "one.csv", "--output", "answer.csv")
-    assert result.stderr == "1 row written to answer.csv\n"
-
-
 def test_a_model_without_familiarity_is_told(tfbbb, regression, data, tmp_path):
     _, trained = regression
     familiarity, trained.model.familiarity = trained.model.familiarity, None
@@ -288,24 +230,6 @@ def test_predictions_do_not_depend_on_the_block_size(
         differences = column(parsed(in_blocks), name) - column(parsed(printed), name)
         # At most one step of the last digit.
         assert np.all(np.abs(differences) <= 1.01e-4 * deviations)
-
-
-def test_the_highest_version_number_predicts(
-    tfbbb, data, regression, classification, tmp_path
-):
-    (tmp_path / "registry").mkdir()
-    (tmp_path / "registry/9").symlink_to(regression[0] / "1")
-    (tmp_path / "registry/10").symlink_to(classification[0] / "1")
-    assert tfbbb("predict", "registry", data).stdout.startswith("class,")
-
-
-def test_only_the_feature_columns_are_required(
-    tfbbb, table, regression, printed, tmp_path
-):
-    features = table.select(["ward", "code", "dose (mg)"])
-    write_table(features, tmp_path / "new.csv")
-    assert tfbbb("predict", regression[0], "new.csv").stdout == printed
-    assert printed.count("\n") == 61
 
 
 def test_a_terminal_without_keras_gets_only_the_first_rows(regression, data):
@@ -448,17 +372,6 @@ def test_a_level_must_be_a_probability(tfbbb, data, regression, level):
     assert f"{level} is not between 0 and 1. Write 0.9." in result.stderr
 
 
-def test_a_model_file_changed_after_export_is_refused(
-    tfbbb, data, regression, tmp_path
-):
-    shutil.copytree(regression[0], tmp_path / "copy")
-    with (tmp_path / "copy/1/saved_model.pb").open("ab") as file:
-        file.write(b"\0")
-    result = tfbbb("predict", "copy", data)
-    assert result.exit_code == 1
-    assert "saved_model.pb" in result.stderr
-
-
 @pytest.fixture(scope="module")
 def shifted(tmp_path_factory):
     """A version whose noise grows with a column, and a table where it is large."""
@@ -500,16 +413,6 @@ def test_adapt_covers_a_table_of_other_rows(tfbbb, shifted):
     assert coverage(y, before) < 0.8
     error = np.sqrt(0.09 / effective + 0.09 / 400)
     assert coverage(y, after) == pytest.approx(0.9, abs=4.0 * error)
-
-
-def test_adapt_leaves_a_like_table_as_it_is(tfbbb, shifted):
-    answers = [
-        tfbbb("predict", shifted / "noise", shifted / "like.csv", *options)
-        for options in ([], ["--adapt", "--intervals", "90"], ["--adapt"])
-    ]
-    assert answers[0].stdout == answers[2].stdout
-    assert "is like the 400 rows" in answers[1].stderr
-    assert parsed(answers[1].stdout)["lower_90"] == parsed(answers[0].stdout)["lower"]
 
 
 def test_adapt_refuses_a_table_of_far_rows(tfbbb, shifted):

@@ -108,13 +108,6 @@ def test_options_set_the_fields_of_a_job(remote, queue, tmp_path):
     assert training["learning_rate"]["initial"] == 0.02
 
 
-def test_train_accepts_the_id_of_a_dataset(remote, tmp_path):
-    dataset = remote("upload", "houses.csv").stdout.strip()
-    (tmp_path / "houses.csv").unlink()
-    options = ("--target", "price", "--name", "houses", "--detach")
-    assert remote("train", dataset, *options).exit_code == 0
-
-
 def test_watching_a_failed_job_prints_the_reason(remote, queue):
     job = submit(remote)
     trainer = threading.Thread(
@@ -263,10 +256,3 @@ def test_url_and_key_may_stand_before_or_after_the_command(service, monkeypatch)
         (("delete", "label", *options, *label[1:]), "no such label"),
     ]:
         assert said in CliRunner().invoke(app, ["remote", *arguments]).output, arguments
-
-
-@pytest.mark.parametrize("command", [(), ("delete",), ("models",)])
-def test_help_lists_url_and_key(command):
-    shown = CliRunner().invoke(app, ["remote", *command, "--help"]).stdout
-    assert "--url" in shown
-    assert "TFBBB_KEY" in shown

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.cli.answer_table import classes_table
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.model import Model
 from tfbbb.client.prediction import Prediction
@@ -136,26 +135,6 @@ def test_rows_without_an_answer_have_the_reason(tfbbb, held, tmp_path):
         np.testing.assert_array_equal([value is None for value in given], above)
     reasons = [reason or "" for reason in answers["abstained"].to_pylist()]
     assert reasons == ["unlike" if row else "" for row in above]
-
-
-def test_a_table_of_answers_has_no_column_of_reasons(tfbbb, held, tmp_path):
-    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
-    path.write_text("x\n1\n2\n")
-    result = tfbbb("remote", "predict", "m", path, "--output", output, "--key", "a.b")
-    assert result.exit_code == 0, result.output
-    assert "abstained" not in result.stderr
-    assert "abstained" not in read_table(output).column_names
-
-
-def test_classes_are_empty_in_rows_without_an_answer():
-    answers = {
-        "probabilities": np.array([[np.nan, np.nan], [0.25, 0.75]]),
-        "entropy": np.array([np.nan, 0.5]),
-        "mutual_information": np.array([np.nan, 0.1]),
-    }
-    table = classes_table(["a", "b"], answers, [None, ["b"]])
-    assert table["class"].to_pylist() == [None, "b"]
-    assert table["prediction_set"].to_pylist() == [None, '["b"]']
 
 
 def test_an_error_names_the_row_of_its_block(tfbbb, held, tmp_path):

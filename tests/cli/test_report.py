@@ -1,6 +1,6 @@
 import numpy as np
 
-from tfbbb.cli.column_report import column_entries, echo_columns
+from tfbbb.cli.column_report import echo_columns
 from tfbbb.cli.report import echo_metrics, echo_recipe, echo_schema
 from tfbbb.tables import Schema
 
@@ -54,18 +54,6 @@ def test_each_column_has_a_line_with_its_kind_and_values(capsys):
     ]
 
 
-def test_entries_are_plain_values():
-    schema = make_schema(price=["$5", "$7", "?"] * 20, same=[1] * 60)
-    target, number, price, same = column_entries(
-        schema.features, schema.left_out, schema.target
-    )
-    assert (target["name"], target["role"]) == ("y", "target")
-    assert (number["role"], number["kind"]) == ("feature", "number")
-    assert (price["low"], price["high"], price["missing"]) == (5.0, 7.0, 20)
-    assert price["notation"]["currency"]
-    assert (same["name"], same["role"]) == ("same", "left out")
-
-
 def test_only_the_first_of_many_columns_are_listed(capsys):
     table = {f"n{i}": GENERATOR.normal(size=60) for i in range(70)}
     echo_columns(make_schema(**table))
@@ -107,8 +95,3 @@ def test_a_note_explains_the_nll_of_the_progress_bar(capsys):
     ]
     assert note.startswith("The nll and val_nll of the progress\nbar")
     assert "of single draws of the weights" in note
-
-
-def test_metrics_without_a_log_likelihood_get_no_note(capsys):
-    echo_metrics({"rmse": 1.5})
-    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -87,17 +87,6 @@ def trained_on_frame(tmp_path_factory, table):
     return directory, result
 
 
-@pytest.mark.slow
-def test_text_option_reads_a_mostly_numeric_column_as_text(trained_on_frame):
-    features = Manifest.read(trained_on_frame[0] / "effect/1").features
-    assert {feature.name: feature.kind for feature in features} == {
-        "dose (mg)": "numeric",
-        "ward": "categorical",
-        "code": "categorical",
-        "reading": "categorical",
-    }
-
-
 def test_the_index_that_pandas_wrote_is_dropped_with_a_note(tfbbb, trained_on_frame):
     directory, trained = trained_on_frame
     assert "no name and counts the rows" in trained.stdout
@@ -266,26 +255,6 @@ def test_training_that_diverges_gets_one_sentence_and_writes_nothing(
         "Received: --learning-rate 1e+06\n"
     )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_oversized_network_is_refused_before_training(tfbbb, data):
-    result = tfbbb(
-        *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
-        *("--output", "models/effect", "--hidden", "10000,10000"),
-    )
-    assert result.exit_code == 1
-    assert "more than the limit of 20000000" in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-def test_another_keras_backend_is_refused(tfbbb, data, monkeypatch):
-    monkeypatch.setenv("KERAS_BACKEND", "jax")
-    result = tfbbb(
-        *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
-        *("--output", "models/effect"),
-    )
-    assert result.exit_code == 1
-    assert "Error: tfbbb runs on the TensorFlow backend of Keras only" in result.stderr
 
 
 def test_stderr_of_the_program_holds_only_the_sentence(data, tmp_path):

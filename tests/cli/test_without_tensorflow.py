@@ -182,14 +182,3 @@ def test_a_version_names_its_engine_and_the_reason(regression):
     assert Manifest.read(regression[0] / "1").engine == "NumPy"
     old = Manifest.read(OLD).engine
     assert old.startswith("TensorFlow, because: An older tfbbb wrote the file")
-
-
-def test_estimators_say_that_they_need_scikit_learn(environment):
-    done = subprocess.run(
-        [sys.executable, "-c", "import tfbbb.sklearn"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "`tfbbb.sklearn` needs scikit-learn: `pip install" in done.stderr

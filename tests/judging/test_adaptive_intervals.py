@@ -81,12 +81,6 @@ def test_rows_one_by_one_are_the_rows_at_once(generator):
     np.testing.assert_array_equal(whole.every.ends, alone.ends)
 
 
-def test_order_of_the_rows_matters(generator):
-    scores = scores_of(generator.normal(size=50))
-    first, second = (AdaptiveEnds.start().update(s) for s in (scores, scores[::-1]))
-    assert not np.array_equal(first.ends, second.ends)
-
-
 @pytest.mark.parametrize("flood", [-1e30, 1e30])
 def test_a_flood_moves_an_interval_by_its_bounds_at_most(flood):
     before = AdaptiveEnds.start()
@@ -168,21 +162,6 @@ def test_a_widened_row_moves_by_the_unit_that_was_seen(generator):
     )
 
 
-def test_rows_no_wider_than_the_first_are_as_without_a_bound(generator):
-    widths = np.append(2.0, generator.uniform(0.1, 2.0, size=299))
-    scores, halves = rows_of_widths(generator.standard_t(2, size=300), widths)
-    bounded, free = AdaptiveEnds.start(), AdaptiveEnds.start()
-    bounded, free = bounded.update(scores, halves), free.update(scores)
-    np.testing.assert_array_equal(bounded.ends, free.ends)
-    lower, upper = np.array([[[-1.3]]]), np.array([[[0.4]]])
-    found = [
-        adapt_intervals(lower, upper, free.at([level]), [level], discrete=False, **more)
-        for level in (0.3, 0.9, 0.97, 0.999)
-        for more in ({}, {"widest": bounded.widest_at([level])})
-    ]
-    np.testing.assert_array_equal(found[::2], found[1::2])
-
-
 def test_errors_add_up_where_widths_have_no_bound(generator):
     widths = np.exp(2.0 * generator.standard_t(3, size=400))
     scores, halves = rows_of_widths(2.0 * generator.normal(size=400) * widths, widths)
@@ -257,13 +236,6 @@ def test_sets_of_wrong_levels_come_to_hold_ninety_percent(generator):
     assert np.mean(held[:500]) < 0.92
     # The ladder's steps are a tenth of the factor, and the bound is 42 of the rows.
     assert abs(np.mean(held[500:]) - 0.9) < 0.02
-
-
-def test_the_set_of_a_level_holds_those_of_lower_levels():
-    ends = np.array([0.5, 3.0]).reshape(2, 1, 1)
-    first, second = adapt_levels([0.8, 0.5], ends)
-    assert (first, second) == pytest.approx((1 - 0.5**3, 1 - 0.2**0.5))
-    assert adapt_levels([0.5, 0.8], ends[::-1]) == [second, first]
 
 
 def test_scores_that_are_no_numbers_are_refused():

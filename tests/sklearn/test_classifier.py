@@ -1,10 +1,7 @@
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
-import tfbbb
 from tests.sklearn.estimators import SHORTEST, classifier
 
 CENTRES = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
@@ -77,19 +74,6 @@ def test_log_prob_of_an_unseen_class_is_nan(fitted):
     assert fitted.score(x, ["fir"] * 3) == 0.0
 
 
-def test_exported_onnx_file_has_the_same_answers(fitted, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    x, _ = blobs(5, seed=6)
-    path = fitted.export(tmp_path / "trees.onnx", format="onnx", method="moments")
-    assert path == tmp_path / "trees.onnx"
-    session = onnxruntime.InferenceSession(path)
-    (found,) = session.run(["probabilities"], {"inputs": x.astype("float32")})
-    expected = fitted.to_keras().predictive(x, method="moments").probabilities
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-    entry = session.get_modelmeta().custom_metadata_map["tfbbb"]
-    assert json.loads(entry)["classes"] == list(fitted.classes_)
-
-
 def test_unknown_format_of_an_export_is_refused(fitted, tmp_path):
     with pytest.raises(ValueError, match=r"`format` must be one of .* format='pmml'"):
         fitted.export(tmp_path / "trees", format="pmml")
@@ -120,14 +104,6 @@ def test_probabilities_in_frames_have_the_labels_as_names(fitted):
     assert list(found.columns) == ["ash", "elm", "oak"]
 
 
-def test_export_has_the_labels_as_classes(fitted, tmp_path):
-    x, _ = blobs(5, seed=4)
-    loaded = tfbbb.load(fitted.export(tmp_path / "trees"))
-    assert loaded.manifest.classes == ("ash", "elm", "oak")
-    found = loaded.predictive(x, num_samples=20).probabilities
-    np.testing.assert_allclose(found, fitted.predict_proba(x), atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", ["objects", "numbers"])
 def test_labels_keep_their_type(kind):
     x, codes = blobs(30)
@@ -137,14 +113,6 @@ def test_labels_keep_their_type(kind):
     found = model.predict(x)
     assert found.dtype == labels.dtype
     assert set(found) <= set(labels)
-
-
-def test_booleans_stay_booleans():
-    x, codes = blobs(60)
-    model = classifier(hidden_units=()).fit(x, codes == 0)
-    assert model.classes_.dtype == bool
-    assert model.score(x, codes == 0) > 0.85
-    assert model._named(model._fitted.trained.schema).classes == ("false", "true")
 
 
 def test_rows_of_weight_zero_bring_no_class():

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.sklearn.estimators import SHORTEST, line, regressor
-from tfbbb.sklearn import BayesianClassifier, BayesianRegressor
+from tfbbb.sklearn import BayesianRegressor
 from tfbbb.sklearn.given_rows import columns_without_values, one_target, to_table
 
 ROWS = 12
@@ -165,18 +165,3 @@ def test_a_part_of_a_mixed_column_is_read_as_in_the_fit():
     model = regressor(**SHORTEST).fit(frame, y)
     expected = model.predict(frame)
     np.testing.assert_allclose(model.predict(frame[::2]), expected[::2], rtol=1e-6)
-
-
-def test_whole_numbers_as_categories_are_texts():
-    x, y = line()
-    number = np.random.default_rng(0).integers(1, 13, 120)
-    frame = pd.DataFrame({"a": x[:, 0], "b": pd.Categorical(number)})
-    text = frame.assign(b=["k" + str(one) for one in number])
-    found = regressor(**SHORTEST).fit(frame, y).metrics_
-    assert found == regressor(**SHORTEST).fit(text, y).metrics_
-
-
-def test_classes_that_are_no_labels_are_refused():
-    frame = pd.DataFrame({"a": np.arange(ROWS)})
-    with pytest.raises(ValueError, match="Received: values of type Interval"):
-        BayesianClassifier(**SHORTEST).fit(frame, pd.cut(NUMBERS, 3))

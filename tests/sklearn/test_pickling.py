@@ -3,12 +3,11 @@ import pickle
 import subprocess
 import sys
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from tests.sklearn.estimators import SHORTEST, classifier, houses, line, regressor
+from tests.sklearn.estimators import line, regressor
 
 PROGRAM = """
 import pickle, sys
@@ -51,16 +50,6 @@ def test_another_process_answers_alike_to_the_last_bit(fitted, tmp_path):
     np.testing.assert_array_equal(
         np.load(paths[2]), np.stack(fitted.predict(x, return_std=True))
     )
-
-
-def test_joblib_writes_and_reads(tmp_path):
-    x, y = houses(40)
-    labels = np.where(y > y.median(), "dear", "cheap")
-    model = classifier(**SHORTEST).fit(x, labels)
-    joblib.dump(model, tmp_path / "model")
-    other = joblib.load(tmp_path / "model", mmap_mode="r")
-    np.testing.assert_array_equal(other.predict_proba(x), model.predict_proba(x))
-    np.testing.assert_array_equal(other.classes_, model.classes_)
 
 
 @pytest.mark.slow

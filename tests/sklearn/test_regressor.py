@@ -64,12 +64,6 @@ def test_draws_follow_the_predictive_distribution(fitted):
     np.testing.assert_array_equal(drawn, fitted.sample(x, n=2000, seed=1))
 
 
-def test_a_row_is_answered_alike_beside_any_rows(fitted):
-    x, _ = line(20, seed=4)
-    alone = np.concatenate([fitted.predict(row[np.newaxis]) for row in x])
-    np.testing.assert_allclose(alone, fitted.predict(x), rtol=1e-6)
-
-
 def test_texts_and_missing_values_are_read_as_they_are(of_houses):
     x, y = houses(300, seed=1)
     assert list(of_houses.feature_names_in_) == ["area", "street"]
@@ -145,14 +139,6 @@ def test_export_has_the_same_answers(of_houses, tmp_path):
     assert loaded.manifest.target == "price"
     found = loaded.predictive(x, num_samples=20).mean[:, 0]
     np.testing.assert_allclose(found, of_houses.predict(x), rtol=1e-5)
-
-
-def test_to_keras_is_the_trained_model(fitted):
-    x, _ = line(5, seed=5)
-    model = fitted.to_keras()
-    assert isinstance(model, tfbbb.BayesianModel)
-    found = model.predictive(x, num_samples=20, method="local").mean[:, 0]
-    np.testing.assert_array_equal(found, fitted.predict(x))
 
 
 def test_a_second_fit_is_equal():

@@ -100,10 +100,6 @@ def test_numbers_that_single_precision_merges_are_double(values, dtype):
     assert (column.low, column.high) == (values[0], values[-1])
 
 
-def test_tiny_units_are_not_constant():
-    assert not inferred([1e-12, 2e-12, 4e-12]).constant
-
-
 @pytest.mark.parametrize("values", [[None] * 3, [np.nan] * 3, ["", None]])
 def test_a_column_without_values_is_refused(values):
     with pytest.raises(TableError, match=r"Column 'a' has no values; leave it out\."):
@@ -122,12 +118,6 @@ def test_more_than_a_thousand_categories_are_hashed():
     column = inferred(texts * 2)
     assert (column.categories, column.buckets) == ((), 256)
     assert "1001 distinct texts are distributed over 256 buckets" in column.remarks[-1]
-
-
-@pytest.mark.parametrize("values", [[1.0, None, 1e39], [np.inf, 1e39], [-np.inf] * 3])
-def test_numbers_too_large_are_refused_with_their_row(values):
-    with pytest.raises(TableError, match=r"'a' has the value .* in row \d"):
-        inferred(values)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
@@ -166,21 +156,9 @@ def test_whole_numbers_are_texts_where_other_rows_had_texts():
         inferred(["x", "y"]).values(pa.table({"a": [4, 6]}))
 
 
-def test_texts_that_are_all_numbers_are_read_as_numbers():
-    spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
-    values = inferred([1.0, None]).values(spelt)
-    np.testing.assert_array_equal(values, [1.0, -2500.0, np.nan])
-
-
 def test_numbers_in_a_text_column_are_refused_with_a_remedy():
     with pytest.raises(TableError, match=r"cast it .*text_columns=\['a'\]"):
         inferred(["007", "a"]).values(pa.table({"a": [7, 8]}))
-
-
-def test_a_column_entirely_missing_at_prediction_is_read():
-    asked = pa.table({"a": pa.nulls(2)})
-    assert np.isnan(inferred([1.0, None]).values(asked)).all()
-    assert inferred(["a", None]).values(asked).tolist() == ["", ""]
 
 
 def test_a_missing_column_error_suggests_a_similar_name():
@@ -192,35 +170,6 @@ def test_a_column_is_restored_from_json():
     for values in ([1.0, None, 2.5], ["b", None, "é"]):
         column = inferred(values)
         assert Column.from_dict(json.loads(json.dumps(column.to_dict()))) == column
-
-
-def test_empty_texts_among_numbers_are_missing_values():
-    digits = [str(number) for number in range(30)]
-    column = inferred(["", *digits])
-    assert (column.kind, column.missing) == ("numeric", True)
-    assert (column.low, column.high) == (0.0, 29.0)
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind", "meaning", "read"),
-    [
-        (["$1,200", "($7)", "?"], "numeric", "number", [1200, -7, np.nan]),
-        (["12,5 %", "-1 %", "0 %"], "numeric", "number", [0.125, -0.01, 0]),
-        (["yes", "No", "NA"], "numeric", "boolean", [1, 0, np.nan]),
-        (["1:30", "0:10", ""], "numeric", "duration", [5400, 600, np.nan]),
-        (["01.02.1970", "31.12.1969"], "date", "date", [31 * 86400, -86400]),
-        (["red", "?", "NA"], "categorical", "text", ["red", "", ""]),
-        (["red", "sky blue", " -"], "categorical", "text", ["red", "sky blue", ""]),
-    ],
-)
-def test_cells_are_understood_as_people_write_them(cells, kind, meaning, read):
-    column = inferred(cells)
-    assert (column.kind, column.meaning) == (kind, meaning)
-    restored = Column.from_dict(json.loads(json.dumps(column.to_dict())))
-    assert restored == column
-    values = restored.values(pa.table({"a": cells}))
-    expected = np.array(read, dtype=values.dtype)
-    np.testing.assert_array_equal(values, expected)
 
 
 def test_the_only_dash_among_words_is_said_to_be_missing():
@@ -315,18 +264,6 @@ def test_an_override_without_meaning_is_refused(text, message):
 def test_cells_that_contradict_an_override_are_refused(text, cells, message):
     with pytest.raises(TableError, match=message):
         Column.infer(pa.table({"a": cells}), "a", None, override=Override.parse(text))
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ([f"id{i}" for i in range(30)], "a different text in each row"),
-        ([f"I liked the {i}th day of my stay a lot" for i in range(30)], "free text"),
-    ],
-)
-def test_texts_that_differ_in_each_row_are_refused(texts, message):
-    with pytest.raises(TableError, match=f"'a' .*{message}"):
-        inferred(texts)
 
 
 @pytest.mark.parametrize(("rows", "intervals"), [(100, 12), (4000, 20), (20_000, 48)])

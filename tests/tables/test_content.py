@@ -14,7 +14,6 @@ import pytest
 from tfbbb.tables import TableError, read_table
 from tfbbb.tables.content import (
     BEGINNING_BYTES,
-    describe_content,
     other_format,
 )
 from tfbbb.tables.scan import TableScan
@@ -115,8 +114,3 @@ def test_a_wrong_suffix_error_names_the_right_suffix(tmp_path):
         with pytest.raises(TableError, match=message.format(f"{what}.*")):
             read_table(wrong)
         wrong.rename(path)
-
-
-def test_a_long_table_with_a_bracket_header_is_read():
-    cells = b"[not json],b\n" + b"1,2\n" * BEGINNING_BYTES
-    assert describe_content(cells[:BEGINNING_BYTES]) is None

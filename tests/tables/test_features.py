@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import warnings
 
 import keras
@@ -134,38 +132,6 @@ def test_a_model_trains_saves_loads_and_exports(tmp_path, names):
     archive.write_out(tmp_path / "exported", verbose=False)
     exported = tf.saved_model.load(tmp_path / "exported")
     np.testing.assert_allclose(exported.answer(tensors), expected, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_an_export_with_text_columns_needs_only_tensorflow(tmp_path):
-    schema = Schema.infer(table_of(["gaps", "text"]), "y")
-    model = model_of(schema)
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    archive.add_endpoint(
-        "answer",
-        lambda gaps, text: model({"gaps": gaps, "text": text}),
-        input_signature=[
-            tf.TensorSpec([None], tf.float32),
-            tf.TensorSpec([None], tf.string),
-        ],
-    )
-    archive.write_out(tmp_path / "exported", verbose=False)
-    program = f"""
-import sys
-sys.modules["keras"] = sys.modules["tf_keras"] = None
-import tensorflow as tf
-exported = tf.saved_model.load({str(tmp_path / "exported")!r})
-print(exported.answer([float("nan"), 3.0], ["red", "unseen"]).numpy().ravel().tolist())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    asked = {"gaps": tf.constant([np.nan, 3.0]), "text": tf.constant(["red", "unseen"])}
-    expected = model(asked).numpy().ravel()
-    answer = done.stdout.strip().strip("[]").split(", ")
-    np.testing.assert_allclose(np.array(answer, dtype=float), expected, rtol=1e-6)
 
 
 def test_columns_may_have_any_name(tmp_path):

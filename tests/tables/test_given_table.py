@@ -72,15 +72,6 @@ def test_invalid_columns_are_refused(given):
         as_source(given)
 
 
-def test_schemas_are_inferred_from_and_read_pandas_frames():
-    frame = pd.DataFrame({"x": np.arange(12.0), "y": np.arange(12.0) * 2.0})
-    schema = Schema.infer(frame, "y")
-    np.testing.assert_array_equal(schema.inputs(frame[:2]), [[0.0], [1.0]])
-    np.testing.assert_array_equal(schema.targets(frame[:2]), [[0.0], [2.0]])
-    with pytest.raises(TableError, match="Received: ndarray"):
-        Schema.infer(frame.to_numpy(), "y")
-
-
 ROWS = 12
 NUMBERS = np.arange(ROWS) % 3
 SIZES = pd.Categorical(

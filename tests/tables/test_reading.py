@@ -115,11 +115,6 @@ def test_text_columns_keep_codes_as_text(tmp_path):
     assert table.to_pydict() == {"code": ["007"], "n": [1]}
 
 
-def test_a_byte_order_mark_is_not_read(tmp_path):
-    path = written(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n")
-    assert read_table(path).column_names == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -149,12 +144,6 @@ def test_a_malformed_csv_file_is_refused_with_the_line(
     message = message.replace("table.csv ", f"{name} ")
     with pytest.raises(TableError, match=message):
         read_table(written(tmp_path, content, name))
-
-
-def test_text_columns_not_in_utf8_are_refused_with_the_line(tmp_path):
-    path = written(tmp_path, b"a,b\n1,x\n2,\x81\n")
-    with pytest.raises(TableError, match="not UTF-8 text: line 3 "):
-        read_table(path, text_columns=["b"])
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet"])

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow.compute as pc
 from sklearn.datasets import load_diabetes
@@ -70,11 +67,3 @@ def test_the_command_writes_the_houses_and_replaces_no_other_file(tmp_path):
     other = run(path, "--seed", 1)
     assert other.exit_code == 1
     assert "exists; name another file" in other.output
-
-
-def test_the_command_needs_no_tensorflow(tmp_path):
-    program = (
-        "import sys; sys.modules['tensorflow'] = None; from tfbbb.cli import app;"
-        f"app(['sample', {str(tmp_path / 'a.csv')!r}], standalone_mode=False)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

@@ -68,14 +68,6 @@ def test_a_late_wider_cell_widens_the_column_type(tmp_path, monkeypatch):
     assert types == [pa.float64(), pa.string(), pa.timestamp("s")]
 
 
-def test_collect_starts_over_after_a_type_was_too_narrow(tmp_path, monkeypatch):
-    (tmp_path / "table.csv").write_text("a\n" + "1\n" * 100 + "2.5\n")
-    shrink_blocks(monkeypatch, 16)
-    sums = TableScan(tmp_path / "table.csv").collect(list, list.append)
-    table = pa.Table.from_batches(sums)
-    assert table.column("a").to_pylist() == [1.0] * 100 + [2.5]
-
-
 @pytest.mark.parametrize("write", ["stream", "file", "compressed", "parquet"])
 def test_binary_formats_yield_their_rows_in_batches(tmp_path, write):
     generator = np.random.default_rng(0)

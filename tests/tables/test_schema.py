@@ -218,18 +218,6 @@ def test_mostly_numeric_text_is_categories_with_a_remark():
     assert "mostly numbers, but 3 cells are not, such as 'x1'" in x.remarks[0]
 
 
-def test_missing_marks_among_numbers_are_missing_values():
-    (x,) = Schema.infer(numbers_but("?", "NA", "-"), "y", features=["x"]).features
-    assert (x.kind, x.num_missing) == ("numeric", 3)
-
-
-def test_text_columns_accept_mostly_numeric_text():
-    (x,) = Schema.infer(
-        numbers_but("x"), "y", features=["x"], text_columns=["x"]
-    ).features
-    assert (x.kind, len(x.categories)) == ("categorical", 40)
-
-
 @pytest.mark.parametrize(
     "texts",
     [
@@ -455,12 +443,6 @@ def test_errors_list_at_most_twenty_columns():
     table = pa.table({f"column {i}": range(10) for i in range(100)})
     with pytest.raises(TableError, match=r"'column 19' and 80 more\.$"):
         Schema.infer(table, "target")
-
-
-def test_repeated_column_names_are_refused():
-    table = pa.Table.from_arrays([pa.array(range(12))] * 2, names=["a", "a"])
-    with pytest.raises(TableError, match="'a' appears 2 times"):
-        Schema.infer(table, "a")
 
 
 def test_an_unknown_task_is_refused():

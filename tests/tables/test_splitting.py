@@ -94,11 +94,6 @@ def test_the_split_depends_on_the_seed():
     assert set(first[1]) != set(other[1])
 
 
-def test_rows_come_in_random_order():
-    train, _ = split(100, 0.2, seed=0)
-    assert not np.array_equal(train, np.sort(train))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -74,12 +74,6 @@ def test_the_column_type_fits_all_cells(tmp_path):
     assert table.column("code").to_pylist() == ["007", "1.5"]
 
 
-def test_text_columns_keep_numbers_as_text(tmp_path):
-    path = write_xlsx(tmp_path / "table.xlsx", {"a": [["n", "x"], [7, 1.5]]})
-    table = read_table(path, text_columns=["n", "x"])
-    assert table.to_pydict() == {"n": ["7"], "x": ["1.5"]}
-
-
 @pytest.mark.parametrize(
     ("above", "header_row"),
     [([["Report"]], 2), ([[], [None, None, "Report"], []], 4), ([[], []], 3)],

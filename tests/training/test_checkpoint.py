@@ -53,20 +53,6 @@ def test_the_one_before_takes_the_place_of_a_damaged_checkpoint(tmp_path, length
         assert checkpoints.read().step == 2
 
 
-def test_new_checkpoints_replace_damaged_ones_of_later_steps(tmp_path):
-    checkpoints = Checkpoints(tmp_path, 30, "of this")
-    for step in (8, 9):
-        checkpoints.write(step, STATE, ARRAYS)
-    for path in tmp_path.iterdir():
-        path.write_bytes(path.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="is ignored"):
-        assert checkpoints.read() is None
-    for step in (1, 2, 3):
-        checkpoints.write(step, STATE, ARRAYS)
-    assert checkpoints.read().step == 3
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 def test_two_checkpoints_are_kept_and_nothing_beside(tmp_path):
     checkpoints = Checkpoints(tmp_path, 30, "of this")
     for step in (8, 9, 10, 11):

@@ -1,15 +1,12 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-import tensorflow as tf
 
 from tests.trained import trained_table
 from tfbbb import layers, likelihoods
-from tfbbb.model.training_rows import TrainingRows
 from tfbbb.tables import Schema
-from tfbbb.training import JobSpec, ModelSpec, SpecError, train_table
+from tfbbb.training import JobSpec, ModelSpec, SpecError
 from tfbbb.training.network import make_network
-from tfbbb.training.preparation import prepare
 
 ROWS = 40
 X = np.linspace(0, 1, ROWS)
@@ -65,25 +62,6 @@ def of_its_own_target(likelihood):
     )
 
 
-@pytest.mark.parametrize("likelihood", OF_TARGET)
-def test_every_likelihood_has_a_density_and_gradients(likelihood):
-    spec = of_its_own_target(likelihood)
-    prepared = prepare(TABLE, spec)
-    model = make_network(prepared.schema, spec.model, seed=0)
-    model.compile("adam")
-    inputs = prepared.schema.inputs(TABLE)
-    targets = prepared.schema.targets(TABLE)
-    with (
-        model.training_on(TrainingRows(prepared.rows.targets(), ROWS)),
-        tf.GradientTape() as tape,
-    ):
-        outputs = model(inputs, training=True)
-        loss = model.compute_loss(inputs, targets, outputs)
-    assert np.isfinite(loss)
-    for gradient in tape.gradient(loss, model.trainable_weights):
-        assert np.all(np.isfinite(gradient))
-
-
 # One of each kind of target.
 TRAINED = ("normal", "poisson", "ordered_logistic")
 
@@ -100,13 +78,6 @@ def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
     assert np.isfinite(trained.metrics["nll"])
     figure = "accuracy" if trained.schema.classes else "coverage_90"
     assert 0 <= trained.metrics[figure] <= 1
-
-
-def test_a_network_has_the_hidden_layers_asked_for():
-    units = [layer.units for layer in network(hidden_units=[7, 5]).variational_layers]
-    assert units == [7, 5, 3]
-    linear = network(hidden_units=[]).variational_layers
-    assert [layer.name for layer in linear] == ["output"]
 
 
 def test_layers_are_those_of_the_spec_in_their_order():
@@ -146,26 +117,6 @@ def test_layers_are_those_of_the_spec_in_their_order():
     assert output.activation.__name__ == "linear"
 
 
-@pytest.mark.slow
-def test_every_kind_of_layer_is_trained_and_exported(tmp_path):
-    spec = JobSpec.model_validate(
-        {
-            "target": "number",
-            "features": ["x"],
-            "model": {
-                "layers": [
-                    {"type": "dense", "units": 4},
-                    {"type": "batch_normalization"},
-                    {"type": "dropout", "rate": 0.25},
-                    {"type": "layer_normalization"},
-                ]
-            },
-            "training": {"epochs": 1},
-        }
-    )
-    assert train_table(TABLE, spec).export(tmp_path / "m").is_dir()
-
-
 def test_members_have_starts_of_their_own():
     kernel = network(hidden_units=[5], members=3).variational_layers[0].kernel
     first, second, _ = np.asarray(kernel.mean)
@@ -198,13 +149,3 @@ def test_a_network_that_the_table_does_not_allow_is_refused(target, model, reaso
     task = "classification" if target == "grade" else None
     with pytest.raises(SpecError, match=reason):
         make_network(schema(target, task), ModelSpec.model_validate(model))
-
-
-def test_the_features_of_the_table_count_for_the_size():
-    names = [f"x{i}" for i in range(600)]
-    wide = pa.table(dict.fromkeys(names, X) | {"y": X})
-    spec = ModelSpec.model_validate(
-        {"hidden_units": [10], "posterior": "full_covariance_normal"}
-    )
-    with pytest.raises(SpecError, match="covariance of 6000 × 6000"):
-        make_network(Schema.infer(wide, "y", features=names), spec)

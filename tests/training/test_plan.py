@@ -120,11 +120,6 @@ def test_numbers_are_encoded_if_rows_are_many():
     assert encodings(400, {"numeric_encoding": "standardized"}) == ["standardized"]
 
 
-def test_both_encodings_are_tried_for_many_rows():
-    assert encodings(5000) == ["standardized", "piecewise_linear"]
-    assert encodings(5000, {"posterior": "low_rank_normal"}) == ["piecewise_linear"]
-
-
 def encodings(num_rows, model=None):
     networks = plan(num_rows, model).networks.values()
     return [network.numeric_encoding for network in networks]

@@ -111,15 +111,6 @@ def test_none_leaves_the_network_as_it_is(table):
 
 
 @pytest.mark.slow
-def test_too_few_held_out_rows_are_said(table):
-    few = spec("variance_scaling", epochs=1, validation={"fraction": 0.05})
-    trained = trained_table(table, few)
-    assert trained.model.recalibration is None
-    reason = trained.recalibration_choice["reason"]
-    assert "variance_scaling needs 25 held-out rows" in reason
-
-
-@pytest.mark.slow
 def test_numbers_are_groups_of_a_matrix(table):
     sites = np.random.default_rng(1).integers(1, 3, size=ROWS).astype(float)
     numbers = pa.table({"x": table["x"], "site": sites, "y": table["y"]})

@@ -199,18 +199,6 @@ def test_members_with_a_constant_target_are_counted():
     assert "in the training rows of 6 of 24 members" in remark
 
 
-@pytest.mark.slow
-def test_whole_numbers_have_the_noise_of_rounding():
-    generator = np.random.default_rng(2)
-    x = generator.uniform(0, 5, ROWS)
-    whole = {"x": x, "y": np.round(x)}
-    trained = trained_table(whole, {"target": "y", "training": {"epochs": 3}})
-    assert trained.spec.model.likelihood.resolution == 1.0
-    outputs = np.array([[0.0, -50.0, 0.0]], np.float32)
-    scale = trained.model.likelihood.parameters(outputs)["scale"]
-    np.testing.assert_allclose(scale, 1 / math.sqrt(12), rtol=1e-5)
-
-
 def test_the_gain_follows_the_law_of_an_average():
     """log f = a + b / m, from two to eight members."""
     a, b = 0.1, 0.6

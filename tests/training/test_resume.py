@@ -95,30 +95,6 @@ def test_with_members_a_schedule_and_early_stopping_too(tmp_path):
     trainings.assert_same(last, whole)
 
 
-def test_it_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path):
-    whole = trainings.model()
-    trainings.train(whole)
-    with pytest.raises(Killed):
-        trainings.train(
-            trainings.model(),
-            checkpoint_directory=tmp_path,
-            checkpoint_seconds=1e-9,
-            should_stop=interrupted_after(5, Killed),
-        )
-    latest = max(tmp_path.iterdir())
-    latest.write_bytes(latest.read_bytes()[:1000])
-    again = trainings.model()
-    reports = []
-    with pytest.warns(UserWarning, match="is ignored"):
-        trainings.train(
-            again,
-            checkpoint_directory=tmp_path,
-            report=reports.append,
-        )
-    trainings.assert_same(again, whole)
-    assert trainings.STEPS_PER_EPOCH < reports[0].saved_step < reports[0].step
-
-
 @pytest.mark.parametrize(
     "other",
     [{"seed": 4}, {"fingerprint": "another spec"}, {"batch_size": 7}, {"epochs": 5}],

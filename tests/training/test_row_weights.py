@@ -10,7 +10,6 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.model.training_rows import TrainingRows
-from tfbbb.scores.metrics import calibration_curve
 from tfbbb.training import train_table
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.held_out import prediction_figures
@@ -96,16 +95,6 @@ def test_mean_gradient_of_batches_is_that_of_all_rows(data):
     np.testing.assert_allclose(np.mean(parts, axis=0), whole, rtol=2e-3, atol=2e-3)
 
 
-def test_members_leave_out_weighted_rows(data):
-    members = draw(data[2])
-    unweighted = draw()
-    np.testing.assert_array_equal(members.weights == 0, unweighted.weights == 0)
-    np.testing.assert_array_equal(
-        members.sizes, (unweighted.weights * data[2][:, np.newaxis]).sum(axis=0)
-    )
-    assert unweighted.mean_weights is None
-
-
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_figures_are_those_of_repeated_rows(data, task):
     x, y, weights = data
@@ -123,15 +112,6 @@ def test_figures_are_those_of_repeated_rows(data, task):
     assert found != pytest.approx(
         prediction_figures(model.predictive(x, method="local"), y), rel=1e-3
     )
-
-
-def test_weighted_calibration_curve_is_that_of_repeated_rows(data):
-    x, y, weights = data
-    model = linear_model(1)
-    again = np.repeat(np.arange(ROWS), weights)
-    found = calibration_curve(model.predictive(x), y, sample_weight=weights)
-    expected = calibration_curve(model.predictive(x[again]), y[again])
-    np.testing.assert_allclose(found.observed, expected.observed, atol=1e-6)
 
 
 def table(rows=60):

@@ -99,12 +99,6 @@ def test_rows_on_disk_are_split_as_rows_in_memory(tmp_path, validation, held_out
         assert not both
 
 
-def test_two_moments_are_one_on_each_side():
-    rows = split({"t": [2020, 2021, 2021, 2021] * 15}, time="t")
-    assert rows.training.tolist() == list(range(0, ROWS, 4))
-    assert len(rows.held_out) == 45
-
-
 def test_whole_groups_are_held_out():
     groups = np.array(list("abcde") * 12)
     rows = split({"g": groups}, group="g", fraction=0.4)
@@ -273,8 +267,3 @@ def test_a_table_without_rows_to_hold_out_is_refused():
 def test_a_column_that_does_not_say_it_is_refused(values, sentence):
     with pytest.raises(TableError, match=sentence):
         split({"test": values * 30}, column="test")
-
-
-def test_a_column_that_is_not_there_is_refused():
-    with pytest.raises(TableError, match=r"no validation column 'tests'.*mean 'test'"):
-        split({"test": [True, False] * 30}, column="tests")

@@ -13,13 +13,11 @@ from tfbbb.export.versions import next_version
 from tfbbb.judging.drift_reference import DriftReference
 from tfbbb.scores.metrics import calibration_error
 from tfbbb.tables import TableError
-from tfbbb.tables.given_table import as_source
 from tfbbb.tables.scan import TableScan
 from tfbbb.tables.writing import write_table
 from tfbbb.training import JobSpec, train_table
 from tfbbb.training.held_out import held_out_figures
 from tfbbb.training.preparation import prepare
-from tfbbb.training.progress import Interrupted
 
 ROWS = 400
 NOISE = 2.0
@@ -69,14 +67,8 @@ def trained(table):
 
 
 @pytest.fixture(scope="module")
-def reports():
-    """The reports of `briefly_trained`."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def briefly_trained(table, reports):
-    return train_table(table, BRIEF, report=reports.append)
+def briefly_trained(table):
+    return train_table(table, BRIEF)
 
 
 @pytest.mark.slow
@@ -149,19 +141,6 @@ def test_large_offsets_of_columns_and_target_change_no_prediction(tmp_path):
         np.testing.assert_allclose(values - live.mean, 0.0, atol=0.5, err_msg=name)
 
 
-@pytest.mark.slow
-def test_another_seed_gives_another_split_and_other_weights(table, briefly_trained):
-    training = BRIEF.training.model_copy(update={"seed": 1})
-    first = briefly_trained
-    other = train_table(table, BRIEF.model_copy(update={"training": training}))
-    assert set(first.held_out_rows) != set(other.held_out_rows)
-    for layer, different in zip(
-        first.model.variational_layers, other.model.variational_layers, strict=True
-    ):
-        kernels = layer.kernel.mean.numpy(), different.kernel.mean.numpy()
-        assert not np.array_equal(*kernels)
-
-
 def test_the_figures_are_computed_from_the_predictive_distribution(
     table, trained, monkeypatch
 ):
@@ -190,17 +169,6 @@ def test_the_figures_are_computed_from_the_predictive_distribution(
     )
 
 
-@pytest.mark.parametrize("form", ["pandas", "columns", "rows"])
-def test_tables_of_a_program_are_read_as_arrow_tables(table, form):
-    given = {
-        "pandas": table.to_pandas,
-        "columns": table.to_pydict,
-        "rows": table.to_pylist,
-    }[form]()
-    schemas = [prepare(as_source(x), spec()).schema for x in (given, table)]
-    assert schemas[0] == schemas[1]
-
-
 def test_arrays_and_names_of_targets_are_refused(table):
     with pytest.raises(TableError, match="Received: ndarray"):
         train_table(np.ones((20, 3)), spec())
@@ -225,16 +193,6 @@ def test_classes_are_told_apart_and_held_out_in_proportion(table):
     assert figures["brier_score"] == pytest.approx(np.mean(squares), rel=1e-5)
 
 
-def test_training_reports_epochs_and_the_held_out_nll(briefly_trained, reports):
-    assert [(at.epoch, at.epochs) for at in reports if at.figures] == [
-        (1, 3),
-        (2, 3),
-        (3, 3),
-    ]
-    figures = [set(at.figures) for at in reports if at.figures]
-    assert figures == [{"loss", "nll", "kl", "val_nll"}] * 3
-
-
 def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
     monkeypatch.setattr(
         "tfbbb.training.recalibration.prediction_figures",
@@ -242,18 +200,6 @@ def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
     )
     with pytest.raises(TrainingDivergedError):
         train_table(table, BRIEF)
-
-
-@pytest.mark.slow
-def test_early_stopping_ends_before_the_last_epoch(table):
-    seen = []
-    constant = {"initial": 0.05, "decay": "constant"}
-    train_table(
-        table,
-        spec(epochs=2000, learning_rate=constant, early_stopping={"patience": 40}),
-        report=seen.append,
-    )
-    assert seen[-1].epoch < 2000
 
 
 def test_a_table_that_cannot_serve_is_refused_before_training(table):
@@ -336,21 +282,6 @@ def test_an_export_under_a_file_is_refused(trained, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         trained.export(tmp_path / "file")
-
-
-def test_a_training_goes_on_from_its_directory(table, briefly_trained, tmp_path):
-    asked = iter([False, True])
-    with pytest.raises(Interrupted):
-        train_table(
-            table,
-            BRIEF,
-            directory=tmp_path,
-            should_stop=lambda: next(asked),
-        )
-    resumed = train_table(table, BRIEF, directory=tmp_path)
-    weights = zip(briefly_trained.model.weights, resumed.model.weights, strict=True)
-    for weight, same in weights:
-        np.testing.assert_allclose(weight, same, rtol=1e-6)
 
 
 def test_drift_reference_has_the_scores_of_the_held_out_rows(trained, tmp_path):

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 from tfbbb.training.target_likelihood import (
-    _neighbour_weights,
-    _part,
     _possible,
     bounds_of_targets,
     choose_likelihood,
-    normal_scores,
 )
 
 ROWS = 500
@@ -143,26 +140,6 @@ def test_texts_and_missing_numbers_are_features(texts):
     inputs = {"x": np.where(x[:, 2] > 1, np.nan, f), "word": words}
     targets = np.exp(3 + f + 0.5 * generator.normal(size=ROWS))
     assert chosen(targets, inputs) == "log_normal"
-
-
-def test_a_row_of_each_tree_is_weighted_by_its_leaf():
-    """Two trees: rows 0 and 1 share the first leaf of tree 0, all share tree 1's."""
-    weights = _neighbour_weights(
-        np.array([[1, 0]]), np.array([[1, 0], [1, 0], [2, 0], [3, 0]])
-    )
-    np.testing.assert_allclose(weights.toarray(), [[0.375, 0.375, 0.125, 0.125]])
-
-
-def test_normal_scores_of_equal_values_are_equal():
-    scores = normal_scores(np.array([3.0, 1.0, 3.0, 9.0]))
-    assert scores[0] == scores[2]
-    np.testing.assert_allclose(scores[[1, 3]], [-0.8416, 0.8416], atol=1e-4)
-    np.testing.assert_allclose(scores[0], 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["negative_binomial", "log_normal", "gamma", "beta"])
-def test_the_network_gives_the_noise_of_each_row(name):
-    assert _part(name).heteroscedastic
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tfbbb.judging.evaluation import (
     PredictedRows,
     judge,
 )
-from tfbbb.judging.evaluation.predicted_rows import joined, tells_rows_apart
+from tfbbb.judging.evaluation.predicted_rows import tells_rows_apart
 
 ROWS = 400
 RNG = np.random.default_rng(0)
@@ -64,15 +64,6 @@ def test_a_linear_model_recovers_slope_and_noise():
     np.testing.assert_allclose(rows.log_prob, expected[:, 0])
     lower, upper = stats.norm(rows.mean, linear.scale).interval(0.9)
     assert rows.coverage == np.mean((lower <= Y) & (upper >= Y))
-
-
-def test_copies_of_rows_change_no_linear_model():
-    many = RNG.normal(size=(60, 40))
-    y = RNG.normal(size=(60, 1))
-    one = Baseline.linear(many, y)
-    four = Baseline.linear(np.tile(many, (4, 1)), np.tile(y, (4, 1)))
-    # The penalties to choose from are powers of ten: 4 times the rows are near one.
-    assert four.scale == pytest.approx(one.scale, rel=0.05)
 
 
 def test_whole_numbers_have_probabilities_that_add_up_to_one():
@@ -156,17 +147,6 @@ def test_figures_of_weighted_rows_are_those_of_repeated_rows(classes):
     assert weighted["figures"] != judged(np.arange(ROWS))["figures"]
 
 
-def test_groups_of_rows_are_joined_in_the_order_of_rows():
-    linear = Baseline.linear(FEATURES, Y)
-    order = RNG.permutation(ROWS)
-    groups = [order[:100], order[100:]]
-    parts = [linear.predict(FEATURES[rows], Y[rows]) for rows in groups]
-    whole, found = linear.predict(FEATURES, Y), joined(parts, groups)
-    np.testing.assert_allclose(found.log_prob, whole.log_prob)
-    np.testing.assert_allclose(found.mean, whole.mean)
-    assert found.coverage == pytest.approx(whole.coverage)
-
-
 def test_a_better_model_has_less_error_in_words():
     rows = {
         "model": Baseline.linear(FEATURES, Y).predict(FEATURES, Y),
@@ -184,19 +164,6 @@ def test_a_better_model_has_less_error_in_words():
     assert worse["sentences"][0] == (
         f"The model has {shown_number(1 / ratio, 2)} times the error of a linear model."
     )
-
-
-def test_noise_is_no_better_than_the_mean():
-    targets = RNG.normal(size=(ROWS, 1))
-    noise = 0.05 * RNG.normal(size=(ROWS, 1))
-    mean = Baseline.constant(targets)
-    model = PredictedRows(mean.predict(None, targets).log_prob, noise, 0.9)
-    judged = judge({"model": model, "mean": mean.predict(None, targets)}, targets)
-    assert judged["warnings"] == ["The model is no better than the mean."]
-    worse = PredictedRows(model.log_prob, -0.3 * targets, 0.9)
-    judged = judge({"model": worse, "mean": mean.predict(None, targets)}, targets)
-    assert "more error than the mean" in judged["warnings"][0]
-    assert not judged["learned"]
 
 
 def absurd_rows(rows_apart=True):
@@ -267,14 +234,6 @@ def test_a_row_that_decides_the_error_is_named():
     assert "no better" in judged["sentences"][0]
     targets[[9, 40]] = -1e9
     assert "Rows 8, 10 and 41 carry" in judge(rows, targets)["warnings"][-1]
-
-
-def test_no_row_of_normal_errors_decides():
-    for seed in range(20):
-        errors = np.random.default_rng(seed).normal(size=(20, 1))
-        model = PredictedRows(np.zeros(20), errors, 0.9)
-        sentences = judge({"model": model}, np.zeros((20, 1)))["sentences"]
-        assert not any("squared error" in sentence for sentence in sentences)
 
 
 def test_intervals_that_miss_their_level_are_called_narrow_or_wide():
@@ -360,10 +319,6 @@ def test_the_verdict_is_a_word_for_lists(factor, name, verdict):
     assert errors_of(factor * SPREAD, SPREAD, name=name)["verdict"] == verdict
 
 
-def test_a_row_within_the_noise_is_no_verdict():
-    assert errors_of(ONE_ROW, SPREAD)["verdict"] is None
-
-
 @pytest.mark.parametrize(
     ("number", "rows"), [(1, "1 row"), (2, "2 rows"), (9, "9 rows")]
 )
@@ -379,14 +334,6 @@ def test_few_rows_are_not_judged(number, rows):
         )
     )
     assert (judged["verdict"], judged["learned"]) == (None, True)
-
-
-def test_few_rows_without_baselines_are_not_judged():
-    model = PredictedRows(np.zeros(3), np.eye(3)[:, :2], of_classes=True)
-    judged = judge({"model": model}, np.array([0, 1, 1]))
-    assert judged["sentences"] == [
-        "Nobody can tell from 3 rows whether its probabilities are right."
-    ]
 
 
 def judged_amounts(means, targets, **given):

@@ -40,13 +40,6 @@ def test_figures_of_classes_are_those_of_scikit_learn():
     assert 0 < figures["expected_calibration_error"] < 0.5
 
 
-def test_ties_count_half_in_the_auc():
-    constant = Baseline.constant(TARGETS, 3).predict(None, TARGETS)
-    figures = judge({"model": constant}, TARGETS)["figures"]["model"]
-    assert figures["auc"] == 0.5
-    assert figures["balanced_accuracy"] == pytest.approx(1 / 3)
-
-
 def test_better_probabilities_count_where_accuracy_is_equal():
     commonest = Baseline.constant(TARGETS, 3).predict(None, TARGETS)
     # The commonest class stays the most probable one in all rows.

@@ -18,11 +18,6 @@ def test_units_are_the_short_form_of_layers():
     assert short.hidden_layers(()) == long.hidden_layers(())
 
 
-def test_what_is_not_said_is_left_to_the_default_units():
-    assert [layer.units for layer in model().hidden_layers((50,))] == [50]
-    assert model(hidden_units=[]).hidden_layers((50,)) == ()
-
-
 def test_layers_take_what_they_leave_out_from_the_model():
     spec = model(
         posterior="low_rank_normal",

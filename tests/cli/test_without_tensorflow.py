@@ -69,9 +69,14 @@ def run(environment, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("model", ["regression", "classification"])
 @pytest.mark.parametrize(
-    "command", [["predict", "--log-prob"], ["evaluate"], ["explain"], ["report"]]
+    ("model", "command"),
+    [
+        ("regression", ["predict", "--log-prob"]),
+        ("classification", ["evaluate"]),
+        ("regression", ["explain"]),
+        ("classification", ["report"]),
+    ],
 )
 def test_commands_answer_without_tensorflow(run, command, model, request, data):
     version, _ = request.getfixturevalue(model)

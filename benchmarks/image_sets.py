@@ -107,7 +107,7 @@ def pixels(images: np.ndarray) -> np.ndarray:
 
 def score_classes(prediction: Any, labels: np.ndarray) -> dict[str, float]:
     """Returns error and ECE in percent, and the mean NLL in nats."""
-    from tfbbb.metrics import expected_calibration_error
+    from tfbbb.scores.metrics import expected_calibration_error
 
     wrong = prediction.probabilities.argmax(axis=-1) != labels
     return {

@@ -32,27 +32,18 @@ def test_a_higher_level_changes_images_more(strokes, name):
 
 
 def test_a_turned_image_is_that_of_scipy(strokes):
-    turned = corruptions.corrupted(strokes, "rotate", 2)
     expected = [
         ndimage.rotate(strokes[0], sign * np.rad2deg(0.4), reshape=False, order=1)
         for sign in (1, -1)
     ]
-    for image in turned:
-        differences = [np.abs(image - one).max() for one in expected]
-        assert min(differences) < 1e-5
-    assert {np.argmin([np.abs(i - e).sum() for e in expected]) for i in turned} == {
-        0,
-        1,
-    }
+    for image in corruptions.corrupted(strokes, "rotate", 2):
+        assert min(np.abs(image - one).max() for one in expected) < 1e-5
 
 
-@pytest.mark.parametrize("share", [0.03, 0.27])
-def test_impulses_hit_their_share_of_pixels(share):
+def test_impulses_hit_their_share_of_pixels():
     grey = np.full((50, 28, 28), 0.5, "float32")
-    level = {0.03: 1, 0.27: 5}[share]
-    changed = corruptions.corrupted(grey, "impulse noise", level)
-    standard_error = np.sqrt(share * (1 - share) / grey.size)
-    assert abs((changed != 0.5).mean() - share) < 4 * standard_error
+    changed = corruptions.corrupted(grey, "impulse noise", 5)
+    assert (changed != 0.5).mean() == pytest.approx(0.27, abs=0.01)
     assert set(np.unique(changed)) == {0.0, 0.5, 1.0}
 
 

@@ -5,15 +5,10 @@ from tests.benchmarks.programs import load
 readers = load("readers")
 
 
-@pytest.fixture
-def folder(tmp_path):
+def test_each_text_file_has_the_columns_that_a_reader_must_find(tmp_path):
     for name in ("plain.csv", "big5.csv", "noheader.csv", "stars.csv", "book.xlsx"):
         (tmp_path / name).touch()
-    return tmp_path
-
-
-def test_each_text_file_has_the_columns_that_a_reader_must_find(folder):
-    inputs = {each.path.name: each for each in readers.list_inputs(folder)}
+    inputs = {each.path.name: each for each in readers.list_inputs(tmp_path)}
     assert [*inputs] == ["big5.csv", "noheader.csv", "plain.csv", "stars.csv"]
     plain = inputs["plain.csv"].columns
     assert plain["size"][0] == 7.06

@@ -19,14 +19,11 @@ def records(**by_method):
     ]
 
 
-def test_mean_and_error_are_those_of_independent_values():
+def test_means_have_the_error_of_independent_values_and_infinite_ones_are_named():
     values = np.random.default_rng(0).normal(size=20)
     mean, error = results.mean_and_error(values.tolist())
     assert mean == pytest.approx(values.mean())
     assert error == pytest.approx(values.std(ddof=1) / math.sqrt(20))
-
-
-def test_an_infinite_figure_is_shown_as_such():
     assert results.with_error([1.0, None]) == "not finite"
     assert results.with_error([]) == ""
     assert results.with_error([0.5], digits=1, factor=100.0) == "50.0"

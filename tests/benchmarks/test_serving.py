@@ -74,18 +74,14 @@ def send(port, path, monkeypatch, capsys, **given):
     return json.loads(capsys.readouterr().out)
 
 
-def test_clients_give_up_on_requests_without_answer(port, monkeypatch, capsys):
+def test_requests_without_answer_refused_and_answered_twice_are_counted(
+    port, monkeypatch, capsys
+):
     found = send(port, "/never", monkeypatch, capsys, rate=10.0)
     assert found["answered"] == 0
     assert (found["gave_up"], found["lost"]) == (10, 0)
-
-
-def test_open_loop_sends_at_its_rate_and_counts_refusals(port, monkeypatch, capsys):
     found = send(port, "/refused", monkeypatch, capsys)
     assert found["statuses"] == {"503": 100 - found["unsent"]}
     assert found["refused_p99_ms"] > 0
-
-
-def test_second_answer_to_a_request_is_noticed(port, monkeypatch, capsys):
     assert send(port, "/twice", monkeypatch, capsys)["twice"] > 0
     assert send(port, "/once", monkeypatch, capsys)["twice"] == 0

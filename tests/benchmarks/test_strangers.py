@@ -23,20 +23,16 @@ def test_every_entry_names_its_file_target_and_key():
         assert {entry["target"], entry.get("time", entry["target"])} <= key.keys()
 
 
-def test_rows_without_a_target_and_what_a_user_leaves_out_are_not_learned():
+def test_rows_without_a_target_and_ignored_columns_are_left_out_and_classes_are_texts():
     entry = {"target": "#3", "ignore": "when"}
     table = tables.source_table("it", entry, CELLS)
     assert list(table.columns) == ["size", "price"]
     assert table.targets.tolist() == [1.5, 2.5, 3.0]
     assert not table.is_in_order
-
-
-def test_classes_are_texts():
-    entry = {"target": "when", "task": "classification"}
-    table = tables.source_table("it", entry, CELLS)
-    assert table.targets.tolist() == [
-        f"class {year}" for year in (2020, 2021, 2022, 2023)
-    ]
+    table = tables.source_table(
+        "it", {"target": "when", "task": "classification"}, CELLS
+    )
+    assert table.targets.tolist() == [f"class {year}" for year in range(2020, 2024)]
 
 
 def test_rows_in_order_of_time_are_tested_after_those_for_training():

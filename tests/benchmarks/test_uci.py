@@ -35,14 +35,9 @@ def data(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def smoke(data, tmp_path_factory):
-    output = tmp_path_factory.mktemp("output") / "uci.json"
+def test_the_default_does_better_than_nothing(data, tmp_path):
     options = ("--sets", "diabetes", "--methods", "default")
-    return run_smoke("uci", data, output, *options)
-
-
-def test_the_default_does_better_than_nothing(smoke):
+    smoke = run_smoke("uci", data, tmp_path / "uci.json", *options)
     (record,) = smoke.records
     assert (record["set"], record["method"], record["split"]) == (
         *("diabetes", "default"),
@@ -53,22 +48,14 @@ def test_the_default_does_better_than_nothing(smoke):
     assert -9.0 < record["log_probability"] < -3.0
     assert 0.0 < record["crps"] < record["rmse"]
     assert record["coverage_50"] <= record["coverage_90"] <= record["coverage_95"]
-
-
-def test_the_report_comes_from_the_records(smoke):
     text = uci.report(smoke)
     assert re.search(r"\| default +\| +-\d\.\d\d / \d+\.\d\d \|", text)
 
 
-@pytest.fixture
-def empty(tmp_path):
+def test_a_directory_without_a_set_is_refused_with_the_layout(tmp_path):
     np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))
-    return tmp_path
-
-
-def test_a_directory_without_a_set_is_refused_with_the_layout(empty):
     with pytest.raises(program.DataError, match=r"uci/SET\.npz.*train_idx.*Received"):
-        splits.find_tables(empty)
+        splits.find_tables(tmp_path)
 
 
 def test_a_missing_set_is_refused_with_those_that_exist(data):

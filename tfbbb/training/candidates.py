@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tfbbb.base.diverged_training import TrainingDivergedError
 from tfbbb.bayes import kl_schedules
@@ -18,8 +19,9 @@ from tfbbb.training.preparation import Prepared
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
-from tfbbb.training.temperature_choice import TemperatureChoice, choose
+from tfbbb.training.temperature_choice import TemperatureChoice, Trial, choose
 from tfbbb.training.time_limit import TimeLimit
+from tfbbb.training.untempering import can_untemper, untemper
 from tfbbb.training.xla import XLA
 
 
@@ -33,6 +35,8 @@ class Candidate:
         model: The mixture of the members of its best temperature.
         choice: How the temperature was chosen; None if there was nothing to choose.
         outcome: How the training ended.
+        compared: The trial that is compared with those of other networks; None for the
+            best one of `choice`.
     """
 
     name: str
@@ -40,21 +44,27 @@ class Candidate:
     model: BayesianModel
     choice: TemperatureChoice | None
     outcome: Outcome
+    compared: Trial | None = None
+
+    @property
+    def trial(self) -> Trial | None:
+        """The trial that is compared with those of other networks, if there is one."""
+        return self.compared or (self.choice and self.choice.best)
 
     @property
     def log_likelihood(self) -> float:
         """That of rows that no member trained on, in nats per row; 0 if not chosen."""
-        return 0.0 if self.choice is None else self.choice.best.log_likelihood
+        return 0.0 if self.trial is None else self.trial.log_likelihood
 
     @property
     def relative_error(self) -> float:
         """Squared error of these rows over that of their mean; 0 if not chosen."""
-        return 0.0 if self.choice is None else self.choice.best.relative_error
+        return 0.0 if self.trial is None else self.trial.relative_error
 
     @property
     def is_off(self) -> bool:
         """Whether the sum of their predictions is off; False if not chosen."""
-        return self.choice is not None and self.choice.best.is_off
+        return self.trial is not None and self.trial.is_off
 
 
 def train_candidates(
@@ -71,10 +81,14 @@ def train_candidates(
     xla: XLA,
     validate_left_out: bool,
     reserve: float,
+    untempers: bool = False,
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
 ) -> list[Candidate]:
-    """Trains each network of a plan and chooses its temperature."""
+    """Trains each network of a plan and chooses its temperature.
+
+    With `untempers`, normal posteriors are taken to temperature 1 after the choice.
+    """
     rows: BatchSource = prepared.rows
     if members.weights is not None:
         assert isinstance(rows, MemoryRows)
@@ -127,18 +141,44 @@ def train_candidates(
                 should_stop=should_stop,
             )
             seconds += outcome.seconds
-            choice = None
+            choice = compared = None
             if compares or number_of_all > 1:
                 choice = choose(model, members.measuring, *measured)
+                if (
+                    untempers
+                    and 1.0 not in members.temperatures
+                    and can_untemper(model)
+                ):
+                    compared = choice.best
+                    choice = _at_temperature_1(model, members, choice, *measured)
                 model = choice.model
         except (TrainingDivergedError, NotFiniteError):
             # Another network or likelihood need not diverge.
             continue
-        found.append(Candidate(name, plan.networks[name], model, choice, outcome))
+        found.append(
+            Candidate(name, plan.networks[name], model, choice, outcome, compared)
+        )
     if not found:
         # The rate that was asked for: by now, its schedule may have ended at 0.
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
     return found
+
+
+def _at_temperature_1(
+    model: BayesianModel, members: MemberRows, choice: TemperatureChoice, *rows: Any
+) -> TemperatureChoice:
+    """Returns the members of Bayes' rule, calibrated anew.
+
+    They are those of the highest temperature, which untempering changes least.
+    """
+    temperature = max(members.temperatures)
+    number = members.temperatures.index(temperature)
+    model = model.members.mixture(members.group(number))
+    untemper(model, temperature)
+    assert model.num_rows is not None
+    model.training_temperature(model.num_rows).assign(1.0)
+    found = choose(model, replace(members.measuring, temperatures=(1.0,)), *rows)
+    return replace(found, trials=(*choice.trials, *found.trials))
 
 
 def measured_rows(prepared: Prepared, members: MemberRows) -> tuple:

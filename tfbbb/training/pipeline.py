@@ -321,6 +321,8 @@ def _train(
     limit: TimeLimit,
     name: str,
     report: Callable[[Progress], object],
+    *,
+    untempers: bool = False,
 ) -> list[Candidate]:
     """Trains networks; those with a name have checkpoints of their own."""
     directory = run.directory
@@ -337,6 +339,7 @@ def _train(
         xla=run.xla,
         validate_left_out=run.validate_left_out,
         reserve=run.clock.reserve,
+        untempers=untempers,
         report=report,
         should_stop=run.should_stop,
     )
@@ -404,7 +407,7 @@ def compare_baselines(run: Run) -> Run:
     models, limit = _make_networks(run, plan), run.limit.rest()
     progress = ProgressOfTurns(run.report, [each.outcome for each in run.candidates])
     try:
-        found = _train(run, models, plan, limit, "linear", progress)
+        found = _train(run, models, plan, limit, "linear", progress, untempers=True)
     except TrainingDivergedError:
         return run
     return replace(run, candidates=[*run.candidates, *found])

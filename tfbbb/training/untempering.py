@@ -21,16 +21,9 @@ def untemper(model: BayesianModel, temperature: float) -> None:
 
         precision l0 + T (l - l0),   precision * mean = T l m.
     """
-    weights = [
-        weight
-        for layer in model.variational_layers
-        for weight in layer.variational_weights
-    ]
+    weights = _weights(model)
     for weight in weights:
-        if not (
-            isinstance(weight.posterior, MeanFieldNormal)
-            and isinstance(weight.prior, Normal)
-        ):
+        if not _is_normal(weight):
             raise ValueError(
                 "Only normal posteriors with normal priors can be taken to "
                 "temperature 1. Received: "
@@ -38,6 +31,25 @@ def untemper(model: BayesianModel, temperature: float) -> None:
             )
     for weight in weights:
         _untemper_weight(weight, temperature)
+
+
+def can_untemper(model: BayesianModel) -> bool:
+    """Whether all posteriors and priors of a model are normal, as `untemper` needs."""
+    return all(map(_is_normal, _weights(model)))
+
+
+def _weights(model: BayesianModel) -> list[VariationalWeight]:
+    return [
+        weight
+        for layer in model.variational_layers
+        for weight in layer.variational_weights
+    ]
+
+
+def _is_normal(weight: VariationalWeight) -> bool:
+    return isinstance(weight.posterior, MeanFieldNormal) and isinstance(
+        weight.prior, Normal
+    )
 
 
 def _untemper_weight(weight: VariationalWeight, temperature: float) -> None:

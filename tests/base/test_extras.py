@@ -18,7 +18,6 @@ from tests.cli.test_without_service import run
 from tests.tables.workbooks import write_xlsx
 from tfbbb.base.extras import import_extra
 from tfbbb.lab.distributed import PartitionedVI
-from tfbbb.lab.evidence import Comparison
 from tfbbb.tables import TableError, read_table
 from tfbbb.tables.writing import write_table
 
@@ -70,10 +69,6 @@ def frame_of_predictions(directory: Path) -> None:
     network().predictive([[1.0]], num_samples=2).to_pandas()
 
 
-def frame_of_models(directory: Path) -> None:
-    Comparison(()).to_pandas()
-
-
 def estimator_with_frames(directory: Path) -> None:
     tfbbb.sklearn.BayesianRegressor().set_output(predict="pandas")
 
@@ -109,7 +104,6 @@ CALLS = [
     ("opentelemetry", "opentelemetry.exporter", trace_requests),
     ("opentelemetry", "opentelemetry.sdk", trace_requests),
     ("pandas", "pandas", estimator_with_frames),
-    ("pandas", "pandas", frame_of_models),
     ("pandas", "pandas", frame_of_predictions),
     ("ray", "ray", partition_rows),
     ("s3", "s3fs", open_object_store),

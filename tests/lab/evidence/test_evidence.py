@@ -4,23 +4,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import tfbbb
 from tests.lab.evidence.gaussian import (
     NOISE,
-    PRIOR_SCALE,
     best_model,
     exact_evidence,
     least_gap,
     polynomial,
 )
 from tfbbb.lab.evidence import (
-    annealed_importance_sampling,
-    compare,
+    description_length,
     elbo,
     importance_weighted_bound,
     linear_log_evidence,
 )
-from tfbbb.lab.evidence.annealed_importance_sampling import _equal_variances
 from tfbbb.model.conversion import with_posterior
 
 COLUMNS, TARGETS = polynomial(3)
@@ -92,7 +88,7 @@ def test_elbo_of_the_exact_posterior_is_the_evidence(full):
     bound = elbo(full, *ROWS, num_samples=2000)
     assert abs(bound.value - EVIDENCE) < 4.5 * bound.standard_error + ROUNDING
     assert bound.standard_error < 0.1
-    length = tfbbb.lab.compression.description_length(full, *ROWS, num_samples=2000)
+    length = description_length(full, *ROWS, num_samples=2000)
     assert -bound.bits == pytest.approx(length.total, rel=1e-6)
 
 
@@ -148,90 +144,23 @@ def test_weights_of_rows_count_them(full):
     assert twice.value == pytest.approx(repeated.value, abs=1e-3)
 
 
-def test_annealing_finds_the_evidence_from_a_factorised_posterior(factorised):
-    found = annealed_importance_sampling(
-        factorised, *ROWS, num_chains=64, num_temperatures=100
-    )
-    assert abs(found.value - EVIDENCE) < 4.5 * found.standard_error
-    assert found.standard_error < 0.15
-    assert 0.6 < found.diagnostics["acceptance"] < 0.98
-
-
-def test_annealing_finds_the_evidence_from_the_prior(factorised):
-    wide = factorised.members[0]
-    (kernel,) = wide.layers[-1].variational_weights
-    kernel.variables["mean"].assign(np.zeros((4, 1)))
-    kernel.variables["log_scale"].assign(np.full((4, 1), np.log(PRIOR_SCALE)))
-    found, even = (
-        annealed_importance_sampling(
-            wide, *ROWS, num_chains=64, num_temperatures=100, spacing=spacing
-        )
-        for spacing in ("adaptive", "linear")
-    )
-    assert abs(found.value - EVIDENCE) < 4.5 * found.standard_error + 0.05
-    # The log weights have a third of the standard deviation.
-    sizes = [x.diagnostics["effective_sample_size"] for x in (found, even)]
-    assert sizes[0] > 1.5 * sizes[1]
-    # Importance weights alone do not find it.
-    draws = importance_weighted_bound(wide, *ROWS, importance_samples=64)
-    assert draws.value < EVIDENCE - 0.5
-
-
-def test_steps_of_temperature_are_inverse_to_the_spread():
-    even = np.linspace(0.0, 1.0, 1001)
-    # The integral of 1 / sqrt(b + c) is a difference of roots.
-    spreads = 1.0 / np.sqrt(even[:-1] + 0.01)
-    found = _equal_variances(even, spreads)
-    roots = np.linspace(np.sqrt(0.01), np.sqrt(1.01), 1001)
-    np.testing.assert_allclose(found, roots**2 - 0.01, atol=1e-4)
-    np.testing.assert_allclose(_equal_variances(even, 0.0 * spreads), even, atol=1e-9)
-
-
-def test_unknown_spacings_are_refused(factorised):
-    with pytest.raises(ValueError, match="Received: spacing='geometric'"):
-        annealed_importance_sampling(factorised, *ROWS, spacing="geometric")
-
-
 def test_all_measures_choose_the_same_degree():
-    models, evidences = {}, {}
+    measures = {"evidence": {}, "elbo": {}, "importance-weighted": {}}
     for degree in range(1, 7):
         columns, targets = polynomial(degree)
-        models[degree] = best_model(columns, targets)
-        evidences[degree] = exact_evidence(columns, targets)
-    best = max(evidences, key=evidences.get)
-    assert best == 3
-    bounds = {}
-    for degree, model in models.items():
-        x = polynomial(degree)[0].astype("float32")
-        bounds[degree] = compare({str(degree): model}, x, ROWS[1], num_samples=500)
-    for measure in ("best_estimate", "description_length"):
-        figures = {d: getattr(t.models[0], measure) for d, t in bounds.items()}
-        sign = -1.0 if measure == "description_length" else 1.0
-        assert max(figures, key=lambda d: sign * figures[d]) == best
-    elbos = {degree: t.models[0].elbo.value for degree, t in bounds.items()}
-    assert max(elbos, key=elbos.get) == best
-
-
-def test_comparison_prints_a_table(full, factorised):
-    table = compare({"full": full, "factorised": factorised}, *ROWS)
-    assert table.best.name == "full"
-    assert table.probabilities.sum() == pytest.approx(1.0)
-    lines = str(table).splitlines()
-    assert len(lines) == 3
-    assert "ELBO (nats)" in lines[0]
-    assert "log evidence" not in lines[0]
-    assert lines[1].startswith("full ")
-    frame = table.to_pandas()
-    assert frame["behind the best (bits)"].iloc[0] == 0.0
+        model, x = best_model(columns, targets), columns.astype("float32")
+        measures["evidence"][degree] = exact_evidence(columns, targets)
+        measures["elbo"][degree] = elbo(model, x, ROWS[1], num_samples=500).value
+        bound = importance_weighted_bound(model, x, ROWS[1], repetitions=10)
+        measures["importance-weighted"][degree] = bound.value
+    assert {max(found, key=found.get) for found in measures.values()} == {3}
 
 
 def test_models_without_a_density_are_refused(full):
     ensemble = with_posterior(full, "mean_field_normal", members=2)
     points = with_posterior(full, "point")
-    for function in (elbo, importance_weighted_bound, annealed_importance_sampling):
+    for function in (elbo, importance_weighted_bound):
         with pytest.raises(ValueError, match="2 members"):
             function(ensemble, *ROWS)
         with pytest.raises(ValueError, match="a posterior with a density"):
             function(points, *ROWS)
-    with pytest.raises(ValueError, match="a posterior with a density"):
-        compare({"points": points}, *ROWS)

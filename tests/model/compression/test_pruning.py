@@ -4,17 +4,9 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tfbbb.bayes.likelihoods import Categorical, Normal
-from tfbbb.lab.compression import pruning_curve
 from tfbbb.layers import DenseVariational
-from tfbbb.model.compression import (
-    DensityRatio,
-    Ranking,
-    SignalToNoise,
-    prune,
-    ranking,
-    share_removed,
-)
+from tfbbb.model.compression import prune, share_removed
+from tfbbb.model.compression.pruning import RANKINGS
 
 X = np.random.default_rng(0).normal(size=(60, 3)).astype("float32")
 Y = X[:, :1] - X[:, 1:2] ** 2
@@ -81,25 +73,11 @@ def test_removes_the_least_important_weights(name, share):
     assert share_removed(pruned) == number / len(every)
 
 
-def test_scope_layer_prunes_each_layer_separately():
-    model = sequential()
-    pruned = prune(model, 0.5, scope="layer")
-    for before, after, number in zip(model.layers, pruned.layers, (14, 4), strict=True):
-        every = np.concatenate(
-            [np.ravel(abs(w.mean) / w.stddev) for w in before.variational_weights]
-        )
-        gone = (
-            np.concatenate([np.ravel(w.mean) for w in after.variational_weights]) == 0
-        )
-        assert gone.sum() == number
-        assert every[gone].max() < every[~gone].min()
-
-
 def test_both_rankings_put_the_weights_in_the_same_order():
     model = sequential()
     for weight in all_weights(model):
-        by_ratio, by_density = (
-            r.importance(weight) for r in (SignalToNoise(), DensityRatio())
+        by_density, by_ratio = (
+            RANKINGS[name](weight) for name in ("density_ratio", "signal_to_noise")
         )
         np.testing.assert_allclose(by_density, by_ratio**2 / 2, rtol=1e-12)
 
@@ -107,7 +85,7 @@ def test_both_rankings_put_the_weights_in_the_same_order():
 def test_density_ratio_compares_the_posterior_at_mean_and_0():
     model = sequential()
     for weight in all_weights(model):
-        log_ratio = -DensityRatio().importance(weight).sum()
+        log_ratio = -RANKINGS["density_ratio"](weight).sum()
         exact = weight.log_prob(tf.zeros(weight.shape)) - weight.log_prob(weight.mean)
         np.testing.assert_allclose(log_ratio, exact, rtol=1e-5)
 
@@ -191,50 +169,12 @@ def test_pruned_models_are_saved_and_loaded(trained, tmp_path):
     )
 
 
-def test_the_curve_has_the_metrics_of_pruned_models(trained):
-    own = trained.predictive(X, seed=5)
-    of_pruned = prune(trained, 0.8).predictive(X, seed=5)
-    for metric, figure in (
-        ("log_likelihood", lambda p: np.mean(p.log_prob(Y))),
-        ("rmse", lambda p: np.sqrt(np.mean((p.mean - Y) ** 2))),
-        (lambda p, y: np.mean(p.variance), lambda p: np.mean(p.variance)),
-    ):
-        curve = pruning_curve(trained, X, Y, shares=[0.8, 0.0], metric=metric, seed=5)
-        np.testing.assert_array_equal(curve.shares, [0.0, 0.8])
-        expected = [figure(own), figure(of_pruned)]
-        np.testing.assert_allclose(curve.figures, expected, rtol=1e-6)
-
-
-def test_the_curve_of_a_classifier_accepts_one_hot_rows():
-    model = keras.Sequential([keras.Input((3,)), DenseVariational(3, kl_weight=1 / 60)])
-    labels = X.argmax(axis=1)
-    layer = model.layers[0]
-    layer.kernel.variables["mean"].assign(5.0 * np.eye(3))
-    for y in (labels, np.eye(3)[labels]):
-        curve = pruning_curve(
-            model, X, y, shares=[0, 1], metric="accuracy", likelihood=Categorical()
-        )
-        assert curve.figures[0] > 0.95
-        # Without weights all classes are as likely, and the first is as good as any.
-        assert curve.figures[1] == np.mean(labels == 0)
-
-
-def test_rankings_are_strategies_by_name():
-    for name, chosen in (
-        ("signal_to_noise", SignalToNoise()),
-        ("density_ratio", DensityRatio()),
-    ):
-        assert ranking.get(name) == chosen
-        assert ranking.get(ranking.serialize(chosen)) == chosen
-
-
-def test_a_custom_ranking_is_used():
-    class Smallest(Ranking):
-        def importance(self, weight):
-            return np.abs(weight.mean)
+def test_a_ranking_is_a_function_of_a_weight():
+    def magnitude(weight):
+        return np.abs(weight.mean)
 
     model = sequential()
-    removed = means(prune(model, 0.5, ranking=Smallest())) == 0.0
+    removed = means(prune(model, 0.5, ranking=magnitude)) == 0.0
     sizes = np.abs(means(model))
     assert sizes[removed].max() < sizes[~removed].min()
 
@@ -243,10 +183,6 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
     """A family whose weights are not independent."""
 
     factorised = False
-
-
-def curve(y=Y, **options):
-    return pruning_curve(sequential(), X, y, **options)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +197,6 @@ def curve(y=Y, **options):
         (lambda: prune(sequential(), threshold=-1.0), "threshold=-1.0"),
         (lambda: prune(sequential(), threshold="low"), "threshold='low'"),
         (lambda: prune("model", 0.5), "model='model'"),
-        (lambda: prune(sequential(), 0.5, scope="unit"), "scope='unit'"),
         (lambda: prune(sequential(), 0.5, ranking="size"), "ranking='size'"),
         (
             lambda: prune(keras.Sequential([keras.Input((3,))], name="bare"), 0.5),
@@ -270,14 +205,6 @@ def curve(y=Y, **options):
         (
             lambda: prune(sequential(posterior=Odd(), estimator="weight"), 0.5),
             r"kernel with posterior=Odd\(",
-        ),
-        (lambda: curve(metric="f1"), "metric='f1'"),
-        (lambda: curve(shares=[2], likelihood=Normal(scale=1.0)), "share=2"),
-        (lambda: curve(shares=0.5), "shares=0.5"),
-        (lambda: curve(shares=[]), r"shares=\[\]"),
-        (
-            lambda: curve(Y[:3], metric="rmse", likelihood=Normal(scale=1.0)),
-            r"y of shape \(3,",
         ),
     ],
 )

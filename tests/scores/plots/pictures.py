@@ -18,7 +18,6 @@ from scipy import stats
 
 from tests.scores.plots.normal_prediction import NormalPrediction
 from tfbbb import plots
-from tfbbb.lab import plots as lab_plots
 
 BASELINE = Path(__file__).parent / "baseline"
 
@@ -91,19 +90,6 @@ def risk_coverage(axes):
     )
 
 
-def pruning_curve(axes):
-    shares = np.array([0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98])
-    figures = {
-        "signal to noise": -0.1 - 0.6 * shares**20,
-        "at random": -0.1 - 1.1 * shares**2,
-    }
-    curves = {
-        name: SimpleNamespace(shares=shares, figures=values)
-        for name, values in figures.items()
-    }
-    lab_plots.pruning_curve(curves, label="log-likelihood per row (nats)", axes=axes)
-
-
 def elbo_curve(axes):
     epochs = np.arange(60)
     nll = 1.0 + 2.0 * np.exp(-epochs / 3) - 0.004 * epochs
@@ -118,27 +104,15 @@ def elbo_curve(axes):
     plots.elbo_curve(history, axes=axes)
 
 
-def evidence_curve(axes):
-    degrees = np.arange(1, 9)
-    evidence = -20.0 - 25.0 * np.exp(-2.0 * (degrees - 1)) - 1.5 * degrees
-    estimates = [
-        SimpleNamespace(value=value - 0.4 * degree, standard_error=1.0)
-        for value, degree in zip(evidence, degrees, strict=True)
-    ]
-    lab_plots.evidence_curve(degrees, {"exact": evidence, "ELBO": estimates}, axes=axes)
-
-
 PICTURES = {
     draw.__name__: draw
     for draw in (
         predictive_band,
-        evidence_curve,
         intervals,
         calibration_curve,
         pit_histogram,
         reliability_diagram,
         risk_coverage,
-        pruning_curve,
         elbo_curve,
     )
 }

@@ -10,7 +10,6 @@ from tests.scores.plots.pictures import (
     save_without_text,
 )
 from tfbbb import plots
-from tfbbb.lab import plots as lab_plots
 
 # Root mean square of the differences in colour, from 0 to 1. Releases 3.10 and 3.11 of
 # Matplotlib draw all pictures alike; the smallest part of one, three ticks, is 0.007.
@@ -52,5 +51,5 @@ def test_a_plot_without_one_part_differs_from_its_image(name, difference, monkey
 
 
 def test_every_plot_has_a_reviewed_image():
-    assert sorted(PICTURES) == sorted([*plots.__all__, *lab_plots.__all__])
+    assert sorted(PICTURES) == sorted(plots.__all__)
     assert {path.stem for path in BASELINE.iterdir()} == set(PICTURES)

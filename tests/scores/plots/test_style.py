@@ -8,12 +8,7 @@ from matplotlib.figure import Figure
 
 from tests.scores.plots.pictures import PICTURES
 from tfbbb import plots
-from tfbbb.lab import plots as lab_plots
 from tfbbb.scores.plots import style
-
-
-def home(name):
-    return lab_plots if name in lab_plots.__all__ else plots
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -23,10 +18,8 @@ def test_a_plot_draws_and_labels_only_the_given_axes(name, monkeypatch):
     given = Figure().subplots()
     given.plot([0.0, 1.0], [0.0, 1.0], label="another")
     returned = []
-    draw = getattr(home(name), name)
-    monkeypatch.setattr(
-        home(name), name, lambda *a, **k: returned.append(draw(*a, **k))
-    )
+    draw = getattr(plots, name)
+    monkeypatch.setattr(plots, name, lambda *a, **k: returned.append(draw(*a, **k)))
     PICTURES[name](given)
     assert returned == [given]
     assert not pyplot.get_fignums()
@@ -59,7 +52,7 @@ def test_invalid_axes_are_refused(axes):
 
 @pytest.mark.parametrize("name", plots.__all__)
 def test_every_plot_accepts_axes_by_name(name):
-    axes = inspect.signature(getattr(home(name), name)).parameters["axes"]
+    axes = inspect.signature(getattr(plots, name)).parameters["axes"]
     assert axes.default is None
     assert axes.kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -3,9 +3,8 @@
 import math
 
 from tfbbb.base.types import ArrayLike
-from tfbbb.lab.compression import description_length
+from tfbbb.lab.evidence.description_length import description_length
 from tfbbb.lab.evidence.estimate import EvidenceEstimate
-from tfbbb.lab.evidence.log_ratio import check_density
 from tfbbb.model.bayesian_model import BayesianModel
 
 
@@ -24,7 +23,7 @@ def elbo(
     The likelihood is averaged over draws of all weights, in pairs of opposite noise;
     the divergence is in closed form where the kit has one. Parameters without a
     posterior, such as a learned noise, are at their values. It is the negative
-    description length of model and data, in nats (`tfbbb.compression`).
+    description length of model and data, in nats.
 
     Example:
 
@@ -50,7 +49,6 @@ def elbo(
         ValueError: The model has several members or point posteriors, is recalibrated,
             or `num_samples` is below two.
     """
-    check_density(model)
     length = description_length(model, x, y, num_samples=num_samples, seed=seed)
     nats = math.log(2.0)
     return EvidenceEstimate(

@@ -1,16 +1,17 @@
 """The importance-weighted bound of the log evidence."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.base import noise
 from tfbbb.base.numbers import int32
-from tfbbb.base.types import ArrayLike, Structure
+from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.inference.batches import Batches
-from tfbbb.lab.evidence.estimate import EvidenceEstimate
-from tfbbb.lab.evidence.log_ratio import LogRatio
+from tfbbb.inference.network_function import NetworkFunction
+from tfbbb.lab.evidence.estimate import EvidenceEstimate, check_density
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.structure import widest_output
 
@@ -74,7 +75,7 @@ def importance_weighted_bound(
     """
     count = int32("importance_samples", importance_samples, least=1)
     repeats = int32("repetitions", repetitions, least=2)
-    ratio = LogRatio(model)
+    ratio = _LogRatio(model)
     batches = Batches(x, y, sample_weight, batch_size)
     log_likelihood = tf.function(ratio.log_likelihood, reduce_retracing=True)
     total = count * repeats
@@ -97,6 +98,51 @@ def importance_weighted_bound(
         float(estimates.std(ddof=1) / math.sqrt(repeats)),
         {"effective_sample_size": float(shares.sum() ** 2 / np.square(shares).sum())},
     )
+
+
+class _LogRatio:
+    """`log p(y | w) + log p(w) - log q(w)` as a function of the noise behind w ~ q.
+
+    Args:
+        model: The model: see `check_density`.
+
+    Attributes:
+        size: Number of standard normals behind one draw of all weights.
+    """
+
+    def __init__(self, model: BayesianModel):
+        check_density(model)
+        self.network = NetworkFunction(model)
+        self._shapes = [
+            weight.posterior.noise_shape(weight.shape)
+            for weight in self.network.weights
+        ]
+        self._sizes = [int(np.prod(shape)) for shape in self._shapes]
+        self.size = sum(self._sizes)
+
+    def values(self, vectors: Tensor) -> list[tf.Tensor]:
+        """Returns weights as functions of noise [K, size], [K, *shape] each."""
+        parts = tf.split(vectors, self._sizes, axis=-1)
+        return [
+            weight.draw_from(tf.reshape(part, [-1, *shape]))
+            for weight, part, shape in zip(
+                self.network.weights, parts, self._shapes, strict=True
+            )
+        ]
+
+    def log_weights(self, values: Sequence[Tensor]) -> tf.Tensor:
+        """Returns log p(w) - log q(w), [K], float64."""
+        total = self.network.log_prior(values)
+        for weight, value in zip(self.network.weights, values, strict=True):
+            total -= tf.reshape(weight.log_prob(value), [-1])
+        return tf.cast(total, tf.float64)
+
+    def log_likelihood(
+        self, values: Sequence[Tensor], x: Structure, y: Tensor, weights: Tensor
+    ) -> tf.Tensor:
+        """Returns the weighted log likelihood of some rows, [K], float64."""
+        per_row = tf.cast(self.network.log_likelihood(values, x, y), tf.float64)
+        return tf.reduce_sum(per_row * tf.cast(weights, tf.float64), axis=1)
 
 
 def _log_mean_exp(logs: np.ndarray) -> np.ndarray:

@@ -3,13 +3,5 @@
 import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.bayes.signal_to_noise import signal_to_noise
 from tfbbb.model.compression.pruning import prune, share_removed
-from tfbbb.model.compression.ranking import DensityRatio, Ranking, SignalToNoise
 
-__all__ = [
-    "DensityRatio",
-    "Ranking",
-    "SignalToNoise",
-    "prune",
-    "share_removed",
-    "signal_to_noise",
-]
+__all__ = ["prune", "share_removed", "signal_to_noise"]

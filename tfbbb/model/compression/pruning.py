@@ -1,29 +1,39 @@
 """Pruning of the least important weights of a model."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from numbers import Real
-from typing import Literal
 
 import keras
 import numpy as np
 
 from tfbbb.base.layer_state import copy_state
 from tfbbb.base.private_apis import sublayers
+from tfbbb.bayes.signal_to_noise import signal_to_noise
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.layers import VariationalLayer
 from tfbbb.model.bayesian_model import BayesianModel
-from tfbbb.model.compression import ranking as rankings
-from tfbbb.model.compression.ranking import Ranking
-from tfbbb.model.compression.removal import (
-    check_removable,
-    is_removed,
-    remove,
-)
+from tfbbb.model.compression.weightwise_divergence import has_independent_normals
 
-Scope = Literal["global", "layer"]
+# The importance of each weight of a tensor, of its shape, at least 0.
+Ranking = Callable[[VariationalWeight], np.ndarray]
+
+# The variables of a removed weight. exp(-60)^2 is exactly 0 in single precision. Unlike
+# log(0), -60 keeps gradients and divergences finite.
+_REMOVED = {"mean": 0.0, "log_scale": -60.0}
+
+
+def _density_ratio(weight: VariationalWeight) -> np.ndarray:
+    """Returns `log q(mean) / q(0)` of each weight."""
+    return 0.5 * signal_to_noise(weight) ** 2
+
+
+RANKINGS: dict[str, Ranking] = {
+    "density_ratio": _density_ratio,
+    "signal_to_noise": signal_to_noise,
+}
 
 
 def prune(
@@ -32,18 +42,22 @@ def prune(
     *,
     threshold: float | None = None,
     ranking: str | Ranking = "signal_to_noise",
-    scope: Scope = "global",
 ) -> keras.Model:
     """Returns a copy of a model without its least important weights.
 
     Blundell et al. (2015) remove up to 98 % of the weights by their signal-to-noise
-    ratio with little loss of accuracy. A removed weight is exactly 0: its posterior has
-    mean 0 and variance 0, so it adds neither to a prediction nor to its variance. The
-    copy is a model of the same class and shapes, which predicts and can be saved and
-    exported as before; `compact` turns it into a smaller network. The copy's `kl`
+    ratio `|mean| / stddev` with little loss of accuracy. Graves (2011) removes the
+    weights whose `q(0) / q(mean) = exp(-mean^2 / (2 stddev^2))` exceeds a threshold
+    lambda: with `ranking="density_ratio"`, the importance is the logarithm of the
+    inverse, `mean^2 / (2 stddev^2)` in nats, and `threshold` is `-log(lambda)`. This is
+    half the square of the signal-to-noise ratio, so both have the same order.
+
+    A removed weight is exactly 0: its posterior has mean 0 and variance 0, so it adds
+    neither to a prediction nor to its variance. The copy is a model of the same class
+    and shapes, which predicts and can be saved and exported as before. The copy's `kl`
     counts removed weights as if their posterior were very narrow around 0;
-    `description_length` counts them correctly. Further training changes removed weights
-    again; `GradualPruning` removes weights while a model trains.
+    `tfbbb.lab.evidence.description_length` counts them correctly. Further training
+    changes removed weights again.
 
     Example:
 
@@ -60,93 +74,43 @@ def prune(
     Args:
         model: A built Keras model with variational layers. A subclassed model needs a
             constructor that accepts its config, as for saving.
-        share: Share of the weights to remove, biases included, from 0 to 1. The number
-            of removed weights is rounded down.
+        share: Share of the weights of the model to remove, biases included, from 0 to
+            1. The number of removed weights is rounded down.
         threshold: Instead of `share`: removes the weights whose importance is below
             this.
-        ranking: `"signal_to_noise"`, `"density_ratio"` or a
-            `tfbbb.compression.Ranking`.
-        scope: `"global"` compares all weights of the model with each other, `"layer"`
-            removes the same share of each layer.
+        ranking: `"signal_to_noise"`, `"density_ratio"`, or a function of a weight
+            tensor of a layer that returns the importance of each of its weights, an
+            array of the weight's shape (with members [members, *shape]).
 
     Raises:
         ValueError: `share` or `threshold` is out of range, both or neither are given,
-            `ranking` or `scope` is unknown, or the model has no weights that can be
-            removed one by one.
+            `ranking` is unknown, or the model has no weights that can be removed one by
+            one.
     """
     if (share is None) == (threshold is None):
         raise ValueError(
             "Pass either `share` or `threshold`. "
             f"Received: share={share}, threshold={threshold}"
         )
-    copy = copied(model)
-    chosen = rankings.get(ranking)
-    if threshold is not None:
-        _remove_below(copy, threshold, chosen)
-    elif share is not None:
-        removal = Removal(copy, chosen, scope)
-        removal.remove(share)
+    importance = ranking if callable(ranking) else _named(ranking)
+    copy = _copied(model)
+    weights = list(chain.from_iterable(weights_of(copy).values()))
+    values = [importance(weight) for weight in weights]
+    if share is not None:
+        masks = _least(values, _validate_share(share))
+    else:
+        limit = _validate_threshold(threshold)
+        masks = [value < limit for value in values]
+    for weight, mask in zip(weights, masks, strict=True):
+        _remove(weight, mask)
     return copy
-
-
-class Removal:
-    """Removes the weights of a model in place, the least important first.
-
-    Args:
-        model: A built Keras model with variational layers.
-        ranking: The importance of the weights.
-        scope: `"global"` or `"layer"`.
-    """
-
-    def __init__(self, model: keras.Model, ranking: rankings.Ranking, scope: Scope):
-        if scope not in ("global", "layer"):
-            raise ValueError(
-                f"`scope` must be 'global' or 'layer'. Received: scope={scope!r}"
-            )
-        layers = list(weights_of(model).values())
-        groups = layers if scope == "layer" else [list(chain.from_iterable(layers))]
-        self._groups = [(group, _order(group, ranking)) for group in groups]
-
-    def remove(self, share: float) -> None:
-        """Removes the least important `share` of the weights."""
-        for weights, order in self._groups:
-            which = np.zeros(len(order), bool)
-            which[order[: math.floor(validate_share(share) * len(order))]] = True
-            sizes = [np.size(is_removed(weight)) for weight in weights]
-            for weight, mask in zip(
-                weights, np.split(which, np.cumsum(sizes)[:-1]), strict=True
-            ):
-                remove(weight, mask.reshape(weight.mean.shape))
 
 
 def share_removed(model: keras.Model) -> float:
     """Returns the share of the model's weights that are removed."""
-    removed = [
-        np.ravel(is_removed(weight))
-        for weights in weights_of(model).values()
-        for weight in weights
-    ]
+    weights = chain.from_iterable(weights_of(model).values())
+    removed = [np.ravel(is_removed(weight)) for weight in weights]
     return float(np.mean(np.concatenate(removed)))
-
-
-def validate_share(share: float, name: str = "share") -> float:
-    """Returns `share`, the argument `name`."""
-    is_number = isinstance(share, Real) and not isinstance(share, bool)
-    if not (is_number and 0.0 <= share <= 1.0):
-        raise ValueError(
-            f"`{name}` must be a number from 0 to 1. Received: {name}={share!r}"
-        )
-    return share
-
-
-def validate_shares(shares: Sequence[float]) -> list[float]:
-    """Returns the shares of a curve, ascending."""
-    if not np.iterable(shares) or not len(shares):
-        raise ValueError(
-            "`shares` must be a list of at least one share. "
-            f"Received: shares={shares!r}"
-        )
-    return sorted(validate_share(share) for share in shares)
 
 
 def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
@@ -166,11 +130,50 @@ def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
     return {layer.path: layer.variational_weights for layer in layers}
 
 
-def copied(model: keras.Model) -> keras.Model:
+def is_removed(weight: VariationalWeight) -> np.ndarray:
+    """Returns a mask of the weights with mean 0 and variance 0 under q."""
+    return (np.asarray(weight.mean) == 0.0) & (np.asarray(weight.variance) == 0.0)
+
+
+def _named(ranking: str) -> Ranking:
+    if ranking not in RANKINGS:
+        names = ", ".join(f"'{name}'" for name in RANKINGS)
+        raise ValueError(
+            f"`ranking` must be one of {names}, or a function of a weight tensor. "
+            f"Received: ranking={ranking!r}"
+        )
+    return RANKINGS[ranking]
+
+
+def _validate_threshold(threshold: float | None) -> float:
+    if not (isinstance(threshold, Real) and threshold >= 0.0):
+        raise ValueError(
+            "`threshold` must be a number of at least 0. "
+            f"Received: threshold={threshold!r}"
+        )
+    return float(threshold)
+
+
+def _validate_share(share: float) -> float:
+    is_number = isinstance(share, Real) and not isinstance(share, bool)
+    if not (is_number and 0.0 <= share <= 1.0):
+        raise ValueError(
+            f"`share` must be a number from 0 to 1. Received: share={share!r}"
+        )
+    return share
+
+
+def _copied(model: keras.Model) -> keras.Model:
     """Returns a compiled copy of a model whose weights can be removed."""
     for path, weights in weights_of(model).items():
         for weight in weights:
-            check_removable(f"{path}/{weight.name}", weight)
+            if not has_independent_normals(weight):
+                raise ValueError(
+                    "Weights can be removed one by one only if each has its own mean "
+                    "and variance: train with `posterior='mean_field_normal'`. "
+                    f"Received: {path}/{weight.name} with "
+                    f"posterior={weight.posterior!r}"
+                )
     copy = type(model).from_config(model.get_config())
     if not copy.built:
         copy.build_from_config(model.get_build_config())
@@ -185,19 +188,20 @@ def copied(model: keras.Model) -> keras.Model:
     return copy
 
 
-def _order(weights: list[VariationalWeight], ranking: rankings.Ranking) -> np.ndarray:
-    importance = [np.ravel(ranking.importance(weight)) for weight in weights]
-    return np.argsort(np.concatenate(importance), kind="stable")
+def _least(values: list[np.ndarray], share: float) -> list[np.ndarray]:
+    """Returns masks of the least important `share` of the weights."""
+    together = np.concatenate([np.ravel(value) for value in values])
+    mask = np.zeros(len(together), bool)
+    order = np.argsort(together, kind="stable")
+    mask[order[: math.floor(share * len(order))]] = True
+    parts = np.split(mask, np.cumsum([np.size(value) for value in values])[:-1])
+    return [
+        part.reshape(np.shape(value)) for part, value in zip(parts, values, strict=True)
+    ]
 
 
-def _remove_below(
-    model: keras.Model, threshold: float, ranking: rankings.Ranking
-) -> None:
-    if not (isinstance(threshold, Real) and threshold >= 0.0):
-        raise ValueError(
-            "`threshold` must be a number of at least 0. "
-            f"Received: threshold={threshold!r}"
-        )
-    for weights in weights_of(model).values():
-        for weight in weights:
-            remove(weight, ranking.importance(weight) < threshold)
+def _remove(weight: VariationalWeight, which: np.ndarray) -> None:
+    """Sets the weights of a mask of the mean's shape to exactly 0 under q."""
+    for name, value in _REMOVED.items():
+        variable = weight.variables[name]
+        variable.assign(np.where(which, np.float32(value), variable.numpy()))

@@ -63,33 +63,6 @@ def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
     return divergence if adds_up else None
 
 
-def weightwise_estimate(
-    weight: "VariationalWeight", num_samples: int
-) -> np.ndarray | None:
-    """Estimates KL(q_i || p_i) of each weight in nats, for any independent prior.
-
-    The estimate is the mean of `log q(w_i) - log p(w_i)` over draws w ~ q with a fixed
-    seed.
-    """
-    if not has_independent_normals(weight) or weight.prior is None:
-        return None
-    # At least two draws, so that the draws have an axis.
-    draws = weight.draw(tf.constant([0, 0]), samples=max(2, num_samples))
-    # With the shape (), the density treats every weight as a separate draw.
-    log_q = weight.posterior.log_prob(weight.parameters, draws, ())
-    parameters = weight.prior.parameters(weight)
-    try:
-        log_p = weight.prior.log_prob(parameters, draws, (), weight.fan_in)
-    except (ValueError, tf.errors.InvalidArgumentError):
-        # A joint prior of the whole tensor does not accept single weights.
-        return None
-    if log_p.shape != draws.shape or not np.allclose(
-        weight.sum(log_p), weight.prior_log_prob(draws), rtol=1e-3
-    ):
-        return None
-    return np.asarray(log_q - log_p, np.float64).mean(axis=0)
-
-
 def _log_variance(weight: "VariationalWeight") -> np.ndarray:
     if has_independent_normals(weight):
         # Finite also for removed weights, whose variance is 0 in single precision.

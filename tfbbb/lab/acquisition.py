@@ -1,13 +1,19 @@
-"""Rows selected by their scores, one by one or together."""
+"""Rows to label and actions to try, by what the posterior leaves open."""
 
 import numpy as np
 
+import tfbbb.base.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike
-from tfbbb.lab.acquisition.scores import bald
+from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.target_scores import is_of_classes
+from tfbbb.scores.metrics.ranking import uncertainty
 
+__all__ = ["bald", "select_batch", "thompson_draw"]
+
+# Log of the variance of a target that the model knows without noise.
+_LEAST = np.finfo(np.float64).tiny
 # The least share of a row's variance that is noise: a label of no noise would tell an
 # infinite amount.
 _LEAST_NOISE = 1e-6
@@ -15,43 +21,46 @@ _LEAST_NOISE = 1e-6
 _LEAST_INFORMATION = 1e-12
 
 
-def select(scores: ArrayLike, n: int, seed: int = 0) -> np.ndarray:
-    """Returns the n rows of the largest scores, largest first.
+def bald(prediction: Predictive) -> np.ndarray:
+    """Computes the mutual information of each row's target and the weights, in nats.
 
-    Rows of equal scores come in random order.
+    "Bayesian active learning by disagreement" (Houlsby et al. 2011):
+
+        I(y; w | x) = H[p(y | x)] - E_q(w)[H[p(y | x, w)]]
+
+    For classes it is the entropy of the mean probabilities less the mean entropy. For
+    numbers it is that of a normal with the same variances, `log(variance / aleatoric) /
+    2`, summed over targets: exact if function values and noise are normal, the noise is
+    the same for all w, and targets are independent.
 
     Example:
 
-    >>> import tfbbb
-    >>> tfbbb.lab.acquisition.select([0.1, 0.7, 0.3], 2)
-    array([1, 2])
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> prediction = model.predictive([[9.0, 9.0], [0.1, 0.1]])
+    >>> near, far = sorted(tfbbb.lab.acquisition.bald(prediction))
+    >>> bool(0 < near < far)
+    True
 
     Args:
-        scores: A score for each row, [rows].
-        n: Number of rows to select.
-        seed: Seed of the order of equal scores.
+        prediction: A `tfbbb.Predictive` of rows without labels.
 
     Returns:
-        Indices of rows, [n].
-
-    Raises:
-        ValueError: There are fewer than n rows, or a score is not a number.
+        [rows], in nats.
     """
-    values = np.asarray(scores, np.float64)
-    if values.ndim != 1 or np.isnan(values).any():
-        raise ValueError(
-            "`scores` must be one number for each row. "
-            f"Received: shape={values.shape}, {int(np.isnan(values).sum())} NaN"
-        )
-    _check_number(n, len(values))
-    order = np.random.default_rng(int32("seed", seed) % 2**32).permutation(len(values))
-    return order[np.argsort(-values[order], kind="stable")][:n]
+    if is_of_classes(prediction):
+        return np.asarray(uncertainty(prediction, "mutual_information"))
+    ratio = prediction.variance / np.maximum(prediction.aleatoric, _LEAST)
+    nats = 0.5 * np.log(np.maximum(ratio, 1.0))
+    return np.asarray(nats, np.float64).reshape(len(nats), -1).sum(axis=1)
 
 
 def select_batch(
     prediction: Predictive, n: int, num_samples: int = 256, seed: int = 0
 ) -> np.ndarray:
-    """Returns n rows whose labels together tell most, most informative first.
+    """Returns the n rows whose labels together tell most, most informative first.
 
     The n rows of the largest `bald` may all tell the same. This takes one row after
     another, each with the most information beyond the rows before it. Targets have the
@@ -91,7 +100,11 @@ def select_batch(
         ValueError: There are fewer than n rows, or fewer than two functions.
     """
     rows = len(prediction)
-    _check_number(n, rows)
+    if int32("n", n, least=1) > rows:
+        raise ValueError(
+            "There are fewer rows to select from than asked for. "
+            f"Received: n={n}, {rows} rows"
+        )
     int32("num_samples", num_samples, least=2)
     functions = prediction.joint_sample(num_samples, seed).astype(np.float64)
     functions = functions.reshape(num_samples, rows, -1)
@@ -117,6 +130,51 @@ def select_batch(
     return np.array(chosen)
 
 
+def thompson_draw(
+    model: BayesianModel, actions: ArrayLike, draws: int = 1, seed: int = 0
+) -> np.ndarray:
+    """Returns the reward of each action under a function drawn from the posterior.
+
+        w ~ q(w),    values_a = E[reward | x_a, w]
+
+    All actions see the same function. Whoever takes the action of the largest value
+    tries each action with the probability that it is the best one (Thompson 1933).
+    With `draws=n` the values are the mean of n functions, which explores less.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> inputs = keras.Input((2,))  # a one-hot code of two actions
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> values = tfbbb.lab.acquisition.thompson_draw(model, np.eye(2), seed=1)
+    >>> int(np.argmax(values)) in (0, 1)
+    True
+
+    Args:
+        model: A model of one target, the reward.
+        actions: The inputs of each possible action, as a rule the context and a code of
+            the action, in the structure of the model's inputs, [actions, ...].
+        draws: Number n of functions.
+        seed: Seed of the functions: another one for each choice.
+
+    Returns:
+        [actions].
+
+    Raises:
+        ValueError: The model has several targets or classes, or has no finite reward
+            for an action.
+    """
+    values = model.predictive(actions, seed=seed).joint_sample(draws, seed)
+    if values.shape[2:] != (1,):
+        raise ValueError(
+            "A reward is one number: end the network with the outputs of one target "
+            "and choose a likelihood of numbers. "
+            f"Received: likelihood={model.likelihood!r}"
+        )
+    return values[..., 0].mean(axis=0)
+
+
 def _given_label(deviations: np.ndarray, noise: np.ndarray, row: int) -> np.ndarray:
     """Returns deviations whose products are covariances given the label of a row.
 
@@ -138,11 +196,3 @@ def _given_label(deviations: np.ndarray, noise: np.ndarray, row: int) -> np.ndar
         * column[:, :, np.newaxis]
         * products[:, np.newaxis, :]
     )
-
-
-def _check_number(n: int, rows: int) -> None:
-    if not 0 <= int32("n", n, least=1) <= rows:
-        raise ValueError(
-            "There are fewer rows to select from than asked for. "
-            f"Received: n={n}, {rows} rows"
-        )

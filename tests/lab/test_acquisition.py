@@ -1,8 +1,9 @@
-"""Scores of rows against closed forms and brute force over the draws."""
+"""Rows and actions chosen, against closed forms and brute force over the draws."""
 
 import keras
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 import tfbbb
 from tfbbb.lab import acquisition
@@ -27,7 +28,7 @@ def linear_model(likelihood, outputs=1):
 def numbers():
     likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
     model, layer = linear_model(likelihood)
-    return model.predictive(ROWS, method="moments"), np.asarray(layer.kernel.variance)
+    return model.predictive(ROWS), np.asarray(layer.kernel.variance)
 
 
 @pytest.fixture(scope="module")
@@ -62,33 +63,6 @@ def test_bald_of_classes_is_the_disagreement_of_the_draws(classes):
     np.testing.assert_allclose(acquisition.bald(classes), expected, rtol=1e-3)
 
 
-def test_epistemic_variance_is_that_of_the_function_values(numbers, classes):
-    prediction, variance = numbers
-    expected = ROWS**2 @ variance[:, 0]
-    found = acquisition.epistemic_variance(prediction)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-    drawn = drawn_probabilities(classes)
-    found = acquisition.epistemic_variance(classes)
-    # A sample variance divides by one less than the number of draws, or of pairs.
-    np.testing.assert_allclose(found, drawn.var(axis=1).sum(axis=-1), rtol=0.02)
-
-
-def test_entropy_is_that_of_the_mixture(numbers, classes):
-    prediction, variance = numbers
-    total = ROWS**2 @ variance[:, 0] + NOISE**2
-    expected = 0.5 * np.log(2.0 * np.pi * np.e * total)
-    np.testing.assert_allclose(acquisition.entropy(prediction), expected, rtol=1e-4)
-    expected = entropy_of(drawn_probabilities(classes).mean(axis=1))
-    np.testing.assert_allclose(acquisition.entropy(classes), expected, rtol=1e-4)
-
-
-def test_random_scores_follow_the_seed(numbers):
-    prediction, _ = numbers
-    first, again, other = (acquisition.random(prediction, seed) for seed in (3, 3, -4))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).all()
-
-
 def information(covariance, noise):
     joint = covariance + np.diag(noise)
     return 0.5 * (np.linalg.slogdet(joint)[1] - np.log(noise).sum())
@@ -121,7 +95,7 @@ def test_batch_takes_no_second_copy_of_a_row():
     prediction = model.predictive(rows)
     batch = acquisition.select_batch(prediction, 2)
     assert 4 in batch
-    assert 4 not in acquisition.select(acquisition.bald(prediction), 2)
+    assert 4 not in np.argsort(acquisition.bald(prediction))[-2:]
 
 
 def test_a_batch_of_classes_begins_with_the_most_informative_row():
@@ -136,24 +110,69 @@ def test_a_batch_of_classes_begins_with_the_most_informative_row():
     assert acquisition.select_batch(prediction, 3, num_samples=2000).tolist()[0] == 1
 
 
-def test_select_takes_the_largest_scores_with_ties_at_random():
-    scores = [0.0, 2.0, 1.0, 1.0, 1.0, 3.0]
-    taken = [acquisition.select(scores, 3, seed) for seed in range(300)]
-    assert all(rows[:2].tolist() == [5, 1] for rows in taken)
-    counts = np.bincount([rows[2] for rows in taken], minlength=6)[2:5]
-    # Each of three equal scores has 100 of 300 chances: 4.5 standard errors.
-    assert (abs(counts - 100) < 4.5 * np.sqrt(300 * 1 / 3 * 2 / 3)).all()
-
-
-@pytest.mark.parametrize(
-    ("scores", "n"), [([1.0, 2.0], 3), ([1.0, float("nan")], 1), ([[1.0]], 1)]
-)
-def test_select_refuses_scores_that_do_not_fit(scores, n):
-    with pytest.raises(ValueError, match="Received: "):
-        acquisition.select(scores, n)
-
-
 def test_a_batch_larger_than_the_rows_is_refused(classes):
     with pytest.raises(ValueError, match="fewer rows"):
         acquisition.select_batch(classes, 5)
     assert len(acquisition.select_batch(classes, 4)) == 4
+
+
+MEANS = np.array([0.0, 0.5, 1.0])
+SCALES = np.array([1.0, 0.2, 0.6])
+CHOICES = 800
+
+
+def rewards(mean, scale):
+    """Returns a model of rewards that are linear in the inputs, without a bias."""
+    inputs = keras.Input((len(mean),))
+    layer = tfbbb.layers.DenseVariational(1, use_bias=False)
+    model = tfbbb.BayesianModel(inputs, layer(inputs))
+    layer.kernel.variables["mean"].assign(np.reshape(mean, (-1, 1)))
+    layer.kernel.variables["log_scale"].assign(np.log(np.reshape(scale, (-1, 1))))
+    return model
+
+
+def shares(model, actions, **options):
+    """Returns how often each action has the largest value."""
+    chosen = [
+        np.argmax(acquisition.thompson_draw(model, actions, seed=seed, **options))
+        for seed in range(CHOICES)
+    ]
+    return np.bincount(chosen, minlength=len(actions)) / CHOICES
+
+
+def assert_near(found, probabilities):
+    error = np.sqrt(probabilities * (1.0 - probabilities) / CHOICES)
+    assert (np.abs(found - probabilities) <= 4.5 * error).all(), found
+
+
+def probability_of_best(arm, draws):
+    """Returns the probability that an arm of independent normals is the largest."""
+    arms = [stats.norm(m, s / draws**0.5) for m, s in zip(MEANS, SCALES, strict=True)]
+    others = [other for number, other in enumerate(arms) if number != arm]
+
+    def density(value):
+        return arms[arm].pdf(value) * np.prod([other.cdf(value) for other in others])
+
+    return integrate.quad(density, -8.0, 8.0, points=[0.0, 1.0])[0]
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_an_arm_is_chosen_as_often_as_it_is_best(draws):
+    expected = np.array([probability_of_best(arm, draws) for arm in range(3)])
+    found = shares(rewards(MEANS, SCALES), np.eye(3, dtype="float32"), draws=draws)
+    assert_near(found, expected)
+
+
+def test_all_actions_of_a_choice_see_one_function():
+    # Of three points on a line through the origin, the middle one is never the best.
+    found = shares(rewards([0.0], [1.0]), [[1.0], [2.0], [3.0]])
+    assert found[1] == 0.0
+    assert_near(found[[0, 2]], np.array([0.5, 0.5]))
+
+
+def test_a_reward_is_one_finite_number():
+    model, _ = linear_model("categorical", outputs=3)
+    with pytest.raises(ValueError, match="one number"):
+        acquisition.thompson_draw(model, ROWS)
+    with pytest.raises(ValueError, match="finite"):
+        acquisition.thompson_draw(rewards([np.nan], [1.0]), [[1.0]])

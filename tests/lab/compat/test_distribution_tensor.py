@@ -267,40 +267,6 @@ def test_distributions_stay_in_full_precision(policy):
     assert all(np.all(np.isfinite(w)) for w in model.losses)
 
 
-def test_trainable_parameters_of_a_distribution_are_trained_with_the_model():
-    scale = tfp.util.TransformedVariable(1.0, tfp.bijectors.Softplus())
-    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t[..., :1], scale))
-    model = keras.Sequential([keras.layers.Dense(1, use_bias=False), layer])
-    model.compile(keras.optimizers.Adam(0.1), loss=negloglik)
-    model.fit(X, X[:, :1], epochs=20, verbose=0)
-    assert len(model.trainable_variables) == 2
-    assert scale < 0.8
-
-
-def test_trainable_priors_are_trained_with_the_model():
-    loc = tf.Variable([0.0])
-    prior = tfd.Independent(tfd.Normal(loc, 1.0), 1)
-    for penalised in (
-        [
-            tfpl.IndependentNormal(
-                1,
-                activity_regularizer=tfpl.KLDivergenceRegularizer(
-                    prior, use_exact_kl=True
-                ),
-            )
-        ],
-        [tfpl.IndependentNormal(1), tfpl.KLDivergenceAddLoss(prior, True)],
-    ):
-        loc.assign([0.0])
-        model = keras.Sequential(
-            [keras.layers.Dense(2, bias_initializer="ones"), *penalised]
-        )
-        model.compile(keras.optimizers.Adam(0.1), loss=lambda y, d: 0 * d.log_prob(y))
-        model.fit(X, X[:, :1], epochs=5, verbose=0)
-        assert len(model.trainable_variables) == 3
-        assert loc[0] > 0.2
-
-
 def test_a_prior_may_be_a_model():
     prior = keras.Sequential([tfpl.VariableLayer(2), tfpl.IndependentNormal(1)])
     layer = tfpl.KLDivergenceAddLoss(prior, use_exact_kl=True)

@@ -420,51 +420,6 @@ def test_gaussian_processes_are_the_same():
     )
 
 
-NETWORKS = {
-    "no_hidden_layer": {},
-    "two_hidden_layers": {"hidden_units": [7, 5], "activation": "tanh"},
-    "from_right_to_left": {"hidden_units": [7], "input_order": "right-to-left"},
-    "in_an_order": {"hidden_units": [7], "input_order": [2, 3, 1]},
-    "conditional": {
-        "hidden_units": [7],
-        "event_shape": 3,
-        "conditional": True,
-        "conditional_event_shape": 2,
-    },
-    "conditional_in_its_first_layer": {
-        "hidden_units": [7],
-        "event_shape": 3,
-        "conditional": True,
-        "conditional_event_shape": 2,
-        "conditional_input_layers": "first_layer",
-        "use_bias": False,
-    },
-}
-
-
-@pytest.mark.parametrize("options", NETWORKS.values(), ids=NETWORKS)
-def test_autoregressive_networks_are_the_same(options):
-    made = ours.AutoregressiveNetwork(2, **options)
-    their_made = tfp.bijectors.AutoregressiveNetwork(2, **options)
-    x = tf.random.normal([6, 3], seed=1)
-    condition = (
-        {"conditional_input": tf.random.normal([6, 2], seed=1)}
-        if "conditional" in options
-        else {}
-    )
-    made(x, **condition), their_made(x, **condition)
-    for w, v in zip(made.weights, their_made.weights, strict=True):
-        # Theirs are masked from the start.
-        w.assign(v)
-    np.testing.assert_allclose(
-        made(x, **condition), their_made(x, **condition), **ROUNDING
-    )
-    arguments = inspect.signature(ours.AutoregressiveNetwork).parameters
-    assert list(arguments) == list(
-        inspect.signature(tfp.bijectors.AutoregressiveNetwork).parameters
-    )
-
-
 def test_autoregressive_transforms_are_the_same():
     made = tfp.bijectors.AutoregressiveNetwork(2, hidden_units=[5])
     base = tfd.MultivariateNormalDiag(tf.zeros([6, 3]))

@@ -57,67 +57,24 @@ def prior_trainable(kernel_size, bias_size=0, dtype=None):
     )
 
 
-def no_uncertainty(rows):
-    return [
-        keras.layers.Dense(1),
-        tfpl.DistributionLambda(lambda t: tfd.Normal(loc=t, scale=1)),
-    ]
-
-
-def aleatoric_uncertainty(rows):
-    return [
-        keras.layers.Dense(1 + 1),
-        tfpl.DistributionLambda(
-            lambda t: tfd.Normal(
-                loc=t[..., :1], scale=1e-3 + tf.math.softplus(0.05 * t[..., 1:])
-            )
-        ),
-    ]
-
-
-def epistemic_uncertainty(rows):
-    return [
-        tfpl.DenseVariational(
-            1, posterior_mean_field, prior_trainable, kl_weight=1 / rows
-        ),
-        tfpl.DistributionLambda(lambda t: tfd.Normal(loc=t, scale=1)),
-    ]
-
-
-def aleatoric_and_epistemic_uncertainty(rows):
-    return [
-        tfpl.DenseVariational(
-            1 + 1, posterior_mean_field, prior_trainable, kl_weight=1 / rows
-        ),
-        tfpl.DistributionLambda(
-            lambda t: tfd.Normal(
-                loc=t[..., :1], scale=1e-3 + tf.math.softplus(0.01 * t[..., 1:])
-            )
-        ),
-    ]
-
-
-# The last one has the layers of all four.
-REGRESSIONS = [
-    pytest.param(no_uncertainty, "float32", marks=pytest.mark.slow),
-    pytest.param(aleatoric_uncertainty, "float32", marks=pytest.mark.slow),
-    pytest.param(epistemic_uncertainty, "float32", marks=pytest.mark.slow),
-    pytest.param(
-        aleatoric_and_epistemic_uncertainty, "float32", marks=pytest.mark.slow
-    ),
-    (aleatoric_and_epistemic_uncertainty, "mixed_bfloat16"),
-]
-
-
 @pytest.mark.parametrize(
-    ("layers", "policy"),
-    REGRESSIONS,
-    ids=lambda value: getattr(value, "__name__", value),
+    "policy", [pytest.param("float32", marks=pytest.mark.slow), "mixed_bfloat16"]
 )
-def test_probabilistic_layers_regression(layers, policy, line):
+def test_regression_with_both_kinds_of_uncertainty(policy, line):
     x, y = line
     keras.config.set_dtype_policy(policy)
-    model = keras.Sequential(layers(rows=x.shape[0]))
+    model = keras.Sequential(
+        [
+            tfpl.DenseVariational(
+                1 + 1, posterior_mean_field, prior_trainable, kl_weight=1 / x.shape[0]
+            ),
+            tfpl.DistributionLambda(
+                lambda t: tfd.Normal(
+                    loc=t[..., :1], scale=1e-3 + tf.math.softplus(0.01 * t[..., 1:])
+                )
+            ),
+        ]
+    )
     model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
     history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
     yhat = model(x[:5])
@@ -152,15 +109,8 @@ class RBFKernelFn(keras.layers.Layer):
         )
 
 
-# `test_variational_gaussian_process.py` trains under `float64` too.
-@pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
-)
-def test_functional_uncertainty_by_a_variational_gaussian_process(dtype, line):
+def test_functional_uncertainty_by_a_variational_gaussian_process(line):
     x, y = line
-    x, y = x.astype(dtype), y.astype(dtype)
-    keras.config.set_floatx(dtype)
-    keras.config.set_dtype_policy(dtype)
     num_inducing_points = 10
     inducing = np.linspace(-20, 60, num_inducing_points, dtype=x.dtype)
     model = keras.Sequential(
@@ -228,11 +178,7 @@ def decoder(encoded_size):
     )
 
 
-@pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
-@pytest.mark.parametrize(
-    "jit_compile", ["auto", pytest.param(True, marks=pytest.mark.slow)]
-)
-def test_variational_autoencoder_with_a_regularizer(jit_compile):
+def test_variational_autoencoder_with_a_regularizer():
     encoded_size = 2
     prior = tfd.Independent(
         tfd.Normal(loc=tf.zeros(encoded_size), scale=1), reinterpreted_batch_ndims=1
@@ -245,7 +191,6 @@ def test_variational_autoencoder_with_a_regularizer(jit_compile):
     vae.compile(
         optimizer=keras.optimizers.Adam(learning_rate=1e-2),
         loss=lambda x, rv_x: -rv_x.log_prob(x),
-        jit_compile=jit_compile,
     )
     x = images()
     history = vae.fit(x, x, epochs=4, verbose=0).history["loss"]
@@ -386,17 +331,12 @@ def flow(made):
     )
 
 
-@pytest.mark.parametrize(
-    "network",
-    [tfpl.AutoregressiveNetwork, tfb.AutoregressiveNetwork],
-    ids=["keras_3", "legacy_keras"],
-)
-def test_density_estimation_by_an_autoregressive_flow(network):
+def test_density_estimation_by_an_autoregressive_flow():
     rng = np.random.default_rng(3)
     x2 = rng.normal(size=400) * 2
     x1 = rng.normal(size=400) + x2 * x2 / 4
     data = np.stack([x1, x2], axis=-1).astype("float32")
-    made = network(params=2, hidden_units=[10], activation="relu")
+    made = tfb.AutoregressiveNetwork(params=2, hidden_units=[10], activation="relu")
     model = flow(made)
     model.compile(optimizer=keras.optimizers.Adam(0.02), loss=negloglik)
     empty = np.zeros((400, 0), "float32")

@@ -118,13 +118,9 @@ SAFE = {
     ),
     "distribution_lambda": lambda: tfpl.DistributionLambda(normal, "mean"),
     "bernoulli": lambda: tfpl.IndependentBernoulli((2, 2), sample_dtype=tf.int32),
-    "logistic": lambda: tfpl.IndependentLogistic([2]),
     "normal": lambda: tfpl.IndependentNormal(2, convert_to_tensor_fn="mode"),
-    "poisson": lambda: tfpl.IndependentPoisson((4,)),
-    "one_hot": lambda: tfpl.OneHotCategorical(4, "mean"),
     "mixture_of_one_hot": lambda: tfpl.CategoricalMixtureOfOneHotCategorical(1, 2),
     "mixture_normal": lambda: tfpl.MixtureNormal(4, validate_args=True),
-    "mixture_logistic": lambda: tfpl.MixtureLogistic(4),
     "mixture": lambda: tfpl.MixtureSameFamily(
         1, tfpl.IndependentNormal((), convert_to_tensor_fn="mean")
     ),
@@ -132,7 +128,7 @@ SAFE = {
         3, Kernel(), inducing_index_points_initializer="random_normal", jitter=1e-4
     ),
 }
-SIZES = {"mixture_normal": 12, "mixture_logistic": 12, "mixture": 3}
+SIZES = {"mixture_normal": 12, "mixture": 3}
 
 
 def saved_and_loaded(model, path, **options):
@@ -183,22 +179,6 @@ def test_a_convolution_loads(tmp_path):
     assert_same(model, saved_and_loaded(model, tmp_path), x)
 
 
-def test_an_autoregressive_flow_loads_with_its_random_order(tmp_path):
-    model = keras.Sequential(
-        [
-            keras.Input((6,)),
-            tfpl.IndependentNormal(3, "mean"),
-            tfpl.AutoregressiveTransform(
-                tfpl.AutoregressiveNetwork(
-                    2, hidden_units=[8], input_order="random", hidden_degrees="random"
-                ),
-            ),
-        ]
-    )
-    loaded = saved_and_loaded(model, tmp_path)
-    assert_same(model, loaded, tf.random.normal([5, 6], seed=1))
-
-
 def test_python_functions_load_outside_safe_mode_only(tmp_path):
     scale = 0.5
     layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale))
@@ -226,7 +206,6 @@ UNSAFE = {
     "activation_of_dense_variational": lambda: tfpl.DenseVariational(
         3, posterior, posterior, activation=tf.math.sin
     ),
-    "activation_of_a_variable": lambda: tfpl.VariableLayer(3, "float32", twice, "ones"),
     "activity_regularizer": lambda: tfpl.DenseFlipout(
         3, activity_regularizer=lambda y: tf.reduce_sum(y**2)
     ),
@@ -250,9 +229,6 @@ UNSAFE = {
     ),
     "divergence": lambda: tfpl.DenseFlipout(
         3, kernel_divergence_fn=functools.partial(lambda n, q, p, _: n, 7.0)
-    ),
-    "autoregressive_network": lambda: tfpl.AutoregressiveNetwork(
-        2, hidden_units=[5], activation=twice, kernel_initializer=Doubled()
     ),
     "gaussian_process": lambda: tfpl.VariationalGaussianProcess(
         3,

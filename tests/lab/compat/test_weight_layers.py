@@ -12,7 +12,6 @@ import tensorflow_probability as tfp
 import tfbbb.lab.compat.tfp_layers as tfpl
 
 tfd = tfp.distributions
-Network = tfpl.AutoregressiveNetwork
 
 DENSE = [
     tfpl.DenseReparameterization,
@@ -274,24 +273,10 @@ REFUSED = [
     ("a name or a function", lambda: tfpl.DistributionLambda(lambda t: t, 3)),
     ("`shape` must be", lambda: tfpl.VariableLayer([[2, 3]])),
     ("sum", lambda: tfpl.BlockwiseInitializer(["zeros", "ones"], [1, 2])((4, 2))),
-    ("shift and its log scale", lambda: tfpl.AutoregressiveTransform(Network(3))),
-    ("permutation", lambda: Network(2, input_order=[1, 1, 2])(ROW)),
-    ("`input_order` must be", lambda: Network(2, input_order="upwards")),
-    ("`hidden_degrees` must be", lambda: Network(2, hidden_degrees="many")),
     (
-        "`conditional_input_layers` must be",
-        lambda: Network(2, conditional_input_layers="last"),
+        "shift and its log scale",
+        lambda: tfpl.AutoregressiveTransform(tfp.bijectors.AutoregressiveNetwork(3)),
     ),
-    ("needs `event_shape`", lambda: Network(2, conditional=True)),
-    ("is for `conditional=True`", lambda: Network(2, conditional_event_shape=3)),
-    (
-        "called with an argument",
-        lambda: Network(2, event_shape=3, conditional=True, conditional_event_shape=1)(
-            ROW
-        ),
-    ),
-    ("length of `event_shape`", lambda: Network(2, event_shape=4)(ROW)),
-    ("one integer or a list of one", lambda: Network(2, event_shape=[4, 2])),
 ]
 REFUSED_KINDS = [
     (

@@ -1,12 +1,40 @@
 """Weights of a legacy model with `tfp.layers` in a model of Keras 3."""
 
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
+import h5py  # type: ignore[import-untyped]
 import keras
+import numpy as np
 
-from tfbbb.lab.compat.legacy_weights.assignment import Assignment, assignments
-from tfbbb.lab.compat.legacy_weights.layer_weights import LegacyModel, leaf_layers
-from tfbbb.lab.compat.legacy_weights.source import read_source
+_RESOLUTION = np.finfo(np.float32).eps
+
+Assignment = tuple[keras.Variable, np.ndarray]
+
+
+class LegacyModel(Protocol):
+    """A model of legacy Keras."""
+
+    layers: list[keras.Layer]
+    weights: list[keras.Variable]
+
+
+@dataclasses.dataclass(frozen=True)
+class _LayerWeights:
+    """The weights of one layer.
+
+    Attributes:
+        name: Name of the layer; None if the source has none.
+        weights: Values by name, e.g. `"kernel_posterior_loc"`, in their order; names
+            are None if the source has none.
+    """
+
+    name: str | None
+    weights: list[tuple[str | None, np.ndarray]]
 
 
 def load_tfp_weights(
@@ -60,7 +88,221 @@ def load_tfp_weights(
         )
     if isinstance(legacy_model_or_h5, str | Path):
         legacy_model_or_h5 = Path(legacy_model_or_h5)
-    source = read_source(legacy_model_or_h5, model)
-    checked: list[Assignment] = assignments(source, leaf_layers(model))
-    for variable, value in checked:
+    source = _read_source(legacy_model_or_h5, model)
+    for variable, value in _assignments(source, _leaf_layers(model)):
         variable.assign(value)
+
+
+def _read_source(source: Path | LegacyModel, model: keras.Model) -> list[_LayerWeights]:
+    """Returns the weights of a legacy model or file, layer by layer."""
+    if not isinstance(source, Path):
+        return _read_model(source)
+    if not source.is_file():
+        raise FileNotFoundError(
+            f"There is no file of weights at this path. Received: path={source}"
+        )
+    if not h5py.is_hdf5(source):
+        raise ValueError(
+            "Weights are read from HDF5 files, which `save_weights('weights.h5')` of a "
+            f"legacy model writes. Received: path={source}"
+        )
+    with h5py.File(source) as file:
+        root = file.get("model_weights", file)
+        if "layer_names" in root.attrs:
+            return _read_named_groups(root)
+        if "layers" in root:
+            return _read_structure(root, model, source)
+    raise ValueError(
+        f"The HDF5 file holds no weights of a Keras model. Received: path={source}"
+    )
+
+
+def _read_model(model: LegacyModel) -> list[_LayerWeights]:
+    if not hasattr(model, "layers") or not hasattr(model, "weights"):
+        raise ValueError(
+            "The source must be a model of legacy Keras or the path of an HDF5 file "
+            f"of its weights. Received: {model!r}"
+        )
+    return [
+        _LayerWeights(
+            layer.name,
+            [
+                (_last_part(w.name), np.array(w.numpy()))
+                for w in _ordered_weights(layer)
+            ],
+        )
+        for layer in _leaf_layers(model)
+    ]
+
+
+def _read_named_groups(root: h5py.Group) -> list[_LayerWeights]:
+    """Reads the layout of `save_weights("weights.h5")` and `save("model.h5")`."""
+    layers: dict[str, list[tuple[str | None, np.ndarray]]] = {}
+    for layer_name in _texts(root.attrs["layer_names"]):
+        group = root[layer_name]
+        for name in _texts(group.attrs["weight_names"]):
+            # The group of a model in the model holds the weights of all its layers.
+            layer, _, _ = name.partition("/")
+            value = (_last_part(name), np.array(group[name]))
+            layers.setdefault(layer, []).append(value)
+    return [_LayerWeights(name, weights) for name, weights in layers.items()]
+
+
+def _read_structure(
+    group: h5py.Group, model: keras.Model, path: Path
+) -> list[_LayerWeights]:
+    """Reads the layout of `save_weights("model.weights.h5")`, which names classes."""
+    found = []
+    counts: Counter[str] = Counter()
+    for layer in model.layers:
+        if _is_variational(layer):
+            raise ValueError(
+                "This layout of HDF5 files does not name the weights, as the "
+                f"variational layer '{layer.name}' needs them: pass the legacy model "
+                "itself, or save its weights under a name that ends in '.h5' but not "
+                f"in '.weights.h5'. Received: path={path}"
+            )
+        name = _snake_case(type(layer).__name__)
+        key = f"layers/{name}_{counts[name]}" if counts[name] else f"layers/{name}"
+        counts[name] += 1
+        if not layer.weights:
+            continue
+        if key not in group:
+            raise ValueError(
+                f"The file holds no weights for the layer '{layer.name}', which it "
+                f"would call {key!r}. Received: path={path}, "
+                f"with {sorted(group.get('layers', {}))}"
+            )
+        if hasattr(layer, "layers"):
+            found += _read_structure(group[key], layer, path)
+        else:
+            values = _datasets(group[key])
+            found.append(_LayerWeights(layer.name, [(None, v) for v in values]))
+    return found
+
+
+def _datasets(group: h5py.Group) -> list[np.ndarray]:
+    """Returns the values in a group: of a layer first, then of the layers in it."""
+    own = group.get("vars", {})
+    values = [np.array(own[key]) for key in sorted(own, key=int)]
+    for key in sorted(set(group) - {"vars"}):
+        values += _datasets(group[key])
+    return values
+
+
+def _texts(names: Iterable[str | bytes]) -> list[str]:
+    return [n.decode() if isinstance(n, bytes) else str(n) for n in names]
+
+
+def _last_part(name: str) -> str:
+    return name.rsplit("/", 1)[-1].split(":")[0]
+
+
+def _snake_case(name: str) -> str:
+    words = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", words).lower()
+
+
+def _assignments(
+    source: list[_LayerWeights], layers: list[keras.Layer]
+) -> list[Assignment]:
+    """Returns all variables of the layers with their values, or raises an error."""
+    found: list[Assignment] = []
+    for legacy, layer in _pairs(source, layers):
+        assign = _to_variational if _is_variational(layer) else _to_layer
+        found += assign(legacy, layer)
+    for variable, value in found:
+        if tuple(variable.shape) != value.shape:
+            raise ValueError(
+                f"The shape of '{variable.path}' is {tuple(variable.shape)}; the "
+                f"legacy weight has another shape. Received: shape={value.shape}"
+            )
+    return found
+
+
+def _pairs(
+    source: list[_LayerWeights], layers: list[keras.Layer]
+) -> list[tuple[_LayerWeights, keras.Layer]]:
+    names = [legacy.name for legacy in source]
+    if len(source) != len(layers):
+        raise ValueError(
+            f"The model has {len(layers)} layers with weights, "
+            f"{[layer.name for layer in layers]}, and the legacy model has another "
+            "number. "
+            f"Received: {len(source)} layers, {names}"
+        )
+    by_name = {layer.name: layer for layer in layers}
+    if set(by_name) == set(names):
+        return [(legacy, by_name[legacy.name]) for legacy in source]
+    return list(zip(source, layers, strict=True))
+
+
+def _to_layer(legacy: _LayerWeights, layer: keras.Layer) -> list[Assignment]:
+    variables = _ordered_weights(layer)
+    names = [name for name, _ in legacy.weights]
+    own_names = [variable.name for variable in variables]
+    if set(names) == set(own_names) and len(set(names)) == len(names):
+        # A wrapper and its layer order their weights differently.
+        values_by_name = dict(legacy.weights)
+        return [(variable, values_by_name[variable.name]) for variable in variables]
+    if len(names) != len(variables) or (None not in names and names != own_names):
+        raise ValueError(
+            f"The weights of the layer '{layer.name}' are {own_names}; the legacy "
+            f"layer '{legacy.name}' has other weights. Received: weights={names}"
+        )
+    values = [value for _, value in legacy.weights]
+    return list(zip(variables, values, strict=True))
+
+
+def _to_variational(legacy: _LayerWeights, layer: keras.Layer) -> list[Assignment]:
+    values = dict(legacy.weights)
+    found: list[Assignment] = []
+    for weight in layer.variational_weights:
+        mean = values.pop(f"{weight.name}_posterior_loc", None)
+        untransformed = values.pop(f"{weight.name}_posterior_untransformed_scale", None)
+        variables = weight.variables
+        is_normal = set(variables) == {"mean", "log_scale"}
+        is_point = set(variables) == {"mean"}
+        if mean is None or not (is_normal or (is_point and untransformed is None)):
+            raise ValueError(
+                f"The {weight.name} of the layer '{layer.name}', a posterior with "
+                f"the variables {sorted(variables)}, cannot represent the posterior of "
+                f"the legacy layer '{legacy.name}': independent normals fit "
+                "`mean_field_normal`, a point fits `point`, a layer without bias fits "
+                "one without. "
+                f"Received: weights={[name for name, _ in legacy.weights]}"
+            )
+        found.append((variables["mean"], mean))
+        if is_normal:
+            if untransformed is None:
+                scale = np.full(mean.shape, _RESOLUTION)
+            else:
+                scale = np.logaddexp(0.0, untransformed.astype(float)) + _RESOLUTION
+            found.append((variables["log_scale"], np.log(scale).astype(np.float32)))
+    if values:
+        raise ValueError(
+            f"The layer '{layer.name}' has no place for weights of the legacy layer "
+            f"'{legacy.name}'. Received: weights={list(values)}"
+        )
+    return found
+
+
+def _leaf_layers(model: keras.Model | LegacyModel) -> list[keras.Layer]:
+    """Returns the layers of a model, and of the models in it, that hold weights."""
+    leaves = []
+    for layer in model.layers:
+        if hasattr(layer, "layers"):
+            leaves += _leaf_layers(layer)
+        elif layer.weights:
+            leaves.append(layer)
+    return leaves
+
+
+def _ordered_weights(layer: keras.Layer) -> list[keras.Variable]:
+    """Returns the weights of a layer in the order of legacy files."""
+    return [*layer.trainable_weights, *layer.non_trainable_weights]
+
+
+def _is_variational(layer: keras.Layer) -> bool:
+    """Whether a layer is a variational layer of `tfbbb.layers`."""
+    return hasattr(layer, "variational_weights")

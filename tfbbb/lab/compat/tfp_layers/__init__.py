@@ -6,7 +6,6 @@ A program that was written for `tfp.layers` of TensorFlow Probability 0.25 runs 
 """
 
 from tfbbb.lab.compat.tfp_layers import util
-from tfbbb.lab.compat.tfp_layers.autoregressive_network import AutoregressiveNetwork
 from tfbbb.lab.compat.tfp_layers.autoregressive_transform import AutoregressiveTransform
 from tfbbb.lab.compat.tfp_layers.blockwise_initializer import BlockwiseInitializer
 from tfbbb.lab.compat.tfp_layers.convolution import (
@@ -40,20 +39,16 @@ from tfbbb.lab.compat.tfp_layers.divergence import (
     KLDivergenceAddLoss,
     KLDivergenceRegularizer,
 )
-from tfbbb.lab.compat.tfp_layers.independent import (
+from tfbbb.lab.compat.tfp_layers.parametric import (
+    CategoricalMixtureOfOneHotCategorical,
     IndependentBernoulli,
     IndependentLogistic,
     IndependentNormal,
     IndependentPoisson,
-)
-from tfbbb.lab.compat.tfp_layers.mixture import (
     MixtureLogistic,
     MixtureNormal,
     MixtureSameFamily,
-)
-from tfbbb.lab.compat.tfp_layers.multivariate_normal import MultivariateNormalTriL
-from tfbbb.lab.compat.tfp_layers.one_hot_categorical import (
-    CategoricalMixtureOfOneHotCategorical,
+    MultivariateNormalTriL,
     OneHotCategorical,
 )
 from tfbbb.lab.compat.tfp_layers.variable_layer import VariableLayer
@@ -63,7 +58,6 @@ from tfbbb.lab.compat.tfp_layers.variational_gaussian_process import (
 from tfbbb.lab.compat.tfp_layers.weight_norm import WeightNorm
 
 __all__ = [
-    "AutoregressiveNetwork",
     "AutoregressiveTransform",
     "BlockwiseInitializer",
     "CategoricalMixtureOfOneHotCategorical",

@@ -1,8 +1,8 @@
-"""Variables of TensorFlow as variables of Keras layers."""
+"""Variables of TensorFlow as variables of Keras layers, and the other way round."""
 
 import warnings
 import weakref
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -10,12 +10,10 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.private_apis import (
-    own_variables,
     searched_attributes,
     track_variable,
 )
-from tfbbb.base.types import Initializer
-from tfbbb.lab.compat.tfp_layers.variable_reference import VariableReference
+from tfbbb.base.types import Array, DType, Initializer, Tensor
 
 
 class AdoptedVariable(keras.Variable):
@@ -44,6 +42,45 @@ class AdoptedVariable(keras.Variable):
 
     def _initialize_with_initializer(self, initializer: Initializer) -> None:
         self._initialize(self._adopted)
+
+
+class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # type: ignore[metaclass]
+    """A variable of a layer that a distribution reads whenever it is evaluated.
+
+    A distribution turns a Keras variable into a constant when it is constructed; of an
+    object with reference semantics, which this is, it keeps the object.
+
+    Args:
+        variable: The Keras variable. Its attributes are attributes of the reference.
+    """
+
+    is_tensor_like = True
+
+    def __init__(self, variable: keras.Variable):
+        super().__init__(name=variable.name)
+        self.variable = variable
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "variable" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self.__dict__["variable"], name)
+
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> Array:
+        return self.variable.numpy().astype(dtype or self.variable.dtype)
+
+    @property
+    def dtype(self) -> tf.DType:
+        return tf.as_dtype(self.variable.dtype)
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        return tf.TensorShape(self.variable.shape)
+
+    def _value(
+        self, dtype: DType = None, name: str | None = None, as_ref: bool = False
+    ) -> Tensor:
+        """Returns the value; by this name TensorFlow Probability asks for it."""
+        return tf.convert_to_tensor(self.variable, dtype=dtype, name=name)
 
 
 # An optimizer updates each Keras variable of a model, so all layers that share a
@@ -87,23 +124,6 @@ def warn_of_others(layer: keras.Layer, read: Iterable[tf.Variable]) -> None:
             f"`tfp.util.DeferredTensor`. Received: {others}",
             stacklevel=2,
         )
-
-
-def load_without_adopted(layer: keras.Layer, store: MutableMapping[str, Any]) -> bool:
-    """Loads a file that was saved before the layer adopted variables."""
-    variables = own_variables(layer)
-    adopted = [v.name for v in variables if isinstance(v, AdoptedVariable)]
-    if not adopted or len(store.keys()) != len(variables) - len(adopted):
-        return False
-    own = (v for v in variables if not isinstance(v, AdoptedVariable))
-    for number, variable in enumerate(own):
-        variable.assign(store[f"{number}"])
-    warnings.warn(
-        f"The file lacks the variables {adopted} of the layer '{layer.name}'. They "
-        "keep their initial values. Save the model again to have them in the file.",
-        stacklevel=2,
-    )
-    return True
 
 
 def track_in_checkpoints(layer: keras.Layer, variable: keras.Variable) -> None:

@@ -25,8 +25,8 @@ class AutoregressiveTransform(DistributionLambda):
 
     Args:
         made: Layer that computes the two parameters of each element, [..., d, 2], with
-            an attribute `params` of 2: an `AutoregressiveNetwork` of this package or of
-            `tfp.bijectors`, whose variables are trained with the model.
+            an attribute `params` of 2, such as `tfp.bijectors.AutoregressiveNetwork`;
+            its variables are trained with the model.
         **kwargs: Options of `DistributionLambda`.
 
     Raises:

@@ -7,14 +7,17 @@ import keras
 import tensorflow as tf
 
 from tfbbb.base.numbers import choice
-from tfbbb.base.types import Activation, ArrayLike, Config, Regularizer, Shape, Tensor
-from tfbbb.lab.compat.tfp_layers import weight_posterior as base
-from tfbbb.lab.compat.tfp_layers.weight_estimators import Flipout, Reparameterization
+from tfbbb.base.types import ArrayLike, Config, Shape, Tensor
+from tfbbb.lab.compat.tfp_layers.weight_posterior import (
+    Flipout,
+    Reparameterization,
+    WeightPosterior,
+)
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
 
-class _Convolution(base.WeightPosterior):
+class _Convolution(WeightPosterior):
     """A convolution over `rank` axes, a class attribute of the layers below.
 
     Args:
@@ -28,7 +31,7 @@ class _Convolution(base.WeightPosterior):
 
     rank = 0
 
-    def __init__(
+    def _set_up(
         self,
         filters: int,
         kernel_size: int | Sequence[int],
@@ -36,23 +39,7 @@ class _Convolution(base.WeightPosterior):
         padding: str = "valid",
         data_format: str = "channels_last",
         dilation_rate: int | Sequence[int] = 1,
-        activation: Activation = None,
-        activity_regularizer: Regularizer = None,
-        kernel_posterior_fn: base.DistributionFunction = base.DEFAULT_POSTERIOR,
-        kernel_posterior_tensor_fn: base.TensorFunction = base.sample,
-        kernel_prior_fn: base.DistributionFunction = base.DEFAULT_PRIOR,
-        kernel_divergence_fn: base.DivergenceFunction = base.exact_divergence,
-        bias_posterior_fn: base.DistributionFunction = base.DEFAULT_BIAS_POSTERIOR,
-        bias_posterior_tensor_fn: base.TensorFunction = base.sample,
-        bias_prior_fn: base.DistributionFunction = None,
-        bias_divergence_fn: base.DivergenceFunction = base.exact_divergence,
-        seed: int | None = None,
-        **kwargs: Any,
-    ):
-        given = locals()
-        functions = {name: given[name] for name in base.FUNCTIONS}
-        kwargs["activity_regularizer"] = activity_regularizer
-        super().__init__(activation, functions, seed, kwargs)
+    ) -> None:
         self.filters = int(filters)
         self.kernel_size = self._per_axis("kernel_size", kernel_size)
         self.strides = self._per_axis("strides", strides)

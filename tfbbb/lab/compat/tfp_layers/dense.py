@@ -1,23 +1,21 @@
 """Fully connected layers with posteriors of kernel and bias."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
-from tfbbb.base.types import Activation, ArrayLike, Config, Regularizer, Shape, Tensor
-from tfbbb.lab.compat.tfp_layers import weight_posterior as base
+from tfbbb.base.types import ArrayLike, Config, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers.full_precision import last_size
-from tfbbb.lab.compat.tfp_layers.weight_estimators import (
+from tfbbb.lab.compat.tfp_layers.weight_posterior import (
     Flipout,
     LocalReparameterization,
     Reparameterization,
+    WeightPosterior,
 )
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
 
-class _Dense(base.WeightPosterior):
+class _Dense(WeightPosterior):
     """`output = activation(input @ kernel + bias)`, `kernel, bias ~ q`.
 
     The losses of the layer hold `KL(q || p)`, unscaled: for minibatches divide it by
@@ -25,33 +23,11 @@ class _Dense(base.WeightPosterior):
 
     Args:
         units: Number of outputs.
-        trainable: Whether the variables are trained.
     """
 
-    def __init__(
-        self,
-        units: int,
-        activation: Activation = None,
-        activity_regularizer: Regularizer = None,
-        trainable: bool = True,
-        kernel_posterior_fn: base.DistributionFunction = base.DEFAULT_POSTERIOR,
-        kernel_posterior_tensor_fn: base.TensorFunction = base.sample,
-        kernel_prior_fn: base.DistributionFunction = base.DEFAULT_PRIOR,
-        kernel_divergence_fn: base.DivergenceFunction = base.exact_divergence,
-        bias_posterior_fn: base.DistributionFunction = base.DEFAULT_BIAS_POSTERIOR,
-        bias_posterior_tensor_fn: base.TensorFunction = base.sample,
-        bias_prior_fn: base.DistributionFunction = None,
-        bias_divergence_fn: base.DivergenceFunction = base.exact_divergence,
-        seed: int | None = None,
-        **kwargs: Any,
-    ):
-        given = locals()
-        functions = {name: given[name] for name in base.FUNCTIONS}
-        kwargs |= {
-            "activity_regularizer": activity_regularizer,
-            "trainable": trainable,
-        }
-        super().__init__(activation, functions, seed, kwargs)
+    takes_trainable = True
+
+    def _set_up(self, units: int) -> None:
         self.units = int(units)
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 

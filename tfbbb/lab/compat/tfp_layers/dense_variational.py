@@ -1,6 +1,6 @@
 """The dense layer whose weights have one joint posterior."""
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -17,7 +17,6 @@ from tfbbb.base.types import (
 )
 from tfbbb.lab.compat.tfp_layers.adopted_variable import (
     adopt,
-    load_without_adopted,
     variables_of,
     warn_of_others,
 )
@@ -153,10 +152,6 @@ class DenseVariational(keras.Layer):
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
-
-    def load_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        if not load_without_adopted(self, store):
-            super().load_own_variables(store)
 
     def get_config(self) -> Config:
         return {

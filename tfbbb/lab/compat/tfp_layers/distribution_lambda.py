@@ -2,14 +2,27 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Self
 
 import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.base.types import Config, Distribution, Options, Tensor, TensorFunction
-from tfbbb.lab.compat.tfp_layers import convert_to_tensor
+from tfbbb.base.private_apis import (
+    in_stateless_scope,
+    outermost_layer,
+    wrap_until_built,
+)
+from tfbbb.base.types import (
+    ArrayLike,
+    Config,
+    Distribution,
+    Json,
+    Options,
+    Tensor,
+    TensorFunction,
+)
 from tfbbb.lab.compat.tfp_layers.adopted_variable import (
     adopt,
     variables_of,
@@ -22,9 +35,13 @@ from tfbbb.lab.compat.tfp_layers.function_config import (
     from_config,
     to_config,
 )
-from tfbbb.lab.compat.tfp_layers.symbolic_build import keep_distribution
 
 tfd = tfp.distributions
+
+_BY_NAME = {
+    name: getattr(tfd.Distribution, name)
+    for name in ("sample", "mean", "mode", "stddev", "variance")
+}
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -73,7 +90,7 @@ class DistributionLambda(keras.Layer):
         self._arguments = kwargs.pop("arguments", None) or {}
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
         self._make_distribution_fn = make_distribution_fn
-        self._convert_to_tensor_fn = convert_to_tensor.get(convert_to_tensor_fn)
+        self._convert_to_tensor_fn = _conversion(convert_to_tensor_fn)
         self._makes_input: Callable[[Tensor], Tensor] | None = None
         self._made_distribution = False
         # XLA on CPUs draws random numbers slowly, and not from every distribution.
@@ -113,7 +130,7 @@ class DistributionLambda(keras.Layer):
                 f"Received: new variables {[v.name for v in untrainable]}"
             )
         self._made_distribution = True
-        keep_distribution(self)
+        _keep_distribution(self)
         adopt(self, variables)
         warn_of_others(self, tape.watched_variables())
         if self._convert_to_tensor_fn is None:
@@ -151,7 +168,7 @@ class DistributionLambda(keras.Layer):
         }
 
     def _serialized_conversion(self) -> Options:
-        function = convert_to_tensor.serialize(self._convert_to_tensor_fn)
+        function = _serialized(self._convert_to_tensor_fn)
         return {"convert_to_tensor_fn": function, **activity_regularizer_config(self)}
 
     def _serialized_arguments(self) -> Options:
@@ -176,3 +193,61 @@ def _collect_new_variables(new: list[tf.Variable]) -> Iterator[None]:
 
 def _read(value: Any) -> Any:
     return from_config(value) if isinstance(value, dict) else value
+
+
+def _conversion(identifier: Any) -> TensorFunction | None:
+    """Returns the function for a name, a configuration, a property or a function."""
+    if identifier is None:
+        return None
+    if isinstance(identifier, str):
+        if identifier not in _BY_NAME:
+            raise ValueError(
+                f"`convert_to_tensor_fn` must be one of {sorted(_BY_NAME)} or a "
+                "function of the distribution. "
+                f"Received: convert_to_tensor_fn={identifier!r}"
+            )
+        return _BY_NAME[identifier]
+    if isinstance(identifier, dict):
+        identifier = from_config(identifier)
+    if isinstance(identifier, property):
+        identifier = identifier.fget
+    if not callable(identifier):
+        raise ValueError(
+            "`convert_to_tensor_fn` must be a name or a function of the "
+            f"distribution. Received: convert_to_tensor_fn={identifier!r}"
+        )
+    return identifier
+
+
+def _serialized(function: TensorFunction | None) -> Json:
+    """Returns the name of a statistic, or the configuration of another function."""
+    for name, statistic in _BY_NAME.items():
+        if function is statistic:
+            return name
+    return to_config(function)
+
+
+def _keep_distribution(layer: keras.Layer) -> None:
+    """Lets loss and metrics of a model see the distribution, where Keras builds it.
+
+    Under a strategy, Keras traces model, metrics and loss before the first step, each
+    in its own graph, and passes only shape and dtype of the predictions from one to the
+    next. A loss that calls `log_prob` of a prediction needs the distribution, so the
+    traces of metrics and loss of this model call the model themselves.
+    """
+    if not (in_stateless_scope() and tf.distribute.has_strategy()):
+        return
+    model = outermost_layer(layer)
+    if isinstance(model, keras.Model) and model.compiled:
+        wrap_until_built(model, partial(_on_own_predictions, model))
+
+
+def _on_own_predictions(
+    model: keras.Model, method: Callable[..., Tensor]
+) -> Callable[..., Tensor]:
+    def call(x: ArrayLike, y: ArrayLike, y_pred: Tensor, **kwargs: Any) -> Tensor:
+        if in_stateless_scope():
+            y_pred = model(x, training=False)
+        return method(x, y, y_pred, **kwargs)
+
+    return call

@@ -1,6 +1,9 @@
-"""Base of the layers that make a known distribution of a vector of parameters."""
+"""Layers that make a known distribution of a vector of parameters."""
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import keras
 import numpy as np
@@ -8,16 +11,24 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
-from tfbbb.base.types import Config, Shape, Tensor, TensorFunction
+from tfbbb.base.private_apis import give_bernoulli_parameters, set_mean
+from tfbbb.base.types import Config, Distribution, DType, Shape, Tensor
 from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
+from tfbbb.lab.compat.tfp_layers.distribution_tensor import as_distribution
+from tfbbb.lab.compat.tfp_layers.function_config import to_config
 
 tfd = tfp.distributions
+tfb = tfp.bijectors
+
+_register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
 
 class Parametric(DistributionLambda):
     """A layer that makes the distribution of `type(self).new(params, **options)`.
 
-    The options are the arguments of `new`, which the layer's configuration holds.
+    The options are the arguments of `new`. The constructor takes them by the same
+    names, but `dtype` as `sample_dtype`, and `convert_to_tensor_fn` with them; the
+    layer's configuration holds them.
 
     Args:
         event_shape: Shape of one draw: an integer or a vector of integers.
@@ -28,46 +39,436 @@ class Parametric(DistributionLambda):
         **kwargs: Options of `keras.Layer`.
     """
 
+    __signature__: ClassVar[inspect.Signature]
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.__signature__ = _constructor_of(cls.new)
         document_inherited_arguments(cls)
 
-    def __init__(
-        self, convert_to_tensor_fn: TensorFunction | str, kwargs: Any, **options: Any
-    ):
-        super().__init__(self._make, convert_to_tensor_fn, **kwargs)
+    def __init__(self, *args: Any, **kwargs: Any):
+        given = self.__signature__.bind(*args, **kwargs)
+        given.apply_defaults()
+        options = given.arguments
+        of_layer = options.pop("kwargs")
+        conversion = options.pop("convert_to_tensor_fn")
+        super().__init__(self._make, conversion, **of_layer)
         self._options = options
 
     def build(self, input_shape: Shape) -> None:
         # Keras would call the layer to build a layer of components, which needs none.
         self.built = True
 
-    def _make(self, params: Tensor) -> tfp.distributions.Distribution:
-        return type(self).new(params, **self._options)
+    def _make(self, params: Tensor) -> Distribution:
+        names = {"sample_dtype": "dtype"}
+        options = {names.get(name, name): v for name, v in self._options.items()}
+        return type(self).new(params, **options)
 
     @staticmethod
-    def new(
-        params: Tensor, *args: Any, **kwargs: Any
-    ) -> tfp.distributions.Distribution:
+    def new(params: Tensor, *args: Any, **kwargs: Any) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         raise NotImplementedError
 
     def get_config(self) -> Config:
         config = super(DistributionLambda, self).get_config()
-        options = {k: _plain(v) for k, v in self._options.items()}
-        if "dtype" in options:
-            # Of draws; `dtype` is the layer's.
-            options["sample_dtype"] = options.pop("dtype")
+        options = {name: _plain(value) for name, value in self._options.items()}
         return {**config, **self._serialized_conversion(), **options}
 
 
+def _constructor_of(new: Callable[..., Distribution]) -> inspect.Signature:
+    """Returns the signature of the constructor that takes the arguments of `new`."""
+    arguments = dict(inspect.signature(new).parameters)
+    del arguments["params"]
+    arguments.pop("name", None)
+    last = [
+        inspect.Parameter(
+            "convert_to_tensor_fn",
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=tfd.Distribution.sample,
+        )
+    ]
+    if "dtype" in arguments:
+        last.append(arguments.pop("dtype").replace(name="sample_dtype"))
+    if "validate_args" in arguments:
+        last.append(arguments.pop("validate_args"))
+    last.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature([*arguments.values(), *last])
+
+
+class _Independent(Parametric):
+    """Base of the layers of independent variables of one family."""
+
+    # Parameters of one variable, and the distributions that they make.
+    num_params = 1
+    family: ClassVar[Callable[..., Distribution]]
+
+    @classmethod
+    def new(
+        cls,
+        params: Tensor,
+        event_shape: Shape = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        params = tf.convert_to_tensor(params, name="params")
+        parts = tf.split(params, cls.num_params, axis=-1)
+        base = cls.family(
+            *(_with_event_shape(part, event_shape) for part in parts),
+            validate_args=validate_args,
+        )
+        return _independent(base, event_shape, validate_args)
+
+    @classmethod
+    def params_size(cls, event_shape: Shape = (), name: str | None = None) -> int:
+        """Returns the number of parameters of one distribution."""
+        return cls.num_params * _event_size(event_shape)
+
+
+@_register
+class IndependentBernoulli(Parametric):
+    """Independent Bernoulli variables of `prod(event_shape)` logits."""
+
+    @staticmethod
+    def new(
+        params: Tensor,
+        event_shape: Shape = (),
+        dtype: DType = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        params = tf.convert_to_tensor(params, name="params")
+        bernoulli = tfd.Bernoulli(
+            logits=_with_event_shape(params, event_shape),
+            dtype=tf.as_dtype(dtype or params.dtype),
+            validate_args=validate_args,
+        )
+        distribution = _independent(bernoulli, event_shape, validate_args)
+        # For `convert_to_tensor_fn=tfd.Bernoulli.logits`.
+        give_bernoulli_parameters(distribution, bernoulli)
+        return distribution
+
+    @staticmethod
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
+        """Returns the number of parameters of one distribution."""
+        return _event_size(event_shape)
+
+
+@_register
+class IndependentLogistic(_Independent):
+    """Independent logistic variables of `2 * prod(event_shape)` parameters.
+
+    The first half are the locations, `softplus` of the second half the scales.
+    """
+
+    num_params = 2
+
+    @staticmethod
+    def family(loc: Tensor, scale: Tensor, **options: Any) -> Distribution:
+        return tfd.Logistic(loc, tf.math.softplus(scale), **options)
+
+
+@_register
+class IndependentNormal(_Independent):
+    """Independent normal variables of `2 * prod(event_shape)` parameters.
+
+    The first half are the means, `softplus` of the second half the standard deviations.
+
+    Example:
+
+    >>> import keras
+    >>> size = IndependentNormal.params_size([2])
+    >>> model = keras.Sequential([keras.layers.Dense(size), IndependentNormal([2])])
+    >>> model(keras.ops.ones((5, 3))).event_shape
+    TensorShape([2])
+    """
+
+    num_params = 2
+
+    @staticmethod
+    def family(loc: Tensor, scale: Tensor, **options: Any) -> Distribution:
+        return tfd.Normal(loc, tf.math.softplus(scale), **options)
+
+
+@_register
+class IndependentPoisson(_Independent):
+    """Independent Poisson variables of `prod(event_shape)` log rates."""
+
+    @staticmethod
+    def family(log_rate: Tensor, **options: Any) -> Distribution:
+        return tfd.Poisson(log_rate=log_rate, **options)
+
+
+@_register
+class MultivariateNormalTriL(Parametric):
+    """A normal vector with a full covariance: `N(loc, L @ L.T)`.
+
+    Its `d + d * (d + 1) / 2` parameters are the mean and the lower triangle of L, whose
+    diagonal is `softplus(params) + 1e-5`.
+
+    Example:
+
+    >>> import keras
+    >>> size = MultivariateNormalTriL.params_size(2)
+    >>> layer = MultivariateNormalTriL(2, convert_to_tensor_fn="mean")
+    >>> layer(keras.ops.ones((7, size))).shape
+    TensorShape([7, 2])
+
+    Args:
+        event_size: Length d of the vector.
+    """
+
+    @staticmethod
+    def new(
+        params: Tensor,
+        event_size: int,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        params = tf.convert_to_tensor(params, name="params")
+        lower_triangle = tfb.FillScaleTriL(
+            diag_shift=np.array(1e-5, params.dtype.as_numpy_dtype),
+            validate_args=validate_args,
+        )
+        return tfd.MultivariateNormalTriL(
+            loc=params[..., :event_size],
+            scale_tril=lower_triangle(params[..., event_size:]),
+            validate_args=validate_args,
+        )
+
+    @staticmethod
+    def params_size(event_size: int, name: str | None = None) -> int:
+        """Returns the number of parameters of one distribution."""
+        return event_size + event_size * (event_size + 1) // 2
+
+
+@_register
+class OneHotCategorical(Parametric):
+    """One of d classes, one-hot encoded, of d logits.
+
+    Args:
+        event_size: Number d of classes.
+    """
+
+    @staticmethod
+    def new(
+        params: Tensor,
+        event_size: int,
+        dtype: DType = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        params = tf.convert_to_tensor(params, name="params")
+        return tfd.OneHotCategorical(
+            logits=params,
+            dtype=tf.as_dtype(dtype or params.dtype),
+            validate_args=validate_args,
+        )
+
+    @staticmethod
+    def params_size(event_size: int, name: str | None = None) -> int:
+        """Returns the number of parameters of one distribution."""
+        return event_size
+
+
+@_register
+class MixtureSameFamily(Parametric):
+    """A mixture of k distributions of one family.
+
+    The first k parameters are the mixture's logits; the rest, reshaped to
+    [..., k, size], go through `component_layer`.
+
+    Args:
+        num_components: Number k of components.
+        component_layer: Layer or function that makes the components of a tensor
+            [..., k, size], e.g. `IndependentNormal(event_shape)`.
+    """
+
+    @staticmethod
+    def new(
+        params: Tensor,
+        num_components: int,
+        component_layer: Callable[[Tensor], Distribution],
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        params = tf.convert_to_tensor(params, name="params")
+        shape = tf.concat([tf.shape(params)[:-1], [num_components, -1]], axis=0)
+        components = component_layer(tf.reshape(params[..., num_components:], shape))
+        return tfd.MixtureSameFamily(
+            tfd.Categorical(logits=params[..., :num_components]),
+            as_distribution(components),
+        )
+
+    @staticmethod
+    def params_size(
+        num_components: int, component_params_size: int, name: str | None = None
+    ) -> int:
+        """Returns the number of parameters of one distribution."""
+        return num_components * (1 + component_params_size)
+
+
+class _Mixture(Parametric):
+    """Base of the mixtures with independent components.
+
+    Args:
+        num_components: Number of components.
+    """
+
+    component: ClassVar[type[_Independent]]
+
+    @classmethod
+    def new(
+        cls,
+        params: Tensor,
+        num_components: int,
+        event_shape: Shape = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        return MixtureSameFamily.new(
+            params,
+            num_components,
+            lambda t: cls.component.new(t, event_shape, validate_args),
+        )
+
+    @classmethod
+    def params_size(
+        cls, num_components: int, event_shape: Shape = (), name: str | None = None
+    ) -> int:
+        """Returns the number of parameters of one distribution."""
+        return MixtureSameFamily.params_size(
+            num_components, cls.component.params_size(event_shape)
+        )
+
+
+@_register
+class MixtureNormal(_Mixture):
+    """A mixture of independent normal variables: see `IndependentNormal`."""
+
+    component = IndependentNormal
+
+
+@_register
+class MixtureLogistic(_Mixture):
+    """A mixture of independent logistic variables: see `IndependentLogistic`."""
+
+    component = IndependentLogistic
+
+
+@_register
+class CategoricalMixtureOfOneHotCategorical(Parametric):
+    """A mixture of k one-hot encoded distributions over d classes.
+
+    Its `k * (1 + d)` parameters are the logits of the mixture and of its components.
+    The mean of the distribution is the vector of the classes' probabilities, and
+    `log_mean()` their logarithms.
+
+    Args:
+        event_size: Number d of classes.
+        num_components: Number k of components.
+    """
+
+    @staticmethod
+    def new(
+        params: Tensor,
+        event_size: int,
+        num_components: int,
+        dtype: DType = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Distribution:
+        """Returns the distribution of a tensor of parameters."""
+        distribution = MixtureSameFamily.new(
+            params,
+            num_components,
+            functools.partial(
+                OneHotCategorical.new, event_size=event_size, dtype=dtype
+            ),
+        )
+        mean = functools.partial(_at_all_classes, distribution.prob, distribution)
+        set_mean(distribution, mean)
+        distribution.log_mean = functools.partial(
+            _at_all_classes, distribution.log_prob, distribution
+        )
+        return distribution
+
+    @staticmethod
+    def params_size(
+        event_size: int, num_components: int, name: str | None = None
+    ) -> int:
+        """Returns the number of parameters of one distribution."""
+        return MixtureSameFamily.params_size(
+            num_components, OneHotCategorical.params_size(event_size)
+        )
+
+
+def _at_all_classes(
+    function: Callable[[Tensor], Tensor], distribution: Distribution
+) -> Tensor:
+    """Returns a function's value for each class, [*batch, d]."""
+    classes = distribution.event_shape_tensor()[-1]
+    batch_axes = tf.size(distribution.batch_shape_tensor())
+    one_hot = tf.reshape(
+        tf.eye(classes, dtype=distribution.dtype),
+        tf.concat([[classes], tf.ones([batch_axes], tf.int32), [classes]], axis=0),
+    )
+    values = function(one_hot)
+    return tf.transpose(values, tf.concat([tf.range(1, batch_axes + 1), [0]], axis=0))
+
+
+def _independent(
+    base: Distribution, event_shape: Shape, validate_args: bool
+) -> Distribution:
+    return tfd.Independent(
+        base,
+        reinterpreted_batch_ndims=tf.size(_as_vector(event_shape)),
+        validate_args=validate_args,
+    )
+
+
+def _event_size(event_shape: Shape) -> int:
+    """Returns the number of elements of an event: an integer if it is known.
+
+    A Python integer, as Keras takes no other for a number of units.
+    """
+    shape = tf.convert_to_tensor(event_shape, dtype=tf.int32)
+    static = tf.get_static_value(shape)
+    if static is None:
+        return tf.reduce_prod(shape)
+    return int(np.prod(static, dtype=np.int64))
+
+
+def _as_vector(event_shape: Shape) -> tf.Tensor:
+    """Returns an event's shape, a scalar or vector, as a vector."""
+    return tf.reshape(tf.convert_to_tensor(event_shape, dtype_hint=tf.int32), [-1])
+
+
+def _with_event_shape(params: tf.Tensor, event_shape: Shape) -> tf.Tensor:
+    """Reshapes [..., prod(event_shape)] to [..., *event_shape]."""
+    shape = tf.concat(
+        [tf.shape(params)[:-1], tf.cast(_as_vector(event_shape), tf.int32)], axis=0
+    )
+    reshaped = tf.reshape(params, shape)
+    static = tf.get_static_value(_as_vector(event_shape))
+    if static is not None:
+        reshaped.set_shape([*params.shape[:-1], *(int(n) for n in static)])
+    return reshaped
+
+
 def _plain(value: object) -> object:
-    if isinstance(value, keras.Layer):
-        return keras.saving.serialize_keras_object(value)
+    """Returns an option as JSON."""
     if isinstance(value, tf.DType):
         return value.name
     if isinstance(value, tf.TensorShape):
         return value.as_list()
     if tf.is_tensor(value) or isinstance(value, np.ndarray | np.generic):
         return np.asarray(value).tolist()
+    if callable(value):
+        return to_config(value)
     return list(value) if isinstance(value, tuple) else value

@@ -17,14 +17,13 @@ from tfbbb.base.types import (
     Tensor,
     TensorFunction,
 )
-from tfbbb.lab.compat.tfp_layers import convert_to_tensor
+from tfbbb.lab.compat.tfp_layers.adopted_variable import VariableReference
 from tfbbb.lab.compat.tfp_layers.distribution_lambda import DistributionLambda
 from tfbbb.lab.compat.tfp_layers.function_config import (
     from_config,
     read_values,
     to_config,
 )
-from tfbbb.lab.compat.tfp_layers.variable_reference import VariableReference
 
 tfd = tfp.distributions
 tfb = tfp.bijectors
@@ -183,9 +182,7 @@ class VariationalGaussianProcess(DistributionLambda):
             **{key: to_config(value) for key, value in self._initializers.items()},
             "mean_fn": to_config(self._mean_fn),
             "jitter": float(self._jitter),
-            "convert_to_tensor_fn": convert_to_tensor.serialize(
-                self._convert_to_tensor_fn
-            ),
+            **self._serialized_conversion(),
         }
 
     @classmethod

@@ -1,9 +1,9 @@
 """The base of dense and convolutional layers: posteriors of kernel and bias."""
 
 import inspect
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import keras
 import tensorflow as tf
@@ -11,20 +11,18 @@ import tensorflow_probability as tfp
 
 from tfbbb.base.documented_arguments import document_inherited_arguments
 from tfbbb.base.types import (
-    Activation,
     Config,
     Constraint,
     Distribution,
     DType,
     Initializer,
-    Options,
     Regularizer,
     Shape,
     Tensor,
 )
 from tfbbb.lab.compat.tfp_layers.adopted_variable import (
+    VariableReference,
     adopt,
-    load_without_adopted,
     track_in_checkpoints,
     variables_of,
 )
@@ -40,30 +38,10 @@ from tfbbb.lab.compat.tfp_layers.function_config import (
     read_values,
     to_config,
 )
-from tfbbb.lab.compat.tfp_layers.last_draws import LastDraws
-from tfbbb.lab.compat.tfp_layers.variable_reference import VariableReference
 
 tfd = tfp.distributions
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
-
-# Of `dtype, shape, name, trainable, add_variable_fn`; of `posterior, prior, draw`.
-DistributionFunction: TypeAlias = Callable[..., Distribution] | None
-DivergenceFunction: TypeAlias = (
-    Callable[[Distribution, Distribution, Tensor | None], Tensor] | None
-)
-TensorFunction: TypeAlias = Callable[[Distribution], Tensor]
-
-FUNCTIONS = (
-    "kernel_posterior_fn",
-    "kernel_posterior_tensor_fn",
-    "kernel_prior_fn",
-    "kernel_divergence_fn",
-    "bias_posterior_fn",
-    "bias_posterior_tensor_fn",
-    "bias_prior_fn",
-    "bias_divergence_fn",
-)
 
 
 @_register
@@ -78,17 +56,31 @@ def exact_divergence(q: Distribution, p: Distribution, ignore: Tensor | None) ->
     return tfd.kl_divergence(q, p)
 
 
-DEFAULT_POSTERIOR = default_mean_field_normal_fn()
-DEFAULT_BIAS_POSTERIOR = default_mean_field_normal_fn(is_singular=True)
-DEFAULT_PRIOR = default_multivariate_normal_fn
+# The arguments that the layers share, in their order, with their defaults.
+_SHARED: dict[str, Any] = {
+    "activation": None,
+    "activity_regularizer": None,
+    "trainable": True,
+    "kernel_posterior_fn": default_mean_field_normal_fn(),
+    "kernel_posterior_tensor_fn": sample,
+    "kernel_prior_fn": default_multivariate_normal_fn,
+    "kernel_divergence_fn": exact_divergence,
+    "bias_posterior_fn": default_mean_field_normal_fn(is_singular=True),
+    "bias_posterior_tensor_fn": sample,
+    "bias_prior_fn": None,
+    "bias_divergence_fn": exact_divergence,
+    "seed": None,
+}
+_FUNCTIONS = tuple(name for name in _SHARED if name.endswith("_fn"))
 
 
 class WeightPosterior(keras.Layer):
     """Base of the layers that are linear in a kernel drawn from its posterior.
 
-    A subclass creates its distributions in `build` by `_add_distributions`, and an
-    estimator, the other base of a concrete layer, draws the kernel's product with the
-    inputs in `_draw`, by means of `_linear(inputs, kernel)`.
+    A family of layers takes its own arguments, the first ones, in `_set_up`, and
+    creates its distributions in `build` by `_add_distributions`. An estimator, the
+    other base of a concrete layer, draws the kernel's product with the inputs in
+    `_draw`, by means of `_linear(inputs, kernel)`.
 
     The layer trains and saves each `tf.Variable` that its posteriors and priors read,
     whether or not it comes from `add_variable_fn`.
@@ -99,6 +91,7 @@ class WeightPosterior(keras.Layer):
     Args:
         activation: Keras activation, by name or as a function.
         activity_regularizer: Penalty on the output.
+        trainable: Whether the variables are trained.
         kernel_posterior_fn: Function of `dtype, shape, name, trainable,
             add_variable_fn` that returns the posterior of the kernel. The layer
             trains and saves each `tf.Variable` that it reads.
@@ -114,41 +107,57 @@ class WeightPosterior(keras.Layer):
         **kwargs: Options of `keras.Layer`.
     """
 
+    takes_trainable = False
     takes_seed = False
-    # Defaults of a class that differ from those of its shared constructor.
+    # Defaults of a class that differ from those of its family.
     defaults: Mapping[str, Any] = MappingProxyType({})
+    __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        parameters = inspect.signature(cls.__init__).parameters
+        _, *parameters = inspect.signature(cls._set_up).parameters.values()
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters += [
+            inspect.Parameter(name, kind, default=default)
+            for name, default in _SHARED.items()
+            if getattr(cls, f"takes_{name}", True)
+        ]
         cls.__signature__ = inspect.Signature(
             [
-                parameter.replace(default=cls.defaults.get(name, parameter.default))
-                for name, parameter in parameters.items()
-                if name != "self" and (name != "seed" or cls.takes_seed)
+                *(
+                    p.replace(default=cls.defaults.get(p.name, p.default))
+                    for p in parameters
+                ),
+                inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
             ]
         )
         document_inherited_arguments(cls)
 
-    def __init__(
-        self,
-        activation: Activation,
-        functions: Options,
-        seed: int | None,
-        kwargs: Options,
-    ):
-        super().__init__(**kwargs)
-        if seed is not None and not self.takes_seed:
+    def __init__(self, *args: Any, **kwargs: Any):
+        given = self.__signature__.bind(*args, **kwargs)
+        given.apply_defaults()
+        own = given.arguments
+        options = own.pop("kwargs")
+        if "seed" in options:
             raise TypeError(
-                f"{type(self).__name__} has no argument `seed`. Received: seed={seed!r}"
+                f"{type(self).__name__} has no argument `seed`. "
+                f"Received: seed={options['seed']!r}"
             )
-        self.activation = keras.activations.get(activation)
-        self.seed = seed
-        self._last_draws = LastDraws()
-        for name in FUNCTIONS:
-            setattr(self, name, functions[name])
+        for name in ("activity_regularizer", "trainable"):
+            if name in own:
+                options[name] = own.pop(name)
+        super().__init__(**options)
+        self.activation = keras.activations.get(own.pop("activation"))
+        self.seed = own.pop("seed", None)
+        for name in _FUNCTIONS:
+            setattr(self, name, own.pop(name))
+        self._last_draws = _LastDraws()
         # XLA on CPUs draws random numbers slowly.
         self.supports_jit = False
+        self._set_up(**own)
+
+    def _set_up(self) -> None:
+        """Takes the arguments of the family."""
 
     @property
     def kernel_posterior_tensor(self) -> Tensor:
@@ -270,20 +279,106 @@ class WeightPosterior(keras.Layer):
             )
         return posterior.distribution
 
-    def load_own_variables(self, store: MutableMapping[str, Any]) -> None:
-        if not load_without_adopted(self, store):
-            super().load_own_variables(store)
-
     def get_config(self) -> Config:
         return {
             **super().get_config(),
             **activity_regularizer_config(self),
             "activation": activation_config(self.activation),
-            **{name: to_config(getattr(self, name)) for name in FUNCTIONS},
+            **{name: to_config(getattr(self, name)) for name in _FUNCTIONS},
             **({"seed": self.seed} if self.takes_seed else {}),
         }
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        functions = {name: from_config(config[name]) for name in FUNCTIONS}
+        functions = {name: from_config(config[name]) for name in _FUNCTIONS}
         return cls(**{**read_values(config), **functions})
+
+
+class Reparameterization(WeightPosterior):
+    """Draws one kernel per call (Kingma & Welling 2014)."""
+
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
+        kernel = self.kernel_posterior_tensor_fn(self.kernel_posterior)
+        self._last_draws.update(kernel_posterior_tensor=kernel)
+        return self._linear(inputs, tf.cast(kernel, self.compute_dtype)), kernel
+
+
+class LocalReparameterization(WeightPosterior):
+    """Draws the outputs of each row (Kingma, Salimans & Welling 2015)."""
+
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
+        kernel = self._normal_kernel()
+        dtype = self.variable_dtype
+        mean = self._linear(inputs, tf.cast(kernel.loc, self.compute_dtype))
+        variance = self._linear(
+            # Squares leave the range of float16.
+            tf.square(tf.cast(inputs, dtype)),
+            tf.square(tf.convert_to_tensor(kernel.scale)),
+        )
+        # The gradient of the root at zero, the variance of a row of zeros, is infinite.
+        positive = variance > 0
+        scale = tf.where(positive, tf.sqrt(tf.where(positive, variance, 1)), 0)
+        affine = tfd.Normal(tf.cast(mean, dtype), scale)
+        outputs = self.kernel_posterior_tensor_fn(affine)
+        self._last_draws.update(
+            kernel_posterior_affine=affine, kernel_posterior_affine_tensor=outputs
+        )
+        return tf.cast(outputs, self.compute_dtype), None
+
+
+class Flipout(WeightPosterior):
+    """Draws a perturbation and flips its signs row by row (Wen et al. 2018)."""
+
+    takes_seed = True
+    salt = "Flipout"
+
+    def _draw(self, inputs: Tensor) -> tuple[Tensor, Tensor | None]:
+        kernel = self._normal_kernel()
+        affine = tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
+        perturbation = self.kernel_posterior_tensor_fn(affine)
+        self._last_draws.update(
+            kernel_posterior_affine=affine, kernel_posterior_affine_tensor=perturbation
+        )
+        seeds = tfp.util.SeedStream(self.seed, salt=self.salt)
+        sign_into, sign_out_of = (
+            self._over_space(
+                tfp.random.rademacher(shape, dtype=inputs.dtype, seed=seeds())
+            )
+            for shape in self._sign_shapes(tf.shape(inputs))
+        )
+        mean = self._linear(inputs, tf.cast(kernel.loc, self.compute_dtype))
+        perturbed = self._linear(
+            inputs * sign_into, tf.cast(perturbation, self.compute_dtype)
+        )
+        return mean + perturbed * sign_out_of, None
+
+
+class _LastDraws:
+    """Stores the draws of a layer by name, to be read after the call.
+
+    Eager code reads the draws of the last eager call. Code inside a traced function
+    reads the tensors of the layer's last call in the same trace. The graph holds these
+    tensors, not the layer, so none is read, or kept in memory, outside of its graph.
+    """
+
+    def __init__(self) -> None:
+        self._eager: dict[str, Tensor | Distribution] = {}
+
+    def update(self, **draws: Tensor | Distribution) -> None:
+        """Replaces the stored draws by the draws of a new call."""
+        if tf.executing_eagerly():
+            self._eager.update(draws)
+            return
+        stored = tf.compat.v1.get_default_graph().get_collection_ref(self)
+        stored[:] = [{**(stored[0] if stored else {}), **draws}]
+
+    def get(self, name: str) -> Any:
+        """Returns a draw; None before the first call."""
+        if not tf.executing_eagerly():
+            graph = tf.compat.v1.get_default_graph()
+            while graph is not None:
+                for stored in graph.get_collection_ref(self):
+                    if name in stored:
+                        return stored[name]
+                graph = getattr(graph, "outer_graph", None)
+        return self._eager.get(name)

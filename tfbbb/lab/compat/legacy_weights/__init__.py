@@ -1,1 +1,0 @@
-"""Reading weights of legacy Keras and fitting them to layers of Keras 3."""

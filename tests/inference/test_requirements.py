@@ -19,7 +19,6 @@ CLASSES = (X[:, 0] > 0).astype(int)
 SAMPLERS = {
     "NUTS": inference.NUTS(),
     "HMC": inference.HMC(),
-    "ParallelTempering": tfbbb.lab.inference.ParallelTempering(),
     "SGLD": inference.SGLD(),
     "SGHMC": inference.SGHMC(),
 }
@@ -43,7 +42,7 @@ LAPLACE = {"Laplace": inference.Laplace("kron")}
 DROPOUT = {"MCDropout": inference.MCDropout()}
 METHODS = SAMPLERS | TRAINED | DENSE | LAPLACE | DROPOUT
 # One of each group that shares its `fit`.
-READERS = METHODS.keys() - {"HMC", "ParallelTempering", "SGHMC", "MaximumLikelihood"}
+READERS = METHODS.keys() - {"HMC", "SGHMC", "MaximumLikelihood"}
 
 
 def network(*operations, likelihood="normal", shape=(3,)):

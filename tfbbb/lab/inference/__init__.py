@@ -1,4 +1,4 @@
-"""Ways to a posterior for linear and small dense models, and tempered chains.
+"""Ways to a posterior for linear and small dense models.
 
 The names load on first use.
 """
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         LocalBoundResult,
         local_bound,
     )
-    from tfbbb.lab.inference.parallel_tempering import ParallelTempering
     from tfbbb.lab.inference.pbp import PBP
     from tfbbb.lab.inference.svi import SVI
 
@@ -29,7 +28,6 @@ _HOMES = {
     "JaakkolaJordan": "jaakkola_jordan",
     "LocalBoundResult": "jaakkola_jordan",
     "PBP": "pbp",
-    "ParallelTempering": "parallel_tempering",
     "SVI": "svi",
     "expectation_propagation": "ep",
     "local_bound": "jaakkola_jordan",
@@ -43,7 +41,6 @@ __all__ = [
     "ExpectationPropagation",
     "JaakkolaJordan",
     "LocalBoundResult",
-    "ParallelTempering",
     "expectation_propagation",
     "local_bound",
 ]

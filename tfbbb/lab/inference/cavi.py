@@ -9,8 +9,8 @@ from tfbbb.bayes.likelihoods import Normal
 from tfbbb.inference.method import InferenceMethod
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
 from tfbbb.lab.inference.gamma import Gamma
-from tfbbb.lab.inference.linear_method import LinearMethod
-from tfbbb.lab.inference.linear_model import LinearModel
+from tfbbb.lab.inference.linear_model import LinearMethod, LinearModel
+from tfbbb.lab.inference.sweeps import change_of_normal, sweep_until_converged
 from tfbbb.model.bayesian_model import BayesianModel
 
 
@@ -93,18 +93,26 @@ class CAVI(LinearMethod):
 def coordinate_ascent(
     q: ConjugateRegression, *, max_iterations: int = 1000, tolerance: float = 1e-8
 ) -> tuple[list[float], bool]:
-    """Updates the factors of q in turn until they do not change."""
+    """Updates the factors of q in turn until they do not change.
+
+    Returns:
+        The bound after each iteration, and whether the last change was within the
+        tolerance.
+    """
     bounds: list[float] = []
-    for _ in range(max_iterations):
-        before = q.mean.copy(), q.variances.copy(), q.noise_precision
+
+    def sweep(_: float) -> float:
+        # Whole steps: no update lowers the bound.
+        before, noise = (q.mean.copy(), q.covariance.copy()), q.noise_precision
         q.update()
         bounds.append(q.bound())
-        moved = np.abs(q.mean - before[0]) / np.sqrt(q.variances)
-        spread = np.abs(np.log(q.variances / before[1]))
-        noise = abs(np.log(q.noise_precision / before[2]))
-        if max(moved.max(), spread.max(), noise) <= tolerance:
-            return bounds, True
-    return bounds, False
+        change = change_of_normal(before, (q.mean, q.covariance))
+        return max(change, abs(np.log(q.noise_precision / noise)))
+
+    _, converged = sweep_until_converged(
+        sweep, max_iterations=max_iterations, tolerance=tolerance
+    )
+    return bounds, converged
 
 
 def conjugate_regression(

@@ -7,13 +7,8 @@ import numpy as np
 
 from tfbbb.base.numbers import choice, fraction, positive_integer, positive_number
 from tfbbb.base.types import ArrayLike
-from tfbbb.bayes.likelihoods import (
-    Bernoulli,
-    Normal,
-)
-from tfbbb.lab.inference.damping import SMALLEST_STEP, has_stagnated
-from tfbbb.lab.inference.linear_method import LinearMethod
-from tfbbb.lab.inference.linear_model import LinearModel
+from tfbbb.bayes.likelihoods import Bernoulli, Normal
+from tfbbb.lab.inference.linear_model import LinearMethod, LinearModel
 from tfbbb.lab.inference.site_approximations import (
     FactorisedApproximation,
     FullApproximation,
@@ -23,6 +18,11 @@ from tfbbb.lab.inference.sites import (
     LogisticSites,
     NormalSites,
     Sites,
+)
+from tfbbb.lab.inference.sweeps import (
+    SMALLEST_STEP,
+    change_of_normal,
+    sweep_until_converged,
 )
 from tfbbb.model.bayesian_model import BayesianModel
 
@@ -104,28 +104,23 @@ def expectation_propagation(
     count = len(sites.projections)
     block = positive_integer("sites_at_once", sites_at_once or count)
     blocks = [np.arange(i, min(i + block, count)) for i in range(0, count, block)]
-    changes: list[float] = []
-    step = 1.0 - damping
-    for _ in range(max_iterations):
-        before = q.mean, _variances(q.covariance)
+
+    def sweep(step: float) -> float:
+        before = q.mean, q.covariance
         for index in blocks:
             _refine(q, sites, index, step)
-        variances = _variances(q.covariance)
-        moved = np.abs(q.mean - before[0]) / np.sqrt(variances)
-        changes.append(
-            float(max(moved.max(), np.abs(np.log(variances / before[1])).max()))
-        )
-        if changes[-1] <= tolerance:
-            break
-        if has_stagnated(changes):
-            step = max(0.5 * step, SMALLEST_STEP)
+        return change_of_normal(before, (q.mean, q.covariance))
+
+    changes, converged = sweep_until_converged(
+        sweep, max_iterations=max_iterations, tolerance=tolerance, step=1.0 - damping
+    )
     cavity = q.cavity(np.arange(count))
     log_z = sites.tilted(cavity.sites, cavity.mean, cavity.cov)[0]
     return EPResult(
         q.mean,
         q.covariance,
         q.log_evidence(cavity, log_z),
-        changes[-1] <= tolerance,
+        converged,
         changes,
         count - len(cavity.sites),
     )
@@ -173,10 +168,6 @@ def _refine(q: SiteApproximation, sites: Sites, index: np.ndarray, step: float) 
             q.refresh()
             return
         step *= 0.5
-
-
-def _variances(covariance: np.ndarray) -> np.ndarray:
-    return covariance if covariance.ndim == 1 else np.diag(covariance)
 
 
 class ExpectationPropagation(LinearMethod):

@@ -9,8 +9,8 @@ from scipy import special
 from tfbbb.base.numbers import positive_integer, positive_number
 from tfbbb.base.types import ArrayLike
 from tfbbb.bayes.likelihoods import Bernoulli
-from tfbbb.lab.inference.linear_method import LinearMethod
-from tfbbb.lab.inference.linear_model import LinearModel
+from tfbbb.lab.inference.linear_model import LinearMethod, LinearModel
+from tfbbb.lab.inference.sweeps import sweep_until_converged
 from tfbbb.model.bayesian_model import BayesianModel
 
 
@@ -115,26 +115,31 @@ def local_bound(
     # The best xi of a row under the prior.
     xi = np.sqrt(((x @ prior_cov) * x).sum(1) + (x @ prior_mean) ** 2)
     bounds: list[float] = []
-    while True:
+    mean, cov = prior_mean, prior_cov
+
+    def sweep(_: float) -> float:
+        nonlocal xi, mean, cov
+        if bounds:
+            spread = x**2 @ cov if cov.ndim == 1 else ((x @ cov) * x).sum(1)
+            xi = np.sqrt(spread + (x @ mean) ** 2)
         weights = curvature(xi)
         precision = prior_precision + 2.0 * x.T @ (weights[:, None] * x)
         mean = np.linalg.solve(precision, linear)
         bound = (special.log_expit(xi) - 0.5 * xi + weights * xi**2).sum()
         bound += 0.5 * (mean @ linear - prior_terms)
-        cov: np.ndarray
         if covariance == "full":
             cov = np.linalg.inv(precision)
             bound -= 0.5 * np.linalg.slogdet(precision)[1]
-            spread = ((x @ cov) * x).sum(1)
         else:
             cov = 1.0 / np.diag(precision)
             bound += 0.5 * np.log(cov).sum()
-            spread = x**2 @ cov
         bounds.append(float(bound))
-        converged = len(bounds) > 1 and bounds[-1] - bounds[-2] <= tolerance
-        if converged or len(bounds) == max_iterations:
-            return LocalBoundResult(mean, cov, xi, bounds, converged)
-        xi = np.sqrt(spread + (x @ mean) ** 2)
+        return bounds[-1] - bounds[-2] if len(bounds) > 1 else np.inf
+
+    _, converged = sweep_until_converged(
+        sweep, max_iterations=max_iterations, tolerance=tolerance
+    )
+    return LocalBoundResult(mean, cov, xi, bounds, converged)
 
 
 class JaakkolaJordan(LinearMethod):

@@ -1,10 +1,12 @@
-"""A model of one dense layer as a linear model: design, targets and priors."""
+"""A model of one dense layer as a linear model, and the methods for such models."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+import keras
 import numpy as np
 
 from tfbbb.base.numbers import choice
+from tfbbb.base.types import ArrayLike, Identifier, Structure
 from tfbbb.bayes.likelihoods import Likelihood, Normal
 from tfbbb.bayes.posteriors import (
     FullCovarianceNormal,
@@ -16,6 +18,7 @@ from tfbbb.bayes.priors import GammaNormal
 from tfbbb.bayes.priors import Normal as NormalPrior
 from tfbbb.bayes.variational_weight import VariationalWeight
 from tfbbb.inference.batches import Batches
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
 from tfbbb.inference.scale_tril import set_scale_tril
 from tfbbb.lab.inference.dense_chain import DenseChain, set_normals
@@ -156,6 +159,41 @@ class LinearModel:
             set_scale_tril(weights, np.linalg.cholesky(covariance))
         self._model.inference = inference
         return self._model
+
+
+class LinearMethod(InferenceMethod):
+    """Finds the posterior of a linear model. A subclass implements `_posterior`."""
+
+    covariance: str
+    # The name for error messages, and what the method takes.
+    _name: ClassVar[str]
+    _likelihoods: ClassVar[tuple[type[Likelihood], ...]]
+    _takes_precisions: ClassVar[bool] = False
+
+    def fit(
+        self,
+        model: keras.Model,
+        x: Structure,
+        y: ArrayLike = None,
+        *,
+        likelihood: Identifier | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        batch_size: int = 256,
+        verbose: int = 0,
+    ) -> BayesianModel:
+        """Returns a model with the posterior of its dense layer."""
+        problem = LinearModel(
+            as_bayesian_model(model, likelihood),
+            Batches(x, y, sample_weight, batch_size),
+            self._name,
+            self.covariance,
+            self._likelihoods,
+            self._takes_precisions,
+        )
+        return self._posterior(problem, verbose)
+
+    def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
+        raise NotImplementedError
 
 
 def _check(

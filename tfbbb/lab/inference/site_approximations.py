@@ -1,7 +1,7 @@
 """The normal q of expectation propagation: a prior times one normal factor per site."""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,41 +28,19 @@ class Cavity(NamedTuple):
     own: tuple[np.ndarray, ...] = ()
 
 
-class SiteApproximation(Protocol):
-    """q(w) = p(w) prod_i s_i exp(linear_i^T u - u^T precision_i u / 2).
-
-    Attributes:
-        linear: Natural parameters of the factors, [n, ...].
-        precision: Natural parameters of the factors, [n, ...].
-        mean: E[w], [d].
-        covariance: Cov[w], [d, d]; Var[w], [d], if q factorises.
-    """
-
-    linear: np.ndarray
-    precision: np.ndarray
-    mean: np.ndarray
-    covariance: np.ndarray
-
-    def refresh(self) -> bool:
-        """Computes q from its factors; if it is improper, keeps q and returns False."""
-
-    def cavity(self, index: np.ndarray) -> Cavity:
-        """Returns the cavities of those sites that have one."""
-
-    def matched(self, cavity: Cavity, tilted: Moments) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the factors with which q has the moments of the tilted."""
-
-    def log_evidence(self, cavity: Cavity, log_z: np.ndarray) -> float:
-        """Returns log of the integral of prior times approximate sites."""
-
-
 class FullApproximation:
-    """A normal with full covariance; the factor of a site is a normal in u, [n, r].
+    """q(w) = p(w) prod_i s_i exp(linear_i^T u - u^T precision_i u / 2).
 
     Args:
         mean: E[w] under the prior, [d].
         covariance: Cov[w] under the prior, [d, d].
         sites: The n sites.
+
+    Attributes:
+        linear: Natural parameters of the factors, [n, r].
+        precision: Natural parameters of the factors, [n, r, r].
+        mean: E[w], [d].
+        covariance: Cov[w], [d, d].
     """
 
     def __init__(self, mean: np.ndarray, covariance: np.ndarray, sites: Sites):
@@ -75,6 +53,7 @@ class FullApproximation:
         self.refresh()
 
     def refresh(self) -> bool:
+        """Computes q from its factors; if it is improper, keeps q and returns False."""
         rows = self._projections
         factors = NaturalNormal(
             np.einsum("nri,nr->i", rows, self.linear),
@@ -92,6 +71,7 @@ class FullApproximation:
         return rows @ self.mean, cov + _least(rows)
 
     def cavity(self, index: np.ndarray) -> Cavity:
+        """Returns the cavities of those sites that have one."""
         mean, cov = self._marginals(index)
         inverse = np.linalg.inv(cov)
         precision = inverse - self.precision[index]
@@ -104,12 +84,14 @@ class FullApproximation:
         return Cavity(index, _times(cavity_cov, linear), cavity_cov)
 
     def matched(self, cavity: Cavity, tilted: Moments) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the factors with which q has the moments of the tilted."""
         _, mean, cov = tilted
         inverse, cavity_inverse = np.linalg.inv(cov), np.linalg.inv(cavity.cov)
         linear = _times(inverse, mean) - _times(cavity_inverse, cavity.mean)
         return linear, inverse - cavity_inverse
 
     def log_evidence(self, cavity: Cavity, log_z: np.ndarray) -> float:
+        """Returns log of the integral of prior times approximate sites."""
         mean, cov = self._marginals(cavity.sites)
         scales = log_z + _normalizer(cavity.mean, cavity.cov) - _normalizer(mean, cov)
         own = _normalizer(self.mean, self.covariance)
@@ -117,12 +99,9 @@ class FullApproximation:
 
 
 class FactorisedApproximation:
-    """Independent normals; the factor of a site is one normal for each weight, [n, d].
+    """Independent normals: the factor of a site is one normal for each weight, [n, d].
 
-    Args:
-        mean: E[w] under the prior, [d].
-        variance: Var[w] under the prior, [d].
-        sites: The n sites.
+    Its methods are those of `FullApproximation`; `covariance` has the variances, [d].
     """
 
     def __init__(self, mean: np.ndarray, variance: np.ndarray, sites: Sites):
@@ -168,6 +147,9 @@ class FactorisedApproximation:
         own = _factorised_normalizer(self.mean, self.covariance)
         scales = log_z + (_factorised_normalizer(*cavity.own) - own).sum(-1)
         return float(own.sum() - self._prior_normalizer + scales.sum())
+
+
+SiteApproximation = FullApproximation | FactorisedApproximation
 
 
 def _least(rows: np.ndarray) -> np.ndarray:

@@ -5,17 +5,11 @@ from typing import Literal
 import keras
 import numpy as np
 
-from tfbbb.base.numbers import (
-    int32,
-    positive_integer,
-    positive_number,
-)
-from tfbbb.base.types import ArrayLike, Identifier, Structure
-from tfbbb.bayes.likelihoods import Likelihood, Normal
+from tfbbb.base.numbers import int32, positive_integer, positive_number
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.lab.inference.cavi import conjugate_model, conjugate_regression
 from tfbbb.lab.inference.conjugate_regression import ConjugateRegression
-from tfbbb.lab.inference.linear_method import LinearMethod
-from tfbbb.lab.inference.linear_model import LinearModel
+from tfbbb.lab.inference.linear_model import LinearMethod, LinearModel
 from tfbbb.model.bayesian_model import BayesianModel
 
 
@@ -85,22 +79,6 @@ class SVI(LinearMethod):
         self.noise_shape = positive_number("noise_shape", noise_shape)
         self.noise_rate = positive_number("noise_rate", noise_rate)
         self.seed = int32("seed", seed, least=0)
-
-    def fit(  # type: ignore[override]
-        self,
-        model: keras.Model,
-        x: Structure,
-        y: ArrayLike = None,
-        *,
-        likelihood: Identifier | Likelihood | None = None,
-        sample_weight: ArrayLike = None,
-        verbose: int = 1,
-    ) -> BayesianModel:
-        """As for `CAVI`, with a progress bar."""
-        options = {"sample_weight": sample_weight, "batch_size": self.batch_size}
-        return super().fit(
-            model, x, y, likelihood=likelihood, verbose=verbose, **options
-        )
 
     def _posterior(self, problem: LinearModel, verbose: int) -> BayesianModel:
         q = conjugate_regression(problem, self.noise_shape, self.noise_rate)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.shared.database.tables import DispatcherRegistration, Event, Job
+from service.shared.database.tables import Dataset, DispatcherRegistration, Event, Job
 from service.shared.queue import Lease, Queue
 
 
@@ -24,6 +24,16 @@ def submitted(queue: Queue, count: int = 1, **columns: Any) -> list[str]:
             queue.submit(session, job)
             jobs.append(job.id)
     return jobs
+
+
+def add_table(queue: Queue, **columns: Any) -> str:
+    """Records a table of one row that was uploaded; returns its id."""
+    given = {"name": "table", "sha256": "0" * 64, "format": "csv", "num_bytes": 3}
+    given |= {"num_rows": 1, "columns": [], "problems": [], "created_at": 0.0}
+    row = Dataset(**given | columns)
+    with queue.database.writing() as session:
+        session.add(row)
+    return row.id
 
 
 def registered(queue: Queue, machine: str = "here", slots: int = 2) -> str:

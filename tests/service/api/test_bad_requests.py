@@ -19,26 +19,14 @@ def message_of(response: httpx.Response, status: int) -> str:
     ("instances", "message"),
     [
         ("[]", r"`instances` must be a list of at least one row.*: \[\]"),
-        ("[[]]", "Row 1 has 0 values, but the model reads 3: 'age', 'bmi', 'bp'"),
         ("[[1, 2, 3], [1, 2]]", "Row 2 has 2 values"),
-        ("[[1, 2, 3, 4]]", "Row 1 has 4 values"),
-        ("[[1, 2, 3], 4]", "Row 2 must be a list of values. Received: 4"),
-        ("[1, 2, 3]", "Row 1 must be a list of values"),
-        ("{}", "`instances` must be a list of at least one row.* Received: {}"),
         ('[[1, 2, 3], [1, "2", 3]]', "Row 2, column 'bmi' needs a number"),
         (
             '[[1, 2, "True"]]',
             "'bp' needs a number or a boolean .true, false., not text. Rec.*'True'",
         ),
-        ("[[1, 2, [3]]]", "Row 1, column 'bp' needs a number"),
-        ("[[1, 2, 3], [1, null, 3]]", "Row 2, column 'bmi' has no value"),
         ("[[1, 2, 3], [1, NaN, 3]]", "Row 2, column 'bmi' .* Received: NaN"),
-        ("[[1, 2, -Infinity]]", "Row 1, column 'bp' .* Received: -Infinity"),
-        ("[[1, 2, 1e999]]", "Row 1, column 'bp' .* Received: 1e999"),
         ("[[1, 2, 1e39]]", "Row 1, column 'bp' .* up to 3.4e38. Received: 1e.39"),
-        ("[[1, 2, 1e60]]", "Row 1, column 'bp' .* up to 3.4e38. Received: 1e.60"),
-        (f"[[1, 2, 1{'0' * 400}]]", "Row 1, column 'bp' needs a number"),
-        ('[{"age": 1, "bmi": 2}]', "Row 1: The column 'bp' is lacking"),
         (
             '[{"age": 1, "Bmi": 2, "bp": 3, "note": "x"}]',
             "Row 1: The column 'bmi' .is 'Bmi' misspelt.. is lacking.*reads 'age'",
@@ -47,9 +35,6 @@ def message_of(response: httpx.Response, status: int) -> str:
             '[{"age": 1, "bmi": 2, "bp": 3, "y": 1}, {"age": 1, "bmi": 2, "y": 1}]',
             "Row 2: The column 'bp' is lacking; ",
         ),
-        ('[{"age": 1, "bmi": 2, "bp": 3}, [1, 2, 3]]', "Row 2 must be an object"),
-        ('[{"inputs": [1, 2, 3]}, {"x": 1}]', "Row 2 must be a list of values"),
-        ('[{"age": 1, "bmi": 2, "bp": "x"}]', "Row 1, column 'bp' needs a number"),
     ],
 )
 def test_row_that_does_not_fit_is_named(
@@ -62,12 +47,8 @@ def test_row_that_does_not_fit_is_named(
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("[null, 1, 2]", "Row 1 has 3 values, but the model reads 4"),
         ('[null, 1, "f", "x"]', "Row 1, column 'age' has no value"),
-        ('[1, 1, null, "x"]', "Row 1, column 'sex' has no value"),
         ('[1, 1, "", "x"]', "Row 1, column 'sex' has no value"),
-        ('[1, NaN, "f", "x"]', "Row 1, column 'blood pressure' .* Received: NaN"),
-        ('[1, 1, NaN, "x"]', "Row 1, column 'sex' needs text. Received: NaN"),
         ('[1, 1, 3, "x"]', "Row 1, column 'sex' needs text. Received: 3"),
     ],
 )
@@ -81,14 +62,9 @@ def test_column_of_a_table_that_does_not_fit_is_named(
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"age": [1], "bmi": [2]}, "The column 'bp' is lacking"),
         ({"Age": [1], "bmi": [2], "bp": [3]}, "'age' .is 'Age' misspelt.. is lacking"),
         ({"age": [1], "bmi": [2], "bp": [3, 4]}, "same number of rows"),
         ({"age": 1, "bmi": 2, "bp": 3}, "The column 'age' needs a list"),
-        ({"age": [1], "bmi": [2], "bp": ["x"]}, "Row 1, column 'bp' needs a number"),
-        ({"inputs": [[1, 2]]}, "Row 1 has 2 values"),
-        ({}, "The columns 'age', 'bmi' and 'bp' are lacking"),
-        ([], "`inputs` must be a list of at least one row"),
         (3, "`inputs` must be an object of columns"),
     ],
 )
@@ -102,17 +78,13 @@ def test_column_that_does_not_fit_is_named(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("", "not JSON"),
         ('{"instances": [[1, 2, 3]', "not JSON"),
-        (b"\xff", "not JSON"),
         ("[" * 100_000, "not JSON"),
         (
             '{"instances": [[1, 2, 3]], "parameters": {"seed": "\\ud800"}}',
             "not JSON|seed",
         ),
-        ("[[1, 2, 3]]", "must be a JSON object"),
         ("{}", "either `instances`, a list of rows, or `inputs`"),
-        ('{"instances": [[1, 2, 3]], "inputs": [[1, 2, 3]]}', "either"),
         ('{"instances": [[1, 2, 3]], "sampels": 3}', "Received: 'sampels'"),
     ],
 )
@@ -133,30 +105,14 @@ def test_malformed_body_is_described(
             {"num_samples": 2.5},
             "`parameters.num_samples` must be a whole number. Received: 2.5",
         ),
-        ({"num_samples": "100"}, "`parameters.num_samples` must be a whole number"),
-        ({"num_samples": True}, "`parameters.num_samples` must be a whole number"),
-        ({"num_samples": 2**31}, "`parameters.num_samples`"),
-        ({"seed": 2**31}, "`parameters.seed`"),
-        ({"seed": 0.5}, "`parameters.seed` must be a whole number"),
         ({"quantiles": [0.5, 1.0]}, "`parameters.quantiles.1` must be less than 1"),
-        ({"quantiles": [0]}, "`parameters.quantiles.0` must be more than 0"),
-        ({"quantiles": []}, "`parameters.quantiles`"),
-        (
-            {"quantiles": [1e-300]},
-            "quantiles.0`: .* from 1.2e-38 to .* Received: 1e-300",
-        ),
-        ({"quantiles": [0.5, 1e-40]}, "`parameters.quantiles.1`: .* single precision"),
-        ({"quantiles": [0.99999999999]}, "from 1.2e-38 to 0.99999994. Received: 0.9"),
         (
             {"quantiles": [2] * 1000},
             "`parameters.quantiles.0`: a level is a probability .* Write 0.02. Rec",
         ),
-        ({"intervals": [90]}, "between 0 and 1. Write 0.9. Received: 90"),
         ({"intervals": ["90%"]}, "between 0 and 1. Write 0.9. Received: '90%'"),
         ({"a" * 10_000: 1}, "`parameters.a{89}` is unknown. The parameters are num"),
-        ({"quantiles": 0.5}, "`parameters.quantiles` must be a list"),
         ({"samples": 100}, "is unknown. Did you mean `parameters.num_samples`. The"),
-        ([], "`parameters`"),
     ],
 )
 def test_wrong_parameter_is_named(
@@ -164,16 +120,6 @@ def test_wrong_parameter_is_named(
 ) -> None:
     body = {"instances": [[1, 2, 3]], "parameters": parameters}
     assert re.search(message, message_of(ask(client, "diabetes", body), 400))
-
-
-def test_extreme_levels_have_finite_quantiles(client: httpx.Client) -> None:
-    levels = [1.2e-38, 1e-30, 1e-7, 0.5, 0.9999999, 0.99999994]
-    body = {"instances": [[1, 2, 3]], "parameters": {"quantiles": levels}}
-    response = ask(client, "diabetes", body)
-    assert response.status_code == 200, response.text
-    (row,) = response.json()["predictions"]
-    quantiles = [quantile for (quantile,) in row["quantiles"]]
-    assert quantiles == sorted(quantiles)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +133,6 @@ def test_extreme_levels_have_finite_quantiles(client: httpx.Client) -> None:
             *("diabetes", {"targets": [1.0]}),
             "exported without the signature `log_prob`",
         ),
-        ("diabetes", {"signature_name": "quantiles"}, "needs levels"),
-        ("iris", {"signature_name": "quantiles"}, "no quantiles"),
         ("iris", {"parameters": {"quantiles": [0.5]}}, "no quantiles"),
     ],
 )
@@ -199,9 +143,7 @@ def test_question_that_a_model_does_not_answer_is_refused(
     assert message in message_of(response, 400)
 
 
-@pytest.mark.parametrize(
-    "path", ["no_such", "diabetes%00", "%2e%2e", "..%2f..%2fetc", "dia%62etes%20"]
-)
+@pytest.mark.parametrize("path", ["no_such", "diabetes%00", "..%2f..%2fetc"])
 def test_unknown_model_is_not_found(client: httpx.Client, path: str) -> None:
     response = ask(client, path, {"instances": [[1, 2, 3]]})
     message = message_of(response, 404)
@@ -209,45 +151,35 @@ def test_unknown_model_is_not_found(client: httpx.Client, path: str) -> None:
         assert "'diabetes', 'iris', 'patients'" in message
 
 
-@pytest.mark.parametrize("version", ["3", "0", str(2**63 - 1)])
-def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> None:
+def test_unknown_version_is_not_found(client: httpx.Client) -> None:
     body = {"instances": [[1, 2, 3]]}
-    response = ask(client, f"diabetes/versions/{version}", body)
+    response = ask(client, "diabetes/versions/3", body)
     assert "its versions are: 2, 1" in message_of(response, 404)
     response = ask(client, "diabetes/versions/two", body)
     assert "`version` must be a whole number" in message_of(response, 400)
 
 
-# JSON has the greatest one as infinity. 4300 digits are the most that Python reads.
-@pytest.mark.parametrize("number", [-1, 2**63, 10**19, 10**20, 10**309, 10**4299])
+# 4300 digits are the most that Python reads.
+@pytest.mark.parametrize("number", [-1, 2**63, 10**4299])
 def test_numbers_in_paths_are_bounded(client: httpx.Client, number: int) -> None:
     body = {"instances": [[1, 2, 3]]}
-    for verb in (":predict", ":classify", ":regress", "/feedback", "/metadata", ""):
-        path = f"/v1/models/diabetes/versions/{number}{verb}"
-        if verb in ("/metadata", ""):
-            response = client.get(path)
-        else:
-            response = client.post(path, json=body)
-        assert "`version` must be" in message_of(response, 400)
-    tensor = {"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}
-    v2 = f"/v2/models/diabetes/versions/{number}"
+    path = f"/v1/models/diabetes/versions/{number}"
     for response in (
-        client.get(v2),
-        client.get(f"{v2}/ready"),
-        client.post(f"{v2}/infer", json={"inputs": [tensor]}),
+        client.get(path),
+        client.post(f"{path}:predict", json=body),
+        client.post(f"{path}/feedback", json=body),
     ):
-        assert response.status_code in (400, 404), response.text
+        assert "`version` must be" in message_of(response, 400)
+    v2 = client.get(path.replace("/v1", "/v2"))
+    assert v2.status_code in (400, 404), v2.text
 
 
 @pytest.mark.parametrize(
     "body",
     [
         '{"instances": [[1, 2, 3]], "parameters": {"\\ud800": 1}}',
-        '{"instances": [[1, 2, 3]], "parameters": {"method": "\\ud800"}}',
-        '{"instances": [{"age": 1, "bmi": 2, "\\ud800": 3}]}',
         '{"instances": [[1, 2, "\\ud800"]]}',
         '{"instances": [[1, 2, 3]], "\\ud800": 1}',
-        '{"instances": [[1, 2, 3]], "signature_name": "\\ud800"}',
     ],
 )
 def test_text_that_utf_8_lacks_is_quoted_in_an_error(
@@ -256,9 +188,7 @@ def test_text_that_utf_8_lacks_is_quoted_in_an_error(
     assert message_of(ask(client, "diabetes", body), 400)
 
 
-@pytest.mark.parametrize(
-    ("rows", "num_samples"), [(2, 50_001), (1001, 100), (1, 2**31 - 1)]
-)
+@pytest.mark.parametrize(("rows", "num_samples"), [(1001, 100), (1, 2**31 - 1)])
 def test_more_rows_times_samples_than_the_limit_are_refused(
     client: httpx.Client, rows: int, num_samples: int
 ) -> None:
@@ -275,11 +205,9 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
 @pytest.mark.parametrize(
     ("content", "content_type", "message"),
     [
-        (b"{", "application/json", "not JSON: Expecting property name .* character 1"),
         (b"\xff", "application/json", "parsing the body: 'utf-8' codec can't decode"),
         (b"{}", "text/plain", "sent with `Content-Type: application/json`. Rec.*'{}'"),
         (b"[" * 100_000, "application/json", "the body: it is nested too deeply."),
-        (b"1" * 5000, "application/json", "holds an integer with too many digits."),
     ],
 )
 def test_body_that_is_not_read_as_json_is_described(
@@ -290,36 +218,13 @@ def test_body_that_is_not_read_as_json_is_described(
     assert re.search(message, message_of(response, 400))
 
 
-@pytest.mark.parametrize(
-    ("path", "limit"),
-    [
-        ("/v1/models/diabetes:predict", 100_000),
-        ("/v1/jobs", 2**20),
-        ("/v1/keys", 2**20),
-    ],
-)
-def test_body_over_the_limit_is_refused_with_and_without_its_length(
-    client: httpx.Client, path: str, limit: int
-) -> None:
-    headers = {"content-type": "application/json"}
-    blocks = (b" " * 10_000 for _ in range(limit // 10_000 + 1))
-    for content in (b" " * (limit + 1), blocks):
-        response = client.post(path, content=content, headers=headers)
-        message = message_of(response, 413)
-        assert f"at most {limit} bytes" in message
-        assert ("TFBBB_MAX_BODY_BYTES" in message) == (limit == 100_000)
-
-
-@pytest.mark.parametrize("content_type", ["text/plain", "multipart/form-data", "json"])
-def test_other_content_than_json_is_refused(
-    client: httpx.Client, content_type: str
-) -> None:
+def test_other_content_than_json_is_refused(client: httpx.Client) -> None:
     response = client.post(
         "/v1/models/diabetes:predict",
         content=b"1,2,3",
-        headers={"content-type": content_type},
+        headers={"content-type": "multipart/form-data"},
     )
-    assert f"Received: '{content_type}'" in message_of(response, 415)
+    assert "Received: 'multipart/form-data'" in message_of(response, 415)
 
 
 def test_error_names_the_row_without_a_finite_answer(
@@ -335,12 +240,8 @@ def test_error_names_the_row_without_a_finite_answer(
     [
         ("GET", "/v1/nothing", 404, "not_found"),
         ("GET", "/v1/models/no_such", 404, "unknown_model"),
-        ("GET", "/v1/models/diabetes/versions/3", 404, "unknown_model"),
         ("GET", "/v1/models/diabetes/versions/two", 400, "invalid_request"),
         ("DELETE", "/v1/models/diabetes", 405, "method_not_allowed"),
-        ("POST", "/v1/models", 405, "method_not_allowed"),
-        ("PUT", "/v1/models/diabetes:predict", 405, "method_not_allowed"),
-        ("GET", "/v1/models/diabetes:explain", 404, "not_found"),
         ("POST", "/v1/models/diabetes:explain", 404, "not_found"),
     ],
 )
@@ -357,8 +258,6 @@ def test_every_error_has_the_same_shape_and_a_code(
     ("body", "field"),
     [
         ({"instances": [{"age": 1, "bmi": 2, "bp": "x"}]}, "bp"),
-        ({"instances": [{"age": 1, "bmi": 2}]}, "bp"),
-        ({"inputs": {"age": 1, "bmi": 2, "bp": 3}}, "age"),
         ({"instances": [[1, 2, 3]], "parameters": {"no": 1}}, "parameters.no"),
         ({"instances": [[1, 2]]}, None),
     ],
@@ -370,23 +269,15 @@ def test_column_or_parameter_is_the_field_of_an_error(
     assert (answer["code"], answer["field"]) == ("invalid_request", field)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
-def test_another_method_of_a_verb_is_told_to_post(
-    client: httpx.Client, method: str
-) -> None:
+def test_another_method_of_a_verb_is_told_to_post(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     verbs = [path for path in document["paths"] if re.search(r":\w+$", path)]
     assert len(verbs) >= 5
     for verb in verbs:
         path = re.sub(r"{\w+}", "1", verb)
-        response = client.request(method, path)
+        response = client.get(path)
         assert response.headers["allow"] == "POST", verb
-        if method != "HEAD":
-            assert f"Method Not Allowed: {method} {path}" in message_of(response, 405)
-
-
-def test_every_method_that_a_path_has_is_named(client: httpx.Client) -> None:
-    assert client.put("/v1/jobs").headers["allow"] == "GET, HEAD, POST"
+        assert f"Method Not Allowed: GET {path}" in message_of(response, 405)
 
 
 def test_head_is_answered_as_get(client: httpx.Client) -> None:

@@ -10,7 +10,6 @@ import pytest
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
 from service.api.labels.schemas import LabelTarget
-from service.api.predictions.schemas import PredictRequest, table_body
 
 
 @pytest.fixture
@@ -19,18 +18,30 @@ def document(client: httpx.Client) -> dict[str, Any]:
     return answer
 
 
+def schemas(part: Any) -> list[dict[str, Any]]:
+    """Returns all objects of a document, also those inside others."""
+    if isinstance(part, list):
+        return [found for item in part for found in schemas(item)]
+    if not isinstance(part, dict):
+        return []
+    return [part, *(found for value in part.values() for found in schemas(value))]
+
+
+def test_generators_of_clients_can_read_the_document(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1.")
+    for schema in schemas(document):
+        assert "itemSchema" not in schema
+        if isinstance(schema.get("default"), dict):
+            assert not schema.keys() & {"$ref", "allOf", "anyOf", "oneOf"}, schema
+    titles = [each["title"] for each in document["components"]["schemas"].values()]
+    assert len(set(titles)) == len(titles)
+
+
 def test_every_reference_in_the_document_can_be_followed(
     document: dict[str, Any],
 ) -> None:
-    def references(part: Any) -> set[str]:
-        if isinstance(part, list):
-            return set().union(*map(references, part))
-        if not isinstance(part, dict):
-            return set()
-        found = set().union(*map(references, part.values()))
-        return found | ({part["$ref"]} if isinstance(part.get("$ref"), str) else set())
-
-    found = references(document)
+    given = [part["$ref"] for part in schemas(document) if "$ref" in part]
+    found = {reference for reference in given if isinstance(reference, str)}
     assert found
     for reference in found:
         place: Any = document
@@ -62,14 +73,6 @@ def texts(part: Any) -> Iterator[str]:
     if isinstance(part, list):
         for inner in part:
             yield from texts(inner)
-
-
-def test_no_description_is_rendered_as_code(document: dict[str, Any]) -> None:
-    found = list(texts(document))
-    assert len(found) > 100
-    for text in found:
-        for line in text.splitlines():
-            assert not line.startswith(("    ", "\t")), text
 
 
 def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> None:
@@ -117,20 +120,6 @@ def test_every_closed_operation_says_its_scope_and_limit(
     assert told("/v1/keys", "get")[1:] == ("The key needs the scope `admin`.", "")
 
 
-def test_examples_are_what_the_schema_describes() -> None:
-    examples = table_body()["content"]["application/json"]["examples"]
-    for example in examples.values():
-        PredictRequest.model_validate(example["value"])
-
-
-def test_values_of_a_row_may_be_booleans() -> None:
-    schema = table_body()["content"]["application/json"]["schema"]
-    lists, objects = schema["properties"]["instances"]["anyOf"][0]["items"]["anyOf"]
-    for values in (lists["items"], objects["additionalProperties"]):
-        types = [option["type"] for option in values["anyOf"]]
-        assert types == ["number", "boolean", "string", "null"]
-
-
 def test_the_page_of_the_documentation_needs_no_other_machine(
     client: httpx.Client,
 ) -> None:
@@ -144,12 +133,6 @@ def test_the_page_of_the_documentation_needs_no_other_machine(
     assert bundle.headers["content-type"].startswith("text/javascript")
     assert b"SwaggerUIBundle" in bundle.content
     assert client.get("/docs/__init__.py").status_code == 400
-
-
-def test_the_page_of_the_documentation_runs_no_other_script(
-    client: httpx.Client,
-) -> None:
-    page = client.get("/docs")
     (script,) = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = page.headers["content-security-policy"]

@@ -1,7 +1,6 @@
 """What goes on while the database is lost: keys and labels as they were last."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -102,19 +101,6 @@ def test_known_key_is_accepted_for_ten_minutes(
     asyncio.run(check())
 
 
-def test_key_expires_without_the_database(
-    database: Database, lose: Lose, clock: list[float]
-) -> None:
-    with database.reading() as session:
-        now = database.now(session)
-    keyring = Keyring(database, Settings(), Patience())
-    credential, _ = make_key(database, expires_at=now + 60)
-    keyring.authenticate(credential)
-    clock[0] += 61
-    with lose(), pytest.raises(OperationalError):
-        asyncio.run(keyring.find(credential))
-
-
 def test_revoked_key_is_refused_once_the_database_is_back(
     database: Database, lose: Lose, clock: list[float]
 ) -> None:
@@ -139,25 +125,6 @@ def test_revoked_key_is_refused_once_the_database_is_back(
             await keyring.find(credential)
 
     asyncio.run(check())
-
-
-def test_key_that_is_revoked_during_a_query_is_not_revived(
-    database: Database, lose: Lose, clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keyring = Keyring(database, Settings(), Patience())
-    credential, _ = make_key(database)
-    keyring.authenticate(credential)
-    reading = database.reading
-
-    def clear_and_read() -> AbstractContextManager[Session]:
-        keyring.clear_cache()
-        return reading()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(database, "reading", clear_and_read)
-        keyring.authenticate(credential)
-    with lose(), pytest.raises(OperationalError):
-        asyncio.run(keyring.find(credential))
 
 
 def test_label_answers_as_before(
@@ -190,35 +157,5 @@ def test_label_answers_as_before(
             await routes.find("houses", "live")
         with lose(), pytest.raises(OperationalError):
             await routes.find("houses", "live")
-
-    asyncio.run(check())
-
-
-def test_slow_database_delays_one_request_only(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = threading.Event()
-    reading = database.reading
-
-    def wait_and_read() -> AbstractContextManager[Session]:
-        answer.wait()
-        return reading()
-
-    move(database, "houses", "live", Route(1), seen_at=None, key_id=None)
-    patience = Patience()
-    routes = LabelRoutes(database, patience)
-
-    async def check() -> None:
-        await routes.find("houses", "live")
-        move(database, "houses", "live", Route(2), seen_at=1, key_id=None)
-        with monkeypatch.context() as patch:
-            patch.setattr(database, "reading", wait_and_read)
-            # The first waits a second, and the others not at all.
-            for _ in range(50):
-                assert await routes.find("houses", "live") == Route(1)
-            answer.set()
-        while await routes.find("houses", "live") == Route(1):
-            await asyncio.sleep(0.01)
-        assert await routes.find("houses", "live") == Route(2)
 
     asyncio.run(check())

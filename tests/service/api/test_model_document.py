@@ -38,7 +38,6 @@ def test_rows_of_a_wrong_type_do_not_fit(client: httpx.Client) -> None:
         "region": {"type": ["string", "null"]},
     }
     assert not jsonschema_rs.is_valid(row, row["example"] | {"age": "old"})
-    assert not jsonschema_rs.is_valid(row, {"age": 1})
 
 
 def test_ranges_and_categories_of_training_are_told() -> None:
@@ -63,7 +62,3 @@ def test_ranges_and_categories_of_training_are_told() -> None:
     assert row["properties"]["area"]["description"] == "In training from 20.5 to 80."
     assert row["properties"]["sold"]["type"] == ["number", "string"]
     assert row["properties"]["street"]["examples"] == ["park road", "mill lane"]
-
-
-def test_document_of_no_model_is_not_found(client: httpx.Client) -> None:
-    assert client.get("/v1/models/nothing/openapi.json").status_code == 404

@@ -8,7 +8,6 @@ import httpx
 import pytest
 
 from service.api.page import PageFiles
-from tests.service.serving import ADMIN_KEY
 
 WEB = Path(__file__).parents[3] / "service" / "web"
 # As published on the npm registry, in the package `uplot` 1.6.32.
@@ -79,27 +78,10 @@ def test_its_policy_allows_nothing_inline_and_nothing_from_elsewhere(
     assert not re.search(r"<script>|<style|style=|\son\w+=", page.text)
 
 
-def test_a_refused_key_in_the_address_gets_the_page_to_sign_in(
-    visitor: httpx.Client,
-) -> None:
-    refused = visitor.get(f"/?key={ADMIN_KEY}0")
-    assert refused.status_code == 401
-    assert "set-cookie" not in refused.headers
-    assert refused.headers["cache-control"] == "no-store"
-    assert "main.js" in refused.text
-
-
 def test_no_path_leads_out_of_the_files_of_the_page(visitor: httpx.Client) -> None:
     digest = files_of(visitor.get("/").text)[0].split("/")[1]
     for name in ("../api/page.py", "%2e%2e/api/page.py", "index.html", ""):
         assert visitor.get(f"/web/{digest}/{name}").status_code in (401, 404)
-
-
-def test_all_files_together_are_small() -> None:
-    # The sample table is loaded by a click alone.
-    files = [path for path in WEB.rglob("*.*") if path.name != "houses.csv"]
-    total = sum(path.stat().st_size for path in files)
-    assert total <= 300_000
 
 
 def test_vendored_files_are_those_of_their_packages() -> None:

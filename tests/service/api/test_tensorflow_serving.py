@@ -51,26 +51,24 @@ def test_status_is_that_of_the_example(served: httpx.Client) -> None:
         assert answer["model_version_status"] == expected
 
 
-@pytest.mark.parametrize("path", ["", "/versions/123", "/labels/latest"])
-def test_metadata_name_the_signatures(served: httpx.Client, path: str) -> None:
-    answer = served.get(f"/v1/models/half_plus_three{path}/metadata").json()
+def test_metadata_name_the_signatures(served: httpx.Client) -> None:
+    answer = served.get("/v1/models/half_plus_three/metadata").json()
     spec = answer["model_spec"]
     assert spec == {"name": "half_plus_three", "signature_name": "", "version": "123"}
     signatures = answer["metadata"]["signature_def"]["signature_def"]
     assert signatures["serving_default"]["inputs"]["inputs"]["dtype"] == "DT_FLOAT"
 
 
-@pytest.mark.parametrize("path", ["", "/versions/123", "/labels/latest"])
 @pytest.mark.parametrize(
-    ("body", "key"),
+    ("path", "body", "key"),
     [
-        ({"instances": [1.0, 2.0, 5.0]}, "predictions"),
-        ({"instances": [[1.0], [2.0], [5.0]]}, "predictions"),
-        ({"instances": [{"inputs": [x]} for x in (1.0, 2.0, 5.0)]}, "predictions"),
-        ({"instances": [{"x": x} for x in (1.0, 2.0, 5.0)]}, "predictions"),
-        ({"inputs": [[1.0], [2.0], [5.0]]}, "outputs"),
-        ({"inputs": {"inputs": [[1.0], [2.0], [5.0]]}}, "outputs"),
-        ({"inputs": {"x": [1.0, 2.0, 5.0]}, "signature_name": ""}, "outputs"),
+        ("/versions/123", {"instances": [1.0, 2.0, 5.0]}, "predictions"),
+        ("/labels/latest", {"instances": [[1.0], [2.0], [5.0]]}, "predictions"),
+        ("", {"instances": [{"inputs": [x]} for x in (1, 2, 5)]}, "predictions"),
+        ("", {"instances": [{"x": x} for x in (1.0, 2.0, 5.0)]}, "predictions"),
+        ("", {"inputs": [[1.0], [2.0], [5.0]]}, "outputs"),
+        ("", {"inputs": {"inputs": [[1.0], [2.0], [5.0]]}}, "outputs"),
+        ("", {"inputs": {"x": [1.0, 2, 5]}, "signature_name": ""}, "outputs"),
     ],
 )
 def test_rows_and_columns_predict(
@@ -94,29 +92,23 @@ def test_one_output_is_not_named(served: httpx.Client) -> None:
     assert np.shape(columns["outputs"]) == (2, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "examples",
-    [[{"x": 1.0}, {"x": 2.0}], [{"x": [1.0]}, {"x": [2.0], "note": "not read"}]],
-)
-def test_regress_is_that_of_the_example(
-    served: httpx.Client, examples: list[Any]
-) -> None:
+def test_regress_is_that_of_the_example(served: httpx.Client) -> None:
+    examples = [{"x": 1.0}, {"x": [2.0], "note": "not read"}]
     body = {"signature_name": "tensorflow/serving/regress", "examples": examples}
     status, answer = post(served, "half_plus_three:regress", body)
     assert status == 200
     np.testing.assert_allclose(answer["results"], [3.5, 4.0], atol=0.05)
 
 
-@pytest.mark.parametrize("path", ["iris", "iris/versions/7", "iris/labels/latest"])
-def test_classify_pairs_labels_with_scores(served: httpx.Client, path: str) -> None:
+def test_classify_pairs_labels_with_scores(served: httpx.Client) -> None:
     body = {"context": {"bmi": 0.0, "bp": [0.0]}, "examples": [{"age": 9.0}, X | {}]}
     del body["examples"][1]["bmi"], body["examples"][1]["bp"]  # type: ignore[index]
-    status, answer = post(served, f"{path}:classify", body)
+    status, answer = post(served, "iris/versions/7:classify", body)
     assert status == 200
     first, second = answer["results"]
     assert first == second
     assert [label for label, _ in first] == ["setosa", "versicolor", "virginica"]
-    _, predicted = post(served, f"{path}:predict", {"instances": [X]})
+    _, predicted = post(served, "iris:predict", {"instances": [X]})
     (row,) = predicted["predictions"]
     assert [score for _, score in first] == row["probabilities"]
 
@@ -138,24 +130,8 @@ def test_binary_values_are_decoded(served: httpx.Client) -> None:
     ("path", "body", "status", "message"),
     [
         ("half:predict", {"instances": [1.0]}, 404, "no model with this name"),
-        ("half_plus_three/versions/1:predict", {"instances": [1.0]}, 404, "version"),
-        (
-            "half_plus_three/labels/a:predict",
-            {"instances": [1.0]},
-            404,
-            "no such label",
-        ),
-        ("half_plus_three:predict", {}, 400, "either `instances`"),
         ("half_plus_three:predict", {"instances": ["a"]}, 400, "Row 1, column 'x'"),
-        (
-            "half_plus_three:predict",
-            {"instances": [1.0], "signature_name": "x"},
-            400,
-            "`signature_name` must be one of",
-        ),
         ("half_plus_three:regress", {"examples": []}, 400, "at least one example"),
-        ("half_plus_three:regress", {"examples": [1]}, 400, "Example 1 must be an obj"),
-        ("half_plus_three:regress", {"examples": [{"y": 1}]}, 400, "'x' is lacking"),
         (
             "half_plus_three:regress",
             {"context": {"x": 1}, "examples": [{"x": 1}]},

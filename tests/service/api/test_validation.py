@@ -2,12 +2,11 @@ import math
 import re
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pytest
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field, ValidationError
-from pydantic_core import CoreSchemaType
 
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
@@ -19,8 +18,6 @@ from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.suggestions import field_paths
 from tfbbb.base.texts import abbreviate
 from tfbbb.base.validation_errors import (
-    PATTERNS,
-    RULES,
     describe_validation_error,
 )
 from tfbbb.training.spec import JobSpec
@@ -117,24 +114,18 @@ class Dessert(BaseModel):
     [
         ("cut", "torn", "must be 'whole' or 'sliced'"),
         ("eggs", "two", "must be a whole number"),
-        ("eggs", 2.5, "must be a whole number"),
-        ("eggs", None, "must be a whole number"),
         ("eggs", "9" * 5000, "must be a smaller number"),
         ("eggs", 0, "must be at least 1"),
         ("eggs", 13, "must be at most 12"),
         ("flavour", "sour", "must be 'sweet'"),
         ("hot", "warm", "must be true or false"),
-        ("hot", [], "must be true or false"),
         ("id", "x", "must be an id: 24 digits and letters from a to f"),
         ("names", 1, "must be an object with fields"),
-        ("part", 1, "must be an object with fields"),
         ("sizes", 1, "must be a list"),
         ("sizes", [1], "must have at least 2 entries"),
-        ("steps", "stir", "must be a list"),
         ("steps", [], "must not be empty"),
         ("steps", ["stir"] * 3, "must have at most 2 entries"),
         ("sugar", "much", "must be a number"),
-        ("sugar", [], "must be a number"),
         ("sugar", math.nan, "must be a finite number"),
         ("sugar", 0, "must be more than 0"),
         ("sugar", 5, "must be less than 5"),
@@ -149,49 +140,6 @@ def test_a_rule_is_a_plain_sentence(field: str, given: Any, rule: str) -> None:
         Dessert.model_validate({field: given})
     sentence = describe_validation_error(caught.value.errors()[0])
     assert sentence == f"`{field}` {rule}. Received: {abbreviate(given)}"
-
-
-# The errors of each kind of schema in the bodies of requests.
-ERRORS = {
-    "bool": {"bool_type", "bool_parsing"},
-    "enum": {"enum"},
-    "float": {"float_type", "float_parsing", "finite_number"},
-    "int": {"int_type", "int_parsing", "int_parsing_size", "int_from_float"},
-    "list": {"list_type"},
-    "literal": {"literal_error"},
-    "model": {"model_type", "model_attributes_type", "missing", "extra_forbidden"},
-    "str": {"string_type", "string_unicode"},
-    "tagged-union": {"union_tag_invalid", "union_tag_not_found"},
-    "tuple": {"tuple_type"},
-}
-# Schemas that have no error of their own: they wrap others, or their functions raise
-# errors in the project's words.
-WITHOUT_ERRORS = {
-    *("any", "default", "definition-ref", "definitions", "function-after"),
-    *("function-before", "function-plain", "model-fields", "nullable", "union"),
-}
-ERRORS_OF_BOUNDS = {
-    "ge": {"greater_than_equal"},
-    "gt": {"greater_than"},
-    "le": {"less_than_equal"},
-    "lt": {"less_than"},
-    "max_length": {"string_too_long", "too_long"},
-    "min_length": {"string_too_short", "too_short"},
-}
-
-
-def test_every_error_of_a_body_has_words() -> None:
-    possible: set[str] = set()
-    for model in body_models():
-        for part in parts(model.__pydantic_core_schema__):
-            if (kind := part.get("type")) not in get_args(CoreSchemaType):
-                continue
-            assert kind in ERRORS or kind in WITHOUT_ERRORS
-            possible |= ERRORS.get(kind, set())
-            for bound in ERRORS_OF_BOUNDS.keys() & part.keys():
-                possible |= ERRORS_OF_BOUNDS[bound]
-            assert part.get("pattern") in {None, *PATTERNS}
-    assert possible <= RULES.keys()
 
 
 def body_models() -> list[type[BaseModel]]:

@@ -1,13 +1,11 @@
-"""The work per second of a key, in every format."""
+"""The work per second of a key, in each protocol."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import pyarrow as pa
 import pytest
 
-from service.shared.prediction_formats import ARROW, CSV
 from service.shared.settings import Settings
 from tests.service.serving import serving, wait_until_ready
 
@@ -16,20 +14,10 @@ from tests.service.serving import serving, wait_until_ready
 PER_SECOND = 20.0
 
 
-def arrow() -> bytes:
-    table = pa.table({"age": [1.0], "bmi": [2.0], "bp": [3.0]})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
 PREDICT, INFER = "/v1/models/diabetes:predict", "/v2/models/diabetes/infer"
 JSON = "application/json"
 FORMATS = {
     "json": (PREDICT, JSON, b'{"instances": [[1, 2, 3]]}'),
-    "arrow": (PREDICT, ARROW, arrow()),
-    "csv": (PREDICT, CSV, b"age,bmi,bp\n1,2,3\n"),
     "open_inference": (
         INFER,
         JSON,
@@ -48,7 +36,7 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_key_over_its_rate_gets_429_in_every_format(
+def test_key_over_its_rate_gets_429_in_each_protocol(
     client: httpx.Client, name: str
 ) -> None:
     path, kind, body = FORMATS[name]
@@ -58,7 +46,7 @@ def test_key_over_its_rate_gets_429_in_every_format(
     def send() -> httpx.Response:
         return client.post(path, content=body, headers=headers)
 
-    # The keys of the other formats have spent their credit, and this one has not.
+    # The key of the other protocol has spent its credit, and this one has not.
     answers = [send() for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert "TFBBB_MAX_WORK_PER_SECOND" in answers[2].json()["error"]

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import re
 import socket
 import threading
 import time
@@ -73,26 +72,18 @@ def deflated(piece: bytes, times: int) -> bytes:
     )
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"a,b\n1,2\n3,4,5\n", "line 3 has 3 cells, but the header has 2 cells"),
-        (b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n", "line 101 has 3 cells"),
         (b"a\x81,b\n1,2\n", "not UTF-8 text: line 1"),
-        ("a,b\n1,2\n".encode("utf-16") + b"3", "not UTF-16 text: line 3"),
-        (b'a,b\n1,"2\n3,4\n', "unexpected end of data"),
         (b"a,b\n", "has a header but no rows"),
-        (b'{"a": 1}\n{"a": [2]}\n', "line 2 has an object or an array at the key 'a'"),
         (b'{"a": 1}\n{"b": ' + b"[" * 500_000, "line 2 is not a JSON object"),
         (
             b"".join(b'{"key%d": 1}\n' % i for i in range(50_000)),
             "at most 1000 columns",
         ),
-        (b"[" + b'{"a": 1, "b": 2},' * 9999 + b"{}]", "The table holds JSON, not CSV"),
-        (b"a" * 300 + b",b\n1,2\n", "name of column 1 is too long"),
-        (",".join(map(str, range(100_000))).encode(), "at most 1000 columns"),
-        (b"a,b\n" + b"1,2\n" * 100_001, "at most 100000 rows"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-10], "cannot be read as csv.gz"),
         (deflated(b"1,2\n" * 2**18, 100), "at most 100000 rows"),
         (deflated(b"0" * 2**20, 200), "longer than"),
@@ -101,9 +92,8 @@ def deflated(piece: bytes, times: int) -> bytes:
             "at most 50000000 decompressed bytes",
         ),
         (b"PAR1" + b"\0" * 100 + b"PAR1", "cannot be read as parquet"),
-        (b"ARROW1\0\0" + b"\xff" * 100, "cannot be read as arrow"),
+        (parquet(pa.table({"a": pa.nulls(10_000_000, pa.float64())})), "100000 rows"),
         (workbook_of(stated_bytes=2**30), "more than 536870912 bytes of XML"),
-        (workbook_of(stated_bytes=1), "cannot be read as a spreadsheet"),
     ],
 )
 def test_file_without_a_table_is_refused_with_the_reason(
@@ -115,39 +105,6 @@ def test_file_without_a_table_is_refused_with_the_reason(
     assert "/uploads/" not in response.json()["error"]
 
 
-@pytest.mark.usefixtures("inspection_process")
-def test_file_that_needs_too_much_memory_is_refused(datasets: httpx.Client) -> None:
-    content = b"\xff\xff\xff\xff\xff\xff\xff\x7f" + bytes(100)
-    response = datasets.post("/v1/datasets", content=content)
-    assert response.status_code == 422
-    assert "needs more memory" in response.json()["error"]
-
-
-def test_a_small_parquet_file_of_many_rows_is_refused(datasets: httpx.Client) -> None:
-    content = parquet(pa.table({"a": pa.nulls(10_000_000, pa.float64())}))
-    assert len(content) < 100_000
-    response = datasets.post("/v1/datasets", content=content)
-    assert response.status_code == 422
-    assert "at most 100000 rows" in response.json()["error"]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"\xef\xbb\xbfa,b\r\n1,2\r\n",
-        b"a,b\r1,2\r3,4\r",
-        b'a,b\n1,"x\ny"\n2,"say ""no"""\n',
-        "a;b\n1,5;ä\n".encode("utf-16"),
-        b"A title\n\na\tb\n1\t2\n",
-        b'{"a": 1, "b": "x"}\n',
-    ],
-)
-def test_odd_tables_are_taken(datasets: httpx.Client, content: bytes) -> None:
-    response = datasets.post("/v1/datasets", content=content)
-    assert response.status_code == 201
-    assert [c["name"] for c in response.json()["columns"]] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("content", "media_type", "status", "message"),
     [
@@ -155,23 +112,11 @@ def test_odd_tables_are_taken(datasets: httpx.Client, content: bytes) -> None:
         (b"{}", "application/json", 415, "Received: 'application/json'"),
         (b"PK\x03\x04" + b"\0" * 100, "text/csv", 415, "spreadsheet"),
         (b"a,b\n1,2\n", "application/vnd.apache.parquet", 415, "declared type"),
-        (b"a,b\n1,2\n", "application/gzip", 415, "declared type"),
-        (b"", "multipart/form-data", 400, "boundary"),
-        (b"", BOUNDARY, 400, "ends before"),
         (b"a,b\n1,2\n", BOUNDARY, 400, "malformed"),
-        (form(), BOUNDARY, 400, "form"),
         (form(FILE, end=""), BOUNDARY, 400, "ends before"),
         (form(FILE.replace('"file"', '"table"')), BOUNDARY, 400, "no part named"),
-        (form(FILE.replace("Content", "X")), BOUNDARY, 400, "no part named"),
         (form(*[FILE] * 101), BOUNDARY, 400, "at most 100 files"),
         (form(*[FILE.replace('"file"', '"a"')] * 120), BOUNDARY, 400, "116 parts"),
-        (form("X: " + "y" * 100_000 + "\r\n" + FILE), BOUNDARY, 400, "form"),
-        (
-            form('Content-Disposition: form-data; name="file"\r\n\r\n'),
-            BOUNDARY,
-            400,
-            "",
-        ),
     ],
 )
 def test_bodies_that_are_no_upload_are_refused(
@@ -183,21 +128,10 @@ def test_bodies_that_are_no_upload_are_refused(
     assert message in response.json()["error"]
 
 
-@pytest.mark.parametrize(
-    ("encoding", "name"),
-    [
-        ("undefined", "table"),
-        ("idna", "table"),
-        ("utf-8", "a\N{REPLACEMENT CHARACTER}.csv"),
-    ],
-)
-def test_a_name_in_no_encoding_of_texts_is_left_out(
-    datasets: httpx.Client, encoding: str, name: str
-) -> None:
-    headers = {"content-disposition": f"attachment; filename*={encoding}''a%ff.csv"}
+def test_a_name_in_no_encoding_of_texts_is_left_out(datasets: httpx.Client) -> None:
+    headers = {"content-disposition": "attachment; filename*=undefined''a%ff.csv"}
     response = datasets.post("/v1/datasets", content=b"a,b\n1,2\n", headers=headers)
-    assert response.status_code == 201
-    assert response.json()["name"] == name
+    assert (response.status_code, response.json()["name"]) == (201, "table")
 
 
 def connect(client: httpx.Client, headers: str) -> socket.socket:
@@ -218,14 +152,6 @@ def answer(connection: socket.socket) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_body_declared_too_large_is_refused_at_once(
-    datasets: httpx.Client,
-) -> None:
-    connection = connect(datasets, f"Content-Length: {2 * 2**30}")
-    connection.sendall(b"a")
-    assert answer(connection).startswith(b"HTTP/1.1 413 ")
-
-
 def test_a_body_that_grows_too_large_is_refused(datasets: httpx.Client) -> None:
     def endless() -> Iterator[bytes]:
         for _ in range(50):
@@ -236,12 +162,9 @@ def test_a_body_that_grows_too_large_is_refused(datasets: httpx.Client) -> None:
     assert "at most 4000000 bytes" in response.json()["error"]
 
 
-@pytest.mark.parametrize("beginning", [b"", b"a,b\n1"])
-def test_a_client_that_stalls_is_sent_away(
-    datasets: httpx.Client, beginning: bytes
-) -> None:
+def test_a_client_that_stalls_is_sent_away(datasets: httpx.Client) -> None:
     connection = connect(datasets, "Content-Length: 1000000")
-    connection.sendall(beginning)
+    connection.sendall(b"a,b\n1")
     assert answer(connection).startswith(b"HTTP/1.1 408 ")
 
 
@@ -268,30 +191,11 @@ def test_a_client_that_sends_byte_after_byte_is_sent_away(
         connection.close()
 
 
-@pytest.mark.parametrize(
-    "headers", ["Content-Length: 1000000", "Transfer-Encoding: chunked"]
-)
 def test_nothing_stays_of_a_client_that_hangs_up(
-    datasets: httpx.Client, data_dir: Path, headers: str
+    datasets: httpx.Client, data_dir: Path
 ) -> None:
-    connection = connect(datasets, headers)
+    connection = connect(datasets, "Transfer-Encoding: chunked")
     connection.sendall(b"4\r\na,b\n\r\n")
     while not leftovers(data_dir):
         time.sleep(0.01)
     connection.close()
-
-
-def test_a_chunk_that_is_none_is_refused(datasets: httpx.Client) -> None:
-    connection = connect(datasets, "Transfer-Encoding: chunked")
-    connection.sendall(b"zz\r\na,b\n\r\n")
-    assert answer(connection).startswith(b"HTTP/1.1 400 ")
-
-
-def test_a_length_shorter_than_the_body_ends_the_table_there(
-    datasets: httpx.Client,
-) -> None:
-    connection = connect(datasets, "Connection: close\r\nContent-Length: 8")
-    connection.sendall(b"a,b\n1,2\n3,4\n" * 10)
-    reply = answer(connection)
-    assert reply.startswith(b"HTTP/1.1 201 ")
-    assert re.search(rb'"num_rows":1\b', reply)

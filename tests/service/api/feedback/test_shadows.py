@@ -1,8 +1,6 @@
 """Shadows of labels: what they predict, and that feedback scores them."""
 
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.service.api.feedback.test_feedback import ROWS, TARGETS, found, give
+from tests.waiting import wait_until
 from tfbbb.client import Client
 
 LABEL = "numbers/labels/live"
@@ -25,13 +24,6 @@ def counts(client: httpx.Client, model: str = "numbers") -> dict[str, float]:
         for sample in family.samples
         if sample.name.startswith("tfbbb_shadow") and sample.labels["model"] == model
     }
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
 
 
 def put(client: httpx.Client, target: Any, label: str = LABEL) -> None:
@@ -54,7 +46,7 @@ def test_feedback_about_recorded_rows_scores_version_and_shadow(
     before = counts(client).get("computed", 0)
     answer = predicted(client, ROWS[:3], record=True)
     assert answer["model_version"] == "2"
-    wait_for(lambda: counts(client).get("computed", 0) == before + 1)
+    wait_until(lambda: counts(client).get("computed", 0) == before + 1)
     given = [
         {"id": answer["prediction_id"], "row": row + 1, "target": TARGETS[row]}
         for row in range(3)
@@ -73,15 +65,6 @@ def test_feedback_about_recorded_rows_scores_version_and_shadow(
         status["shadow"]["feedback"]["log_likelihood"]
     )
     assert status["shadow"]["feedback"]["num_rows"] == 3
-
-
-def test_shadow_of_the_same_model_has_no_distance(client: httpx.Client) -> None:
-    put(client, {"version": 2, "shadow": 1})
-    name = "tfbbb_shadow_distance"
-    before = counts(client).get(f"{name}_count", 0)
-    predicted(client, ROWS[:5], quantiles=[0.5], seed=3)
-    wait_for(lambda: counts(client).get(f"{name}_count", 0) == before + 5)
-    assert counts(client)[f"{name}_sum"] == 0
 
 
 def test_rows_of_a_label_are_scored_by_each_of_its_versions(
@@ -128,7 +111,7 @@ def test_shadow_that_fails_fails_no_request(
     path = "/v1/models/mixed/labels/live"
     answer = client.post(f"{path}:predict", json=body).json()
     assert answer["model_version"] == "2"
-    wait_for(lambda: counts(client, "mixed").get("failed", 0) == 1)
+    wait_until(lambda: counts(client, "mixed").get("failed", 0) == 1)
     recorded = {"predictions": [{"id": answer["prediction_id"], "target": 1.0}]}
     for feedback in (recorded, {"instances": ROWS, "targets": TARGETS}):
         scored = client.post(f"{path}/feedback", json=feedback)

@@ -62,30 +62,3 @@ def test_client_that_hangs_up_cancels_the_work() -> None:
         await asyncio.sleep(0)  # The task itself goes on.
 
     asyncio.run(ask())
-
-
-def test_cancellation_by_others_is_no_disconnect() -> None:
-    async def ask() -> None:
-        client = Client()
-
-        async def work() -> None:
-            await asyncio.Event().wait()
-
-        asking = asyncio.create_task(unless_disconnected(client.request, work()))
-        await client.was_watched.wait()
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-
-    asyncio.run(ask())
-
-
-def test_error_of_the_work_is_raised() -> None:
-    async def ask() -> None:
-        async def work() -> None:
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            await unless_disconnected(Client().request, work())
-
-    asyncio.run(ask())

@@ -1,11 +1,11 @@
 """Bytes that clients without a key may send: no request, or no end of one."""
 
+import contextlib
 import resource
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,7 +16,6 @@ from service.shared.settings import Settings
 from tests.service.serving import serving
 
 BEGIN = b"GET /health/live HTTP/1.1\r\nHost: x\r\n"
-CHUNKED = b"POST /v1/keys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +34,11 @@ def connected(api: httpx.Client) -> Iterator[socket.socket]:
         yield connection
 
 
-def send_until_closed(connection: socket.socket, block: bytes, num_bytes: int) -> bytes:
-    """Sends a block again and again; returns what the service answered."""
-    try:
-        for _ in range(num_bytes // len(block) + 1):
-            connection.sendall(block)
-    except OSError:
-        pass  # It has disconnected.
-    return read_all(connection)
-
-
 def read_all(connection: socket.socket) -> bytes:
     received = b""
-    try:
+    with contextlib.suppress(ConnectionResetError):
         while part := connection.recv(65536):
             received += part
-    except ConnectionResetError:
-        pass
     return received
 
 
@@ -64,9 +51,7 @@ def status_lines(received: bytes) -> list[bytes]:
     ("begin", "block"),
     [
         pytest.param(BEGIN + b"X-Long: ", b"a" * 2**16, id="one header"),
-        pytest.param(BEGIN, b"X-Short: a\r\n" * 5000, id="many headers"),
         pytest.param(b"GET /", b"a" * 2**16, id="url"),
-        pytest.param(b"", b"\r\n" * 2**15, id="empty lines"),
     ],
 )
 def test_headers_without_end_are_refused_and_keep_nobody_waiting(
@@ -75,29 +60,14 @@ def test_headers_without_end_are_refused_and_keep_nobody_waiting(
     started = time.monotonic()
     with connected(api) as connection:
         connection.sendall(begin)
-        received = send_until_closed(connection, block, 120 * 2**20)
+        with contextlib.suppress(OSError):  # It disconnects.
+            for _ in range(120 * 2**20 // len(block)):
+                connection.sendall(block)
+        received = read_all(connection)
     assert status_lines(received) == [b"HTTP/1.1 431 Request Header Fields Too Large"]
     assert b'"error":"The URL and the headers may have at most 65536 bytes' in received
     assert api.get("/health/live").status_code == 200
     assert time.monotonic() - started < 5
-
-
-@pytest.mark.parametrize(
-    ("begin", "block"),
-    [
-        pytest.param(CHUNKED + b"0\r\n", b"X: a\r\n" * 2**13, id="trailers"),
-        pytest.param(CHUNKED + b"2;", b"a" * 2**16, id="extension of a chunk"),
-    ],
-)
-def test_framing_of_a_body_without_end_is_cut_off(
-    api: httpx.Client, begin: bytes, block: bytes
-) -> None:
-    with connected(api) as connection:
-        connection.sendall(begin)
-        send_until_closed(connection, block, 2**20)
-        # The service has disconnected, whichever answer came first.
-        with pytest.raises((BrokenPipeError, ConnectionResetError)):
-            connection.sendall(block * 1000)
 
 
 def test_headers_may_have_65536_bytes_in_any_pieces(api: httpx.Client) -> None:
@@ -111,27 +81,6 @@ def test_headers_may_have_65536_bytes_in_any_pieces(api: httpx.Client) -> None:
                     connection.sendall(head[start : start + size])
                 received = read_all(connection)
             assert status_lines(received)[0].startswith(b"HTTP/1.1 " + status)
-
-
-def test_each_request_of_a_connection_may_have_long_headers_and_a_body(
-    api: httpx.Client,
-) -> None:
-    body = b'{"name": "x", "scope": "predict", "note": "' + b"a" * 300_000 + b'"}'
-    for _ in range(3):
-        response = api.post("/v1/keys", content=body, headers={"X": "a" * 60_000})
-        assert response.json()["code"] == "invalid_request"
-
-
-def test_requests_sent_at_once_are_counted_apart(api: httpx.Client) -> None:
-    one = BEGIN + b"X: " + b"a" * 50_000 + b"\r\n\r\n"
-    with connected(api) as connection:
-        connection.sendall(one * 3 + one[:100])
-        received = b""
-        while received.count(b"HTTP/1.1 200 OK") < 3 and (
-            part := connection.recv(65536)
-        ):
-            received += part
-    assert received.count(b"HTTP/1.1") == received.count(b"HTTP/1.1 200 OK") == 3
 
 
 def test_headers_must_arrive_in_time(
@@ -165,9 +114,7 @@ def test_malformed_request_is_answered(api: httpx.Client) -> None:
     assert b'"error":"The request is not valid HTTP' in received
 
 
-def test_service_may_have_more_connections_than_systems_begin_with(
-    tmp_path: Path,
-) -> None:
+def test_service_may_have_more_connections_than_systems_begin_with() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[1] < 2048:
         pytest.skip("the system allows no more descriptors")

@@ -1,7 +1,6 @@
 """What is checked before a byte of a body is read."""
 
 import asyncio
-import gc
 import re
 import socket
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from service.shared.settings import Settings
 from tests.service.serving import serving
 
 SETTINGS = Settings(max_body_bytes=5000)
+CHUNKED = {"transfer-encoding": "chunked"}
 MB = 2**20
 # Paths that need no key. The body of a sign-in has the key, and may have 4 KiB.
 OPEN = (
@@ -103,31 +103,20 @@ def ask(
     return sent[0]["status"], message, num_bytes
 
 
-LARGE = [
-    pytest.param({"content-length": str(30 * MB)}, id="declared"),
-    pytest.param({"transfer-encoding": "chunked"}, id="chunked"),
-    pytest.param({"content-length": "10", "expect": "100-continue"}, id="expect"),
-]
-
-
-@pytest.mark.parametrize("headers", LARGE)
-def test_no_body_is_read_without_a_key(app: FastAPI, headers: dict[str, str]) -> None:
+def test_no_body_is_read_without_a_key(app: FastAPI) -> None:
     for method, path, _ in requests(app):
         if path != "/" and not path.startswith(OPEN):
-            status, *_ = ask(app, method, path, None, headers)
+            status, *_ = ask(app, method, path, None, CHUNKED)
             assert status == 401, (method, path)
 
 
-@pytest.mark.parametrize("headers", LARGE)
-def test_no_body_is_read_without_the_scope(
-    app: FastAPI, headers: dict[str, str]
-) -> None:
+def test_no_body_is_read_without_the_scope(app: FastAPI) -> None:
     seen = set()
     for method, path, route in requests(app):
         if isinstance(route, ScopedRoute):
             less = [scope for scope in Scope if route.scope not in scope.implied]
             for key in ("", *less):
-                status, message, _ = ask(app, method, path, key, headers)
+                status, message, _ = ask(app, method, path, key, CHUNKED)
                 assert status == 403, (method, path, key)
                 assert f"the scope {route.scope};" in message
             seen.add(route.scope)
@@ -137,11 +126,10 @@ def test_no_body_is_read_without_the_scope(
 def test_no_body_over_the_limit_is_read(app: FastAPI) -> None:
     for method, path, route in requests(app):
         if isinstance(route, ScopedRoute) and route.body_limit is not None:
-            for length in ("1048577", "9" * 30):
-                headers = {"content-length": length}
-                status, message, _ = ask(app, method, path, "admin", headers)
-                assert status == 413, (method, path)
-                assert "The body may have at most " in message
+            headers = {"content-length": "1048577"}
+            status, message, _ = ask(app, method, path, "admin", headers)
+            assert status == 413, (method, path)
+            assert "The body may have at most " in message
 
 
 def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
@@ -158,10 +146,7 @@ def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
     ("method", "path", "limit", "named"),
     [
         ("POST", "/v1/jobs", MB, "at most 1048576 bytes; send fewer at once."),
-        ("POST", "/v1/keys", MB, "at most 1048576 bytes;"),
-        ("PUT", "/v1/models/1/labels/1", MB, "at most 1048576 bytes;"),
         ("POST", "/v1/models/1:predict", 5000, "5000 bytes (TFBBB_MAX_BODY_BYTES);"),
-        ("POST", "/v1/models/1/versions/1:predict", 5000, "(TFBBB_MAX_BODY_BYTES)"),
     ],
 )
 def test_body_without_length_is_read_up_to_the_limit(
@@ -180,15 +165,9 @@ def test_no_body_of_an_unknown_route_is_read(app: FastAPI) -> None:
             assert ask(app, method, path, None)[0] == 401
 
 
-def test_no_body_of_another_method_is_read(app: FastAPI) -> None:
-    for _, path, _ in requests(app):
-        assert ask(app, "PATCH", path, "admin")[0] == 405, path
-
-
-@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/nothing"])
-def test_a_refused_body_is_not_asked_to_continue(tmp_path: Path, path: str) -> None:
+def test_a_refused_body_is_not_asked_to_continue(tmp_path: Path) -> None:
     settings = Settings(models=tmp_path, start_models=False)
-    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Expect: 100-continue"]
+    lines = ["POST /v1/jobs HTTP/1.1", "Host: localhost", "Expect: 100-continue"]
     lines += ["Content-Length: 31457280", "", ""]
     with serving(settings) as client:
         address = ("127.0.0.1", client.base_url.port or 0)
@@ -225,9 +204,3 @@ def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
         *("/v2/health/live", "/v2/health/ready"),
         "/v1/session",
     }
-
-
-def test_what_lives_as_long_as_the_service_is_no_garbage(tmp_path: Path) -> None:
-    gc.unfreeze()
-    with serving(Settings(models=tmp_path, start_models=False)):
-        assert gc.get_freeze_count() > 10_000

@@ -1,28 +1,24 @@
-import asyncio
 import json
-import shutil
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pyarrow as pa
 import pytest
 from sqlalchemy import func, select
-from sqlalchemy.exc import OperationalError
 
 from service.api.feedback.retraining import offer_retraining
 from service.api.jobs import event_stream
-from service.api.keys.caller import Caller
 from service.shared.database.tables import Dataset, Event, Job, Key, ModelVersion
 from service.shared.files import JobFiles
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from service.shared.store.directory_store import DirectoryStore
-from tests.service.queued import leased, registered, states, submitted
+from tests.service.queued import add_table, leased, registered, states, submitted
+from tests.service.recorded import add_versions
 from tests.service.serving import serving
-from tests.service.transactions import calls_in_transactions
 from tfbbb.tables import Schema
 from tfbbb.training.job_clock import WAITING
 from tfbbb.training.record import RECORD_FILE, TrainingRecord
@@ -53,19 +49,7 @@ def client(settings: Settings, queue: Queue) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def dataset_id(queue: Queue) -> str:
-    dataset = Dataset(
-        name="houses.csv",
-        sha256="0" * 64,
-        format="csv",
-        num_bytes=1000,
-        num_rows=100,
-        columns=COLUMNS,
-        problems=[],
-        created_at=1.0,
-    )
-    with queue.database.writing() as session:
-        session.add(dataset)
-    return dataset.id
+    return add_table(queue, columns=COLUMNS)
 
 
 @pytest.fixture
@@ -104,26 +88,17 @@ def test_three_fields_are_enough_to_queue_a_job(
 
 REFUSALS: tuple[tuple[dict[str, Any], str, str | None, str], ...] = (
     ({"target": "prize"}, "invalid_request", "target", "price"),
-    ({"features": ["area", "storeys"]}, "invalid_request", "features", "storeys"),
-    ({"features": ["price"]}, "invalid_request", None, "price"),
     ({"name": "../houses"}, "invalid_request", "name", "name"),
-    ({"name": "h" * 129}, "invalid_request", "name", "name"),
-    ({"dataset_id": "houses.csv"}, "invalid_request", "dataset_id", "dataset_id"),
     ({"dataset_id": UNKNOWN}, "unknown_dataset", "dataset_id", "no dataset"),
     (
         {"start_from": {"model": "houses", "version": 3}},
         *("unknown_model", "start_from", "no version 3"),
     ),
     (
-        {"model": {"hidden_units": [0]}},
-        *("invalid_request", "model.hidden_units.0", "hidden_units"),
-    ),
-    (
         {"training": {"epochs": True}},
         *("invalid_request", "training.epochs", "epochs"),
     ),
     ({"epochs": 3}, "invalid_request", "epochs", "epochs"),
-    ({"priority": 1e9}, "invalid_request", "priority", "priority"),
 )
 
 
@@ -143,11 +118,7 @@ def test_refusal_has_a_code_the_field_to_change_and_the_reason(
 @pytest.fixture
 def parent(queue: Queue) -> dict[str, Any]:
     """The field of a job that starts from a version, which is there."""
-    version = ModelVersion(
-        name="houses", number=3, digest="0" * 64, lineage={}, created_at=1.0
-    )
-    with queue.database.writing() as session:
-        session.add(version)
+    add_versions(queue.database, "houses", 3)
     table = pa.table({"area": range(20), "street": ["a", "b"] * 10, "price": range(20)})
     spec = JobSpec.model_validate({"target": "price", "model": {"hidden_units": [3]}})
     record = queue.settings.models / "houses" / "3" / "assets.extra" / RECORD_FILE
@@ -155,59 +126,6 @@ def parent(queue: Queue) -> dict[str, Any]:
     schema = Schema.infer(table, "price", features=["area", "street"])
     record.write_bytes(TrainingRecord(spec, schema).to_json())
     return {"start_from": {"model": "houses", "version": 3}}
-
-
-@pytest.fixture
-def in_transactions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each look into the store, or removal, was in a writing transaction."""
-    places = (DirectoryStore, "version"), (shutil, "rmtree")
-    return calls_in_transactions(monkeypatch, *places)
-
-
-@ONE_DATABASE
-def test_no_transaction_waits_for_the_parent_version_of_a_job(
-    client: httpx.Client,
-    body: dict[str, Any],
-    parent: dict[str, Any],
-    in_transactions: list[bool],
-) -> None:
-    assert post(client, body | parent).status_code == 201
-    assert in_transactions == [False]
-
-
-@ONE_DATABASE
-def test_no_transaction_waits_for_the_removal_of_scratch(
-    client: httpx.Client,
-    body: dict[str, Any],
-    settings: Settings,
-    in_transactions: list[bool],
-) -> None:
-    id = post(client, body).json()["id"]
-    client.post(f"/v1/jobs/{id}:cancel")
-    files = JobFiles(settings, id)
-    files.scratch.mkdir(parents=True)
-    assert client.delete(f"/v1/jobs/{id}").status_code == 204
-    assert in_transactions == [False]
-    assert not files.directory.exists()
-
-
-@ONE_DATABASE
-def test_parent_version_deleted_while_it_is_read_is_unknown(
-    client: httpx.Client,
-    body: dict[str, Any],
-    parent: dict[str, Any],
-    queue: Queue,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def delete(store: DirectoryStore, name: str, number: int) -> Any:
-        with queue.database.writing() as session:
-            session.get_one(ModelVersion, (name, number)).deleted_at = 2.0
-        raise FileNotFoundError(name)
-
-    monkeypatch.setattr(DirectoryStore, "version", delete)
-    refused = post(client, body | parent)
-    assert refused.status_code == 404
-    assert "no version 3" in refused.json()["error"]
 
 
 @ONE_DATABASE
@@ -274,18 +192,14 @@ def test_the_same_request_sent_again_makes_no_second_job(
 def test_requests_sent_at_the_same_time_make_one_job(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
-    answers: list[httpx.Response] = []
     start = threading.Barrier(8)
 
-    def send() -> None:
+    def send() -> httpx.Response:
         start.wait()
-        answers.append(post(client, body, "one"))
+        return post(client, body, "one")
 
-    threads = [threading.Thread(target=send) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as executor:
+        answers = list(executor.map(lambda _: send(), range(8)))
     assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert count(queue) == 1
@@ -311,16 +225,12 @@ def test_no_more_jobs_wait_than_a_key_may_queue(
 def test_jobs_are_listed_newest_first_page_by_page(
     client: httpx.Client, queue: Queue
 ) -> None:
-    ids = submitted(queue, 7, spec={"target": "y"})[::-1]
-    listed: list[str] = []
-    cursor: dict[str, str] = {}
-    for size in (3, 3, 1):
-        page = client.get("/v1/jobs", params={"limit": "3", **cursor}).json()
-        assert len(page["jobs"]) == size
-        listed += [job["id"] for job in page["jobs"]]
-        cursor = {"cursor": page["next_cursor"]}
-    assert listed == ids
-    assert cursor["cursor"] is None
+    ids = submitted(queue, 3, spec={"target": "y"})[::-1]
+    first = client.get("/v1/jobs?limit=2").json()
+    cursor = {"limit": "2", "cursor": first["next_cursor"]}
+    second = client.get("/v1/jobs", params=cursor).json()
+    assert [job["id"] for job in first["jobs"] + second["jobs"]] == ids
+    assert second["next_cursor"] is None
 
 
 def test_jobs_are_listed_by_state_model_and_dataset(
@@ -343,13 +253,9 @@ def test_jobs_are_listed_by_state_model_and_dataset(
 def test_a_list_that_can_not_be_is_refused(client: httpx.Client) -> None:
     for parameters in (
         {"cursor": "x"},
-        {"cursor": "W10"},
-        {"cursor": "Ä"},
         {"cursor": "WzEuMCwiXHUwMDAwIl0"},  # The id is the character 0.
         {"limit": "0"},
-        {"limit": "1000000"},
         {"state": "lost"},
-        {"name": "\0"},
         {"dataset_id": "'"},
     ):
         response = client.get("/v1/jobs", params=parameters)
@@ -359,19 +265,12 @@ def test_a_list_that_can_not_be_is_refused(client: httpx.Client) -> None:
 def test_unknown_jobs_are_not_found_and_other_ids_refused(
     client: httpx.Client,
 ) -> None:
-    for method, verb in (
-        ("GET", ""),
-        ("DELETE", ""),
-        ("GET", "/events"),
-        ("POST", ":cancel"),
-        ("POST", ":retry"),
-    ):
+    for method, verb in (("GET", ""), ("GET", "/events"), ("POST", ":cancel")):
         unknown = client.request(method, f"/v1/jobs/{UNKNOWN}{verb}")
         assert unknown.status_code == 404, (method, verb)
-        for id in ("1", "%00", "..", "x" * 24, "0" * 10_000):
+        for id in ("1", "%00", "x" * 24):
             response = client.request(method, f"/v1/jobs/{id}{verb}")
-            assert response.status_code in (400, 404, 405), (method, verb, id)
-            assert response.json().keys() == {"error", "code", "field"}
+            assert response.status_code in (400, 404), (method, verb, id)
 
 
 @ONE_DATABASE
@@ -565,52 +464,9 @@ def test_a_stream_that_broke_off_goes_on_without_a_gap(
     assert seen == list(range(1, 34))
     url = f"/v1/jobs/{id}/events"
     # Else a browser would come back for ever.
-    for known in ({"headers": {"Last-Event-ID": "33"}}, {"params": {"after": 33}}):
-        nothing = client.get(url, **known)
-        assert (nothing.status_code, nothing.content) == (204, b"")
+    nothing = client.get(url, params={"after": 33})
+    assert (nothing.status_code, nothing.content) == (204, b"")
     assert client.get(url, params={"after": 32}).text.count("\nid: ") == 1
-    for wrong in ("-1", "one", "34", str(2**31)):
+    for wrong in ("-1", "34"):
         refused = client.get(url, headers={"Last-Event-ID": wrong})
         assert refused.status_code == 400
-
-
-@ONE_DATABASE
-def test_a_listener_waits_while_the_database_is_away(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    (id,) = submitted(queue)
-    queue.fail(leased(queue, registered(queue)), "of no use")
-    look, looks = event_stream._next_events, [1, 2, 3]
-
-    def look_later(*arguments: Any) -> Any:
-        if looks.pop() > 1:
-            raise OperationalError("select", {}, Exception("connection lost"))
-        looks.append(1)
-        return look(*arguments)
-
-    async def listen() -> list[int | None]:
-        anyone, never = Caller.anyone(queue.settings), asyncio.Event()
-        stream = event_stream.follow(queue.database, anyone, id, 0, never)
-        return [int(event.id or 0) async for event in stream]
-
-    monkeypatch.setattr(event_stream, "_next_events", look_later)
-    assert asyncio.run(listen()) == [1, 2, 3]
-    assert caplog.messages == [
-        f"could not read the events of job {id}: connection lost"
-    ]
-
-
-@ONE_DATABASE
-def test_a_listener_is_let_go_when_the_service_stops(queue: Queue) -> None:
-    (id,) = submitted(queue)
-
-    async def listen() -> list[str | None]:
-        stopping = asyncio.Event()
-        told = []
-        anyone = Caller.anyone(queue.settings)
-        async for event in event_stream.follow(queue.database, anyone, id, 0, stopping):
-            told.append(event.event)
-            asyncio.get_running_loop().call_later(0.05, stopping.set)
-        return told
-
-    assert asyncio.run(listen()) == ["state"]

@@ -11,15 +11,7 @@ def test_generated_secrets_have_256_bits_and_differ() -> None:
     assert {len(base64.urlsafe_b64decode(f"{secret}=")) for secret in secrets} == {32}
 
 
-def test_what_is_sent_is_read_back() -> None:
-    credential = Credential.generate()
-    assert Credential.parse(credential.text) == credential
-    assert Credential.preset(credential.text) == credential
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x", "no-dot", ".secret", "prefix.", "a b.c", "a.b.c", "ä.x", "a.b\n"]
-)
+@pytest.mark.parametrize("text", ["", "no-dot", ".secret", "a b.c", "ä.x"])
 def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(CredentialError, match=r"must be `prefix\.secret`") as refusal:
         Credential.parse(text)

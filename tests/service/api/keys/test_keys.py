@@ -1,11 +1,7 @@
-from collections.abc import Callable
 from datetime import datetime
 
 import httpx
 import pytest
-
-from service.api.keys.scope import Scope
-from tests.service.serving import ADMIN_KEY
 
 
 def make(client: httpx.Client, **request: object) -> dict[str, object]:
@@ -52,13 +48,9 @@ def test_requests_for_no_such_key_are_refused(client: httpx.Client) -> None:
         {},
         {"name": "x"},
         may_predict | {"name": ""},
-        may_predict | {"name": "x\0"},
-        may_predict | {"scopes": []},
         may_predict | {"scopes": ["root"]},
         may_predict | {"expires_in_seconds": -1},
-        may_predict | {"max_datasets": -1},
         may_predict | {"max_datasets": 2**31},
-        may_predict | {"secret": ADMIN_KEY},
     ):
         assert client.post("/v1/keys", json=body).status_code == 400, body
     assert client.delete(f"/v1/keys/{'0' * 24}").status_code == 404
@@ -72,12 +64,3 @@ def test_the_last_admin_key_can_not_be_revoked(client: httpx.Client) -> None:
     assert "create another key with the scope admin first" in response.json()["error"]
     make(client, scopes=["admin"])
     assert client.delete(f"/v1/keys/{preset['id']}").status_code == 200
-
-
-def test_only_admins_make_keys(
-    client: httpx.Client, key_with: Callable[..., dict[str, str]]
-) -> None:
-    body = {"name": "x", "scopes": ["admin"]}
-    for scope in (Scope.PREDICT, Scope.TRAIN):
-        response = client.post("/v1/keys", json=body, headers=key_with(scope))
-        assert response.status_code == 403

@@ -12,7 +12,7 @@ from service.api.keys.scope import Scope
 from service.shared.database import Database
 from service.shared.database.tables import BrowserSession
 from service.shared.settings import Settings
-from tests.service.serving import ADMIN_KEY, AS_ADMIN, serving
+from tests.service.serving import ADMIN_KEY, serving
 
 KeyWith = Callable[..., dict[str, str]]
 URL = "/v1/session"
@@ -165,15 +165,6 @@ def test_a_session_ends_by_itself_and_with_its_key(
         assert session.get(BrowserSession, prefix) is None
 
 
-def test_the_printed_url_starts_a_session(browser: httpx.Client) -> None:
-    moved = browser.get(f"/?key={ADMIN_KEY}")
-    assert moved.status_code == 303
-    assert ADMIN_KEY not in moved.headers["set-cookie"]
-    assert browser.get(URL).json()["scopes"] == [
-        *("admin", "metrics", "predict", "train")
-    ]
-
-
 def test_a_key_keeps_its_newest_sessions(
     browser: httpx.Client, monkeypatch: pytest.MonkeyPatch, database: Database
 ) -> None:
@@ -208,11 +199,3 @@ def test_services_of_one_database_share_sessions(
         ended = first.delete(URL, headers=OF_PAGE)
         assert ended.status_code == 204
         assert second.get(URL, headers=OF_PAGE).status_code == 401
-        body = {"name": "a", "scopes": ["predict"]}
-        key = second.post("/v1/keys", json=body, headers=AS_ADMIN).json()
-        first.post(URL, json={"key": key["key"]})
-        second.headers["Cookie"] = f"{name}={cookie(first)}"
-        assert second.get(URL, headers=OF_PAGE).json()["name"] == "a"
-        first.delete(f"/v1/keys/{key['id']}")
-        refused = second.get(URL, headers=OF_PAGE)
-        assert (refused.status_code, "revoked" in refused.text) == (401, True)

@@ -82,22 +82,6 @@ def test_half_of_an_ipv6_address_counts(wrong_keys: WrongKeys) -> None:
     assert is_refused(wrong_keys, "192.0.2.1")
 
 
-def test_processes_share_the_counts(tmp_path: Path, clock: Clock) -> None:
-    processes = [WrongKeys(tmp_path / "wrong", 6, clock) for _ in range(2)]
-    for number in range(6):
-        refuse(processes[number % 2], "192.0.2.1")
-    assert all(is_refused(process, "192.0.2.1") for process in processes)
-
-
-def test_many_addresses_take_bounded_space_and_never_refuse_another(
-    wrong_keys: WrongKeys, tmp_path: Path
-) -> None:
-    for number in range(5000):
-        refuse(wrong_keys, f"10.0.{number // 256}.{number % 256}")
-    assert (tmp_path / "wrong").stat().st_size <= 4096 * 8 * 24
-    assert not is_refused(wrong_keys, "192.0.2.1")
-
-
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"max_wrong_keys_per_minute": 3})

@@ -34,19 +34,10 @@ def client(models: Path) -> Iterator[httpx.Client]:
         models=models,
         start_dispatcher=False,
         poll_seconds=0.1,
-        # Tests look at a stopped process before the watchdog kills it.
-        heartbeat_seconds=4.0,
     )
     with serving(settings) as client:
         wait_until_ready(client)
         yield client
-
-
-@pytest.fixture
-def ready_afterwards(client: httpx.Client) -> Iterator[None]:
-    """Leaves the next test a service that predicts, whatever became of this one."""
-    yield
-    wait_until_ready(client)
 
 
 @pytest.fixture

@@ -10,9 +10,12 @@ from service.model_process.adoption import Ledger
 from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse
-from service.shared.version_deletion import delete_version, finish_deletions
+from service.shared.queue import Queue
+from service.shared.settings import Settings
+from service.shared.version_deletion import delete_version
 from tests.service.api.models.conftest import wait_until_latest
 from tests.service.api.models.test_labels import put
+from tests.service.queued import submitted
 from tests.service.serving import ask
 from tests.service.stores import directory_store
 
@@ -32,45 +35,6 @@ def root(tmp_path: Path, database: Database) -> Path:
     return tmp_path / "models"
 
 
-def deleted_at(database: Database) -> float | None:
-    with database.reading() as session:
-        return session.get_one(ModelVersion, ("wine.red", 1)).deleted_at
-
-
-def test_deleted_version_leaves_its_row_and_no_file(
-    database: Database, root: Path
-) -> None:
-    delete_version(database, directory_store(root), "wine.red", 1)
-    finish_deletions(database, directory_store(root))
-    assert deleted_at(database) is not None
-    assert [path.name for path in (root / "wine.red").iterdir()] == ["2"]
-    assert list((root / ".staging").iterdir()) == []
-
-
-def test_version_returns_if_the_process_stopped_before_its_deletion(
-    database: Database, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(session: object) -> float:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(database, "now", stop)
-    with pytest.raises(KeyboardInterrupt):
-        delete_version(database, directory_store(root), "wine.red", 1)
-    assert not (root / "wine.red" / "1").exists()
-    finish_deletions(database, directory_store(root))
-    assert (root / "wine.red" / "1" / "saved_model.pb").exists()
-    assert deleted_at(database) is None
-
-
-def test_files_go_if_the_process_stopped_once_it_was_deleted(
-    database: Database, root: Path
-) -> None:
-    delete_version(database, directory_store(root), "wine.red", 1)
-    assert list((root / ".staging").iterdir()) != []
-    finish_deletions(database, directory_store(root))
-    assert list((root / ".staging").iterdir()) == []
-
-
 def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> None:
     with database.writing() as session:
         label = Label(name="wine.red", label="champion", number=1, moved_at=0.0)
@@ -83,28 +47,14 @@ def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> 
 def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
     database: Database, root: Path
 ) -> None:
-    starts: dict[str, dict[str, object] | None] = {
-        "one": {"model": "wine.red", "version": 1},
-        "far": {"model": "wine.red", "version": 2**40},
-        "fresh": None,
-    }
-    with database.writing() as session:
-        for name, start in starts.items():
-            session.add(
-                Job(
-                    id=name,
-                    name="other",
-                    dataset_sha256="0" * 64,
-                    dataset_format="csv",
-                    spec={"start_from": start},
-                    state="queued",
-                    created_at=0.0,
-                )
-            )
-    with pytest.raises(VersionInUse, match="The jobs one start from"):
+    (one,) = submitted(
+        Queue(database, Settings(models=root)),
+        spec={"start_from": {"model": "wine.red", "version": 1}},
+    )
+    with pytest.raises(VersionInUse, match=f"The jobs {one} start from"):
         delete_version(database, directory_store(root), "wine.red", 1)
     with database.writing() as session:
-        session.get_one(Job, "one").state = "succeeded"
+        session.get_one(Job, one).state = "succeeded"
     delete_version(database, directory_store(root), "wine.red", 1)
 
 

@@ -26,8 +26,6 @@ class Host(ModelHost):
         self.restarts = 0
         self.may_load = True
         self.size = 0
-        self.is_idle_now = True
-        self.is_starting = False
 
     @property
     def is_connected(self) -> bool:
@@ -44,12 +42,12 @@ class Host(ModelHost):
         assert arguments is not None
         self.kept = set(arguments["names"])
         report = HostReport(
-            is_starting=self.is_starting,
-            known=[] if self.is_starting else sorted(self.on_disk),
+            is_starting=False,
+            known=sorted(self.on_disk),
             settled=sorted(self.kept if self.may_load else self.kept & self.settled),
             computed={},
             resident_bytes=self.size,
-            is_idle=self.is_idle_now,
+            is_idle=True,
         )
         return Frame({}, report.model_dump_json().encode())
 
@@ -63,11 +61,9 @@ class Host(ModelHost):
         self.size = 0
 
 
-def cluster(
-    count: int, models: Collection[str], **settings: Any
-) -> tuple[Homes, list[Host]]:
+def cluster(count: int, models: Collection[str]) -> tuple[Homes, list[Host]]:
     hosts = [Host(models) for _ in range(count)]
-    return Homes(hosts, Settings(model_memory_bytes=2**30, **settings)), hosts
+    return Homes(hosts, Settings(model_memory_bytes=2**30)), hosts
 
 
 def look(homes: Homes, times: int = 3) -> None:
@@ -96,22 +92,6 @@ def test_service_is_not_ready_before_every_model_is_loaded() -> None:
         homes.check_ready()
 
 
-def test_process_that_starts_neither_counts_nor_empties_the_table() -> None:
-    homes, (a, b) = cluster(2, "pq")
-    a.is_starting = b.is_starting = True
-    look(homes)
-    with pytest.raises(Unavailable, match="being loaded"):
-        homes.check_ready()
-    a.is_starting = False
-    look(homes)
-    assert a.kept == {"p", "q"}
-    a.runs = False
-    look(homes)
-    a.runs = True
-    look(homes)
-    assert a.kept == {"p", "q"}
-
-
 def test_models_of_a_process_that_ended_go_to_another() -> None:
     homes, (a, b) = cluster(2, "pq")
     look(homes)
@@ -124,15 +104,6 @@ def test_models_of_a_process_that_ended_go_to_another() -> None:
     a.runs, a.kept = True, set()
     look(homes)
     assert len(a.kept) == len(b.kept) == 1
-
-
-def test_home_stays_while_no_process_runs() -> None:
-    homes, (a, b) = cluster(2, "pq")
-    look(homes)
-    (name,) = a.kept
-    a.runs = b.runs = False
-    look(homes)
-    assert homes.choose(name) is a
 
 
 def test_old_home_answers_until_the_new_one_has_loaded() -> None:
@@ -175,56 +146,3 @@ def test_process_with_too_much_memory_restarts_without_its_models() -> None:
     a.num_waiting = 0
     look(homes)
     assert a.restarts == 1
-
-
-def test_process_that_answers_another_api_process_is_not_restarted() -> None:
-    homes, (a, _) = cluster(2, "pq")
-    look(homes)
-    a.size, a.is_idle_now = 2**31, False
-    look(homes)
-    assert a.restarts == 0
-    a.is_idle_now = True
-    look(homes)
-    assert a.restarts == 1
-
-
-def test_further_api_processes_have_time_to_follow(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr("service.api.models.homes.time.monotonic", lambda: now[0])
-    homes, (a, _) = cluster(2, "pq", workers=2, poll_seconds=5.0)
-    look(homes)
-    a.size = 2**31
-    look(homes)
-    now[0] = 9.0
-    look(homes)
-    assert a.restarts == 0
-    now[0] = 11.0
-    look(homes)
-    assert a.restarts == 1
-
-
-def test_only_process_restarts_with_its_models_when_too_large() -> None:
-    homes, (a,) = cluster(1, "pq")
-    look(homes)
-    a.size = 2**31
-    look(homes)
-    assert a.restarts == 1
-
-
-def test_deleted_model_has_no_home() -> None:
-    homes, (a, b) = cluster(2, "pq")
-    look(homes)
-    a.on_disk = b.on_disk = "p"
-    look(homes)
-    assert a.kept | b.kept == {"p"}
-
-
-def test_names_that_no_process_knows_do_not_fill_the_table() -> None:
-    homes, hosts = cluster(2, "p")
-    look(homes)
-    for place in range(100):
-        assert homes.choose(f"unknown {place}") in hosts
-    look(homes)
-    assert hosts[0].kept | hosts[1].kept == {"p"}

@@ -28,8 +28,6 @@ def test_report_is_answered_as_written_and_may_be_cached(
     again = client.get(url, headers={"if-none-match": f'"other", {tag}'})
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["etag"] == tag
-    other = client.get(url, headers={"if-none-match": '"other"'})
-    assert other.json() == REPORT
     with Client(str(client.base_url), ADMIN_KEY) as service:
         assert service.model("reported").describe_report(1) == REPORT
 

@@ -15,7 +15,6 @@ from sqlalchemy import func, select, update
 from service.api.datasets.store import DatasetStore
 from service.api.models.repository import version_times
 from service.api.retention import removal
-from service.api.retention.kinds import KINDS
 from service.api.retention.removal import Outcome
 from service.api.state import ServiceState
 from service.shared.database import Database
@@ -33,7 +32,7 @@ from service.shared.files import JobFiles
 from service.shared.job_events import append
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service.queued import submitted
+from tests.service.queued import add_table, submitted
 from tests.service.serving import serving, wait_until_ready
 
 DAY = 86400.0
@@ -83,16 +82,11 @@ def ended_job(queue: Queue, days: float, **columns: Any) -> str:
 
 def dataset(queue: Queue, days: float, name: str, **columns: Any) -> str:
     sha256 = hashlib.sha256(name.encode()).hexdigest()
-    row = Dataset(
-        name=name, sha256=sha256, format="csv", num_bytes=3, num_rows=1, columns=[],
-        problems=[], created_at=time.time() - days * DAY, **columns,
-    )  # fmt: skip
     file = queue.settings.data_dir / "datasets" / f"{sha256}.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("a\n1")
-    with queue.database.writing() as session:
-        session.add(row)
-    return row.id
+    created_at = time.time() - days * DAY
+    return add_table(queue, name=name, sha256=sha256, created_at=created_at, **columns)
 
 
 def found(state: ServiceState) -> dict[str, list[str]]:
@@ -122,16 +116,6 @@ def num_events(queue: Queue, job_id: str, type_: str) -> int:
         return session.scalar(query) or 0
 
 
-def test_only_what_nobody_reads_again_goes_by_default() -> None:
-    defaults = {name: field.default for name, field in Settings.model_fields.items()}
-    kept = {
-        kind.name
-        for kind in KINDS
-        if all(defaults[name] is None for name in kind.settings)
-    }
-    assert kept == {"versions", "jobs", "datasets", "audit entries"}
-
-
 def test_old_jobs_go_first_their_logs_then_themselves(
     queue: Queue, state: ServiceState
 ) -> None:
@@ -149,19 +133,6 @@ def test_old_jobs_go_first_their_logs_then_themselves(
     logs = {path.parent.name for path in queue.settings.data_dir.glob("jobs/*/*")}
     assert logs == {recent}
     assert remove(state) == {}
-
-
-def test_logs_of_jobs_that_another_machine_deleted_go(
-    queue: Queue, state: ServiceState
-) -> None:
-    log = JobFiles(queue.settings, "deleted-elsewhere").log
-    log.parent.mkdir(parents=True)
-    log.write_text("a log\n")
-    assert found(state) == {}
-    long_ago = time.time() - 11 * DAY
-    os.utime(log, (long_ago, long_ago))
-    assert remove(state) == {"job logs": ["deleted-elsewhere"]}
-    assert not log.parent.exists()
 
 
 def test_datasets_go_that_no_job_has_and_nobody_sent_again(
@@ -211,28 +182,6 @@ def test_killed_removal_is_finished_by_the_next(
     assert num_events(queue, job_id, "epoch") == 0
 
 
-def test_two_services_remove_at_the_same_time(
-    queue: Queue, state: ServiceState
-) -> None:
-    for number in range(5):
-        ended_job(queue, 40)
-        dataset(queue, 25, f"d{number}")
-
-    async def both() -> list[Any]:
-        return await asyncio.gather(removal.remove(state), removal.remove(state))
-
-    outcomes = asyncio.run(both())
-    removed = [
-        item.subject
-        for service in outcomes
-        for outcome in service
-        if outcome.kind.name in ("jobs", "datasets")
-        for item in outcome.items
-    ]
-    assert len(removed) == len(set(removed)) == 10
-    assert found(state) == {}
-
-
 def test_newest_copy_of_an_upgrade_stays(queue: Queue, state: ServiceState) -> None:
     copies = queue.settings.data_dir / "backups"
     copies.mkdir(parents=True, exist_ok=True)
@@ -274,15 +223,6 @@ def test_recorded_rows_and_audit_entries_go_by_age(
     with queue.database.reading() as session:
         assert session.scalars(select(RecordedRow.prediction_id)).all() == ["10"]
     assert len(ids(queue.database, AuditEntry)) == 1
-
-
-def test_no_version_goes_while_no_model_answers(state: ServiceState) -> None:
-    (versions,) = [
-        outcome
-        for outcome in asyncio.run(removal.find(state))
-        if outcome.kind.name == "versions"
-    ]
-    assert versions.problem == "No model process answers."
 
 
 @pytest.fixture
@@ -361,16 +301,3 @@ def test_a_service_announces_an_hour_before_it_removes(
             select(AuditEntry.actor).where(AuditEntry.action == "delete")
         )
         assert by.all() == ["retention"]
-
-
-def test_removal_carries_out_what_was_shown(state: ServiceState) -> None:
-    queue = state.queue
-    datasets = [dataset(queue, 100.0, name) for name in ("a", "b", "c")]
-    for dataset_id in datasets[1:]:
-        ended_job(queue, 40.0, dataset_id=dataset_id)
-    # Without its job, nothing needs the dataset of a job.
-    for left in ({datasets[0]}, set(datasets[1:])):
-        shown = found(state)
-        assert set(shown["datasets"]) == left
-        assert remove(state) == shown
-    assert found(state) == {}

@@ -38,17 +38,14 @@ def test_few_whole_numbers_have_a_bin_each() -> None:
     assert histogram(values) == ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], [1, 2, 0, 0, 1])
 
 
-def test_one_value_is_in_one_bin() -> None:
-    assert sum(histogram(pa.array([0.5, 0.5, None]))[1]) == 2
-
-
 def test_infinite_numbers_are_in_no_bin() -> None:
     edges, counts = histogram(pa.array([0.5, np.inf, 1.0, np.nan]))
     assert (edges[0], edges[-1], sum(counts)) == (0.5, 1.0, 2)
 
 
-@pytest.mark.parametrize("type_", [pa.date32(), pa.timestamp("ms", "UTC")])
-@pytest.mark.parametrize("num_days", [100, 3000])
+@pytest.mark.parametrize(
+    ("type_", "num_days"), [(pa.date32(), 100), (pa.timestamp("ms", "UTC"), 3000)]
+)
 def test_edges_of_dates_are_texts(type_: pa.DataType, num_days: int) -> None:
     days = pa.array(range(num_days), pa.int32()).cast(pa.date32())
     values = days.cast(pa.timestamp("ms")).cast(type_)
@@ -59,16 +56,9 @@ def test_edges_of_dates_are_texts(type_: pa.DataType, num_days: int) -> None:
     assert found["edges"][-1] == f"{last}T00:00:00"
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        pa.array([None, None], pa.float64()),
-        pa.array([1, 2], pa.time32("s")),
-        pa.array([1, 2], pa.duration("s")),
-    ],
-)
-def test_columns_without_numbers_or_dates_have_no_histogram(values: pa.Array) -> None:
-    assert statistics(values).figures()["histogram"] is None
+def test_columns_without_numbers_or_dates_have_no_histogram() -> None:
+    for values in (pa.array([None], pa.float64()), pa.array([1, 2], pa.time32("s"))):
+        assert statistics(values).figures()["histogram"] is None
 
 
 def test_first_rows_are_bounded_and_tell_kinds() -> None:

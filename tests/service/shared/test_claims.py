@@ -15,7 +15,6 @@ from tests.service.queued import job, submitted
     ("num_processes", "num_jobs"),
     [
         (3, 60),
-        pytest.param(8, 500, marks=pytest.mark.slow),
         pytest.param(8, 2000, marks=pytest.mark.slow),
     ],
 )

@@ -8,7 +8,6 @@ import pytest
 from service.shared.database import Database, upgrade
 from service.shared.installation import InstallationError, check_installation
 from service.shared.settings import Settings
-from service.shared.store import open_store
 from tests.service.stores import S3
 
 
@@ -77,10 +76,3 @@ def test_a_database_in_the_data_directory_goes_with_its_files(tmp_path: Path) ->
     check_installation(database, settings)
     database.close()
     assert not (tmp_path / "data" / "identity").exists()
-
-
-def test_identity_is_made_once(first: Settings, tmp_path: Path, s3: S3) -> None:
-    for settings in (first, first.model_copy(update={"store": s3.new_store()})):
-        found = {open_store(settings).identity() for _ in range(3)}
-        assert len(found) == 1
-    assert [p.name for p in (tmp_path / "first").iterdir()] == ["identity"]

@@ -52,12 +52,3 @@ def test_each_stage_of_an_attempt_is_one_event(queue: Queue) -> None:
     # A new attempt begins anew, the bar does not, and checkpoints are known.
     assert progress["timing"]["done"] == 0.5
     assert progress["saved_step"] == 4
-
-
-def test_seconds_since_the_lease_are_those_of_the_attempt(queue: Queue) -> None:
-    submitted(queue)
-    process = registered(queue)
-    let_expire(queue, leased(queue, process))
-    lease = leased(queue, process)
-    queue.heartbeat(lease, timing=TOLD)
-    assert 0.0 <= queue.seconds_since_lease(lease) < 60.0

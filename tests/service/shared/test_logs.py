@@ -7,8 +7,6 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
-
 _PROGRAM = """
 import logging, threading, warnings
 from service.shared.logs import ACCESS, configure_logging
@@ -67,10 +65,6 @@ def test_lines_of_text_begin_with_time_level_and_process() -> None:
     assert err[-1] == "RuntimeError: the end"
 
 
-@pytest.mark.parametrize(
-    ("of_requests", "out"), [("off", False), ("text", True), ("json", True)]
-)
-def test_requests_have_a_format_of_their_own(of_requests: str, out: bool) -> None:
-    found, _ = run(TFBBB_ACCESS_LOG=of_requests)
-    assert bool(found) == out
-    assert not out or found[0].startswith("{") == (of_requests == "json")
+def test_requests_have_a_format_of_their_own() -> None:
+    assert run(TFBBB_ACCESS_LOG="off")[0] == []
+    assert run(TFBBB_ACCESS_LOG="json")[0][0].startswith("{")

@@ -13,7 +13,7 @@ def canary_keys(weight: float, canary: int = 4, model: str = "houses") -> set[st
     return {key for key in KEYS if route.uses_canary(model, key)}
 
 
-@pytest.mark.parametrize("weight", [0.02, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("weight", [0.02, 0.5])
 def test_canary_answers_its_share_of_the_keys(weight: float) -> None:
     # Four standard deviations of a binomial share.
     tolerance = 4 * np.sqrt(weight * (1 - weight) / len(KEYS))

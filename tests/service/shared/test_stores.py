@@ -1,21 +1,17 @@
 """The contract of all stores, and what is particular to object stores."""
 
 import hashlib
-import json
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 from s3fs.errors import translate_boto_error
 
-from service.job_process.attempt import Attempt
 from service.job_process.cleanup import remove_leftovers
 from service.job_process.publish import publish, staging_directory
-from service.model_process.adoption import AdoptionError, Ledger
+from service.model_process.adoption import Ledger
 from service.model_process.copies import VersionCopies
-from service.shared import queue as queue_module
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.files import JobFiles, dataset_name, parts_sha256
@@ -24,10 +20,10 @@ from service.shared.settings import Settings, SettingsError
 from service.shared.store import Store, StoreError, StoreOutageError, open_store
 from service.shared.store.object_store import ObjectStore
 from service.shared.version_deletion import delete_version, finish_deletions
-from tests.service.job_process.stand_in_trainer import CountedModel, CountingTrainer
+from tests.service.job_process.stand_in_trainer import CountedModel
 from tests.service.queued import job, leased, let_expire, registered, submitted
 from tests.service.stores import S3
-from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
+from tfbbb.export.manifest import Manifest
 from tfbbb.tables.format import part_path
 
 TABLE = b"x,y\n1,2\n"
@@ -141,45 +137,6 @@ def test_dataset_of_several_files_is_read_back_and_removed(
     assert store.dataset_names() == []
 
 
-def test_published_versions_are_numbered_from_one(queue: Queue) -> None:
-    for number in (1, 2):
-        lease = exporting(queue)
-        assert publish(queue, lease, staged(queue, lease)) == number
-    assert queue.store.numbers("model") == [1, 2]
-    for row in rows(queue):
-        manifest = queue.store.manifest("model", row.number)
-        assert hashlib.sha256(manifest).hexdigest() == row.digest
-        directory = queue.store.version("model", row.number)
-        Manifest.read(directory).verify(directory)
-
-
-def test_missing_version_has_no_manifest(queue: Queue) -> None:
-    assert queue.store.numbers("model") == []
-    with pytest.raises(FileNotFoundError):
-        queue.store.manifest("model", 1)
-
-
-def test_number_that_another_process_takes_is_passed_over(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, first, second = queue.store, exporting(queue), exporting(queue)
-    mine, other = staged(queue, first, "mine"), staged(queue, second, "other")
-    for directory in (mine, other):
-        store.upload_version(directory)
-    assert store.add_version(other, "model", 1) == 1
-    # As if the other had come after the look at the numbers.
-    monkeypatch.setattr(type(store), "numbers", lambda self, name: [])
-    monkeypatch.setattr(
-        "service.shared.store.directory_store.next_version", lambda root: root / "1"
-    )
-    assert store.add_version(mine, "model", 1) == 2
-    results = [
-        (store.version("model", number) / "saved_model.pb").read_text()
-        for number in (1, 2)
-    ]
-    assert results == ["other", "mine"]
-
-
 class PowerCutError(BaseException):
     """The process stops where it is."""
 
@@ -208,21 +165,6 @@ def test_attempt_killed_before_the_commit_has_no_version(
     assert list(queue.store.uploads()) == []
     version = queue.store.version("model", 1)
     Manifest.read(version).verify(version)
-
-
-def test_version_added_before_a_kill_belongs_to_its_job(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lease = exporting(queue)
-    with monkeypatch.context() as patch:
-        patch.setattr(queue_module.Queue, "succeed", stop)
-        with pytest.raises(PowerCutError):
-            publish(queue, lease, staged(queue, lease))
-    assert (queue.store.numbers("model"), rows(queue)) == ([1], [])
-    let_expire(queue, lease)
-    done = job(queue, lease.job_id)
-    assert (done.state, done.version) == ("succeeded", 1)
-    assert [row.job_id for row in rows(queue)] == [lease.job_id]
 
 
 def test_deleted_version_is_gone_and_its_number_used(queue: Queue) -> None:
@@ -257,40 +199,19 @@ def test_store_that_works_passes_its_checks(queue: Queue) -> None:
 # Object stores
 
 
-def test_dataset_is_downloaded_on_another_machine(
-    tmp_path: Path, s3_queue: Queue, elsewhere: Store
+def test_dataset_is_downloaded_elsewhere_unless_it_was_changed(
+    tmp_path: Path, s3_queue: Queue, elsewhere: Store, s3: S3, s3_url: str
 ) -> None:
     upload = tmp_path / "upload"
     upload.write_bytes(TABLE)
     s3_queue.store.add_dataset(upload, NAME)
-    assert elsewhere.dataset(NAME).read_bytes() == TABLE
-
-
-def test_dataset_of_several_files_is_downloaded(
-    tmp_path: Path, s3_queue: Queue, elsewhere: Store, s3: S3, s3_url: str
-) -> None:
-    upload, name = uploaded_parts(tmp_path)
-    s3_queue.store.add_dataset(upload, name)
-    key = f"{s3_url}/datasets/{name}/00002.csv"
-    content = s3.storage.cat_file(key)
+    key = f"{s3_url}/datasets/{NAME}"
     s3.storage.pipe_file(key, b"changed")
-    with pytest.raises(StoreError, match="has the SHA-256"):
-        elsewhere.dataset(name)
-    s3.storage.pipe_file(key, content)
-    found = [path.read_bytes() for path in sorted(elsewhere.dataset(name).iterdir())]
-    assert found == [TABLE, b"other"]
-
-
-def test_changed_dataset_is_refused(
-    tmp_path: Path, s3_queue: Queue, elsewhere: Store, s3: S3, s3_url: str
-) -> None:
-    upload = tmp_path / "upload"
-    upload.write_bytes(TABLE)
-    s3_queue.store.add_dataset(upload, NAME)
-    s3.storage.pipe_file(f"{s3_url}/datasets/{NAME}", b"changed")
     with pytest.raises(StoreError, match="has the SHA-256"):
         elsewhere.dataset(NAME)
     assert list((tmp_path / "elsewhere" / "data" / "datasets").iterdir()) == []
+    s3.storage.pipe_file(key, TABLE)
+    assert elsewhere.dataset(NAME).read_bytes() == TABLE
 
 
 def test_checkpoints_follow_a_job_to_another_machine(
@@ -315,27 +236,6 @@ def test_checkpoints_follow_a_job_to_another_machine(
     }
     assert files == {"checkpoint-2": "state 2", "network_2/checkpoint-1": "second"}
     assert elsewhere.jobs_with_checkpoints() == {"job"}
-
-
-def test_attempt_that_has_lost_its_lease_changes_no_checkpoint(
-    tmp_path: Path, s3_queue: Queue, s3: S3, s3_url: str
-) -> None:
-    (job_id,) = submitted(s3_queue)
-    lease = leased(s3_queue, registered(s3_queue))
-    there = queue_of(settings_of(tmp_path / "elsewhere", s3_url), s3_queue.database)
-    attempts = [
-        Attempt(queue, lease, threading.Event(), CountingTrainer(queue.settings))
-        for queue in (s3_queue, there)
-    ]
-    for attempt, step in zip(attempts, (1, 2), strict=True):
-        scratch = JobFiles(attempt.queue.settings, job_id).scratch
-        scratch.mkdir(parents=True)
-        (scratch / f"checkpoint-{step}").write_text("state")
-    attempts[0]._save_checkpoints()
-    let_expire(s3_queue, lease)
-    attempts[1]._save_checkpoints()
-    (key,) = s3.storage.find(f"{s3_url}/checkpoints/{job_id}")
-    assert key.endswith("/checkpoint-1")
 
 
 def test_checkpoints_of_ended_jobs_are_removed(s3_queue: Queue) -> None:
@@ -399,42 +299,6 @@ def test_changed_file_in_the_storage_is_not_served(
     assert not (elsewhere.models / "model" / "1").exists()
 
 
-def test_copy_from_another_store_is_downloaded_anew(
-    tmp_path: Path, s3_queue: Queue, s3: S3
-) -> None:
-    published(s3_queue)
-    copy = s3_queue.store.version("model", 1)
-    other = queue_of(settings_of(tmp_path / "here", s3.new_store()), s3_queue.database)
-    lease = exporting(other)
-    directory = staged(other, lease, "of the other store")
-    other.store.upload_version(directory)
-    other.store.add_version(directory, "model", 1)
-    other.store.version("model", 1)
-    assert (copy / "saved_model.pb").read_text() == "of the other store"
-
-
-def test_version_that_cannot_be_read_leaves_the_others(
-    s3_queue: Queue, elsewhere: Store, s3: S3, s3_url: str
-) -> None:
-    lease = published(s3_queue)
-    published(s3_queue)
-    root = f"{s3_url}/versions/{lease.job_id}.{lease.attempt}/{MANIFEST_PATH}"
-    newer = json.loads(s3.storage.cat_file(root)) | {"schema_version": 99}
-    content = json.dumps(newer).encode()
-    s3.storage.pipe_file(root, content)
-    with pytest.raises(ManifestError, match="was changed"):
-        elsewhere.manifest("model", 1)
-    marker = json.loads(s3.storage.cat_file(f"{s3_url}/models/model/1"))
-    marker["manifest_sha256"] = hashlib.sha256(content).hexdigest()
-    s3.storage.pipe_file(f"{s3_url}/models/model/1", json.dumps(marker).encode())
-    with pytest.raises(StoreError, match=r"Version 1 .* cannot be read: .*99"):
-        elsewhere.version("model", 1)
-    copies = VersionCopies(elsewhere, Ledger(s3_queue.database, elsewhere))
-    copies.fetch_newest()
-    copies.fetch_others(None)
-    assert [path.name for path in (elsewhere.models / "model").iterdir()] == ["2"]
-
-
 def test_storage_that_overwrites_markers_is_refused(
     s3_queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -474,32 +338,6 @@ def test_refusal_that_names_no_condition_is_understood(
     assert len(refused) == 1
 
 
-def test_markers_are_read_once_to_find_leftover_uploads(
-    s3_queue: Queue, elsewhere: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for _ in range(2):
-        published(s3_queue)
-    left = exporting(s3_queue)
-    s3_queue.store.upload_version(staged(s3_queue, left))
-    assert isinstance(elsewhere, ObjectStore)
-    read, keys = elsewhere._read_marker, []
-    monkeypatch.setattr(
-        elsewhere, "_read_marker", lambda key: keys.append(key) or read(key)
-    )
-    for _ in range(2):
-        assert elsewhere.uploads() == [f"{left.job_id}.{left.attempt}"]
-    assert len(keys) == 2
-
-
-def test_directory_among_the_copies_is_not_adopted(
-    s3_queue: Queue, elsewhere: Store
-) -> None:
-    place = elsewhere.models / "model" / "1"
-    CountedModel("", "of another").export(place)
-    with pytest.raises(AdoptionError, match="no job has published version 1"):
-        Ledger(s3_queue.database, elsewhere).record("model", 1, place)
-
-
 def test_missing_bucket_is_named(s3_queue: Queue, s3: S3, s3_url: str) -> None:
     s3.remove_bucket(s3_url)
     for operation in (s3_queue.store.check, s3_queue.store.ping):
@@ -520,19 +358,6 @@ def test_unreachable_storage_is_an_outage(
     store._storage = type(store._storage)(skip_instance_cache=True)
     with pytest.raises(StoreOutageError, match="could not be listed"):
         store.ping()
-
-
-def test_refused_access_is_named(
-    s3_queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*arguments: object, **options: object) -> None:
-        raise PermissionError("Access Denied")
-
-    store = s3_queue.store
-    assert isinstance(store, ObjectStore)
-    monkeypatch.setattr(store._storage, "pipe_file", refuse)
-    with pytest.raises(StoreError, match=r"access was denied .*check the rights"):
-        store.check()
 
 
 def test_missing_package_is_named(tmp_path: Path) -> None:

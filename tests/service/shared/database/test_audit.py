@@ -2,7 +2,7 @@ import pytest
 from sqlalchemy import select
 
 from service.shared.database import Actor, acting
-from service.shared.database.tables import AuditEntry, Job, Key, Label, ModelVersion
+from service.shared.database.tables import AuditEntry, Job, Key, ModelVersion
 from service.shared.queue import Queue
 from tests.service.queued import leased, registered, submitted
 
@@ -55,30 +55,6 @@ def test_progress_of_a_job_is_not_recorded(queue: Queue) -> None:
     assert [action for _, _, action, _ in told(queue)] == ["submit"]
 
 
-def test_moved_label_is_recorded_with_its_version_before(queue: Queue) -> None:
-    with queue.database.writing() as session:
-        session.add_all([a_version(1), a_version(2)])
-        session.flush()
-        session.add(Label(name="wine", label="champion", number=1, moved_at=1.0))
-    with acting(SOMEBODY):
-        with queue.database.writing() as session:
-            label = session.get_one(Label, ("wine", "champion"))
-            label.number, label.canary, label.canary_weight = 2, 1, 0.25
-            label.moved_at = 2.0
-        with queue.database.writing() as session:
-            session.delete(session.get_one(Label, ("wine", "champion")))
-    moved, deleted = entries(queue)[-2:]
-    assert moved.subject == deleted.subject == "wine/champion"
-    assert (moved.action, deleted.action) == ("move", "delete")
-    assert moved.details == {
-        "number": 2,
-        "canary": 1,
-        "canary_weight": 0.25,
-        "shadow": None,
-        "before": {"number": 1, "canary": None, "canary_weight": None},
-    }
-
-
 def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
     key = Key(
         name="trainer", prefix="p", secret_sha256="0" * 64, scopes=["train"],
@@ -100,12 +76,6 @@ def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
         ("the service", "version", "publish", "wine/2"),
     ]
     assert versions[2][2:] == ("delete", "wine/1")
-    moves = {
-        x.subject: x.details["becomes_latest"]
-        for x in entries(queue)
-        if x.kind == "version"
-    }
-    assert moves == {"wine/1": True, "wine/2": False}
 
 
 def test_change_that_is_rolled_back_has_no_entry(queue: Queue) -> None:
@@ -118,15 +88,3 @@ def test_change_that_is_rolled_back_has_no_entry(queue: Queue) -> None:
     with pytest.raises(RuntimeError):
         change_and_fail()
     assert entries(queue) == []
-
-
-def test_entries_hold_no_secret(queue: Queue) -> None:
-    key = Key(
-        name="k", prefix="p", secret_sha256="a" * 64, scopes=["train"], created_at=1.0
-    )
-    with queue.database.writing() as session:
-        session.add(key)
-    with queue.database.writing() as session:
-        session.get_one(Key, key.id).secret_sha256 = "b" * 64
-    assert [action for _, _, action, _ in told(queue)] == ["create", "change secret"]
-    assert not any(64 * "a" in str(entry.details) for entry in entries(queue))

@@ -51,19 +51,6 @@ def test_reader_gives_up_on_a_silent_server(relay: Relay, database: Database) ->
     assert read(database) == 1
 
 
-def test_transaction_that_falls_silent_ends(relay: Relay, database: Database) -> None:
-    def fall_silent() -> None:
-        with database.reading() as session:
-            session.execute(text("select 1"))
-            relay.silent = True
-            session.execute(text("select 2"))
-
-    with pytest.raises(OperationalError):
-        fall_silent()
-    relay.silent = False
-    assert read(database) == 1
-
-
 def test_writer_may_wait_longer_for_a_lock(database: Database) -> None:
     with database.writing() as session:
         session.execute(text(f"select pg_sleep({2 * PATIENCE})"))

@@ -59,10 +59,6 @@ def delete(path: Path) -> None:
     path.unlink()
 
 
-def move_the_directory(path: Path) -> None:
-    path.parent.rename(path.parent.with_name("elsewhere"))
-
-
 def replace(path: Path) -> None:
     another_database(path.parent.parent).replace(path)
 
@@ -71,18 +67,8 @@ def overwrite(path: Path) -> None:
     shutil.copyfile(another_database(path.parent.parent), path)
 
 
-def restore_a_backup(path: Path) -> None:
-    copy = path.with_name("backup.sqlite3")
-    copy_sqlite(path, copy)
-    shutil.copyfile(copy, path)
-
-
 def empty(path: Path) -> None:
     os.truncate(path, 0)
-
-
-def cut(path: Path) -> None:
-    os.truncate(path, 4096)
 
 
 def garble(path: Path) -> None:
@@ -95,12 +81,9 @@ def delete_the_log(path: Path) -> None:
 
 FAULTS: dict[Callable[[Path], None], str] = {
     delete: "tfbbb.sqlite3 was deleted or moved",
-    move_the_directory: "tfbbb.sqlite3 was deleted or moved",
     replace: "tfbbb.sqlite3 was replaced by another file",
     overwrite: "tfbbb.sqlite3 was overwritten with another database",
-    restore_a_backup: "tfbbb.sqlite3 was overwritten with another database",
     empty: "tfbbb.sqlite3 was truncated",
-    cut: "tfbbb.sqlite3 was truncated",
     garble: "tfbbb.sqlite3 is no longer an SQLite database",
     delete_the_log: "tfbbb.sqlite3-wal was deleted or moved",
 }
@@ -123,7 +106,7 @@ def test_nothing_is_written_once_the_file_is_another(
         database.check()
     with pytest.raises(DatabaseFileError, match="start the service again"):
         add_key(database)
-    if fault in (delete, move_the_directory):
+    if fault is delete:
         assert not path.exists(), "an empty file would hide the loss"
 
 
@@ -135,17 +118,6 @@ def test_a_lost_file_is_still_read_where_it_is_open(
     with database.engine.connect(), pytest.raises(DatabaseFileError):
         # The one that is open is in use: this needs another.
         count_keys(database)
-
-
-def test_a_file_that_is_put_back_is_written_again(
-    database: Database, path: Path
-) -> None:
-    path.rename(path.with_name("moved"))
-    with pytest.raises(DatabaseFileError):
-        add_key(database)
-    path.with_name("moved").rename(path)
-    add_key(database)
-    assert count_keys(database) == 2
 
 
 def test_what_sqlite_and_operators_do_is_no_fault(
@@ -195,19 +167,6 @@ def test_a_database_is_made_by_upgrades_alone(tmp_path: Path) -> None:
     with pytest.raises(OperationalError, match="unable to open"):
         count_keys(database)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_database_of_before_gets_its_mark(database: Database, path: Path) -> None:
-    database.close()
-    with closing(sqlite3.connect(path)) as old:
-        old.execute("PRAGMA application_id = 0")
-    upgraded = Database(f"sqlite:///{path}")
-    upgrade(upgraded, path.parent)
-    add_key(upgraded)
-    overwrite(path)
-    with pytest.raises(DatabaseFileError, match="overwritten"):
-        upgraded.check()
-    upgraded.close()
 
 
 def test_every_commit_is_flushed_to_the_disk(database: Database) -> None:

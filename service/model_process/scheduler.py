@@ -207,11 +207,6 @@ class Scheduler(Generic[T, Result]):
             self._finish(task, outcome)
         return True
 
-    def seconds_waiting(self) -> float:
-        """Returns how long the work that waits should take."""
-        with self._changed:
-            return self._backlog(self._tasks(), self._clock(), whole=True)
-
     def is_idle(self) -> bool:
         """Returns whether no task waits or is computed, but for spare ones."""
         with self._changed:

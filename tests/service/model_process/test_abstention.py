@@ -24,7 +24,6 @@ from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
 from tests.served_answer import NO_OPTIONS, served_answer, served_body
 from tests.service.model_process.exporting import exported, network
-from tfbbb.client import Prediction
 from tfbbb.export import EpistemicReference
 
 ROWS = np.array([[0.1, 0.2], [-0.3, 0.1], [40.0, -30.0]])
@@ -61,15 +60,6 @@ def familiar(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return exported(
         model, path, num_samples=50, epistemic_reference=reference, abstain_above=99.0
     )
-
-
-def arrow_of(rows: np.ndarray) -> bytes:
-    """Returns rows of two columns as an Arrow stream."""
-    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def prepared(model: Any, **parameters: Any) -> Request:
@@ -125,13 +115,6 @@ def test_rows_above_the_limit_of_the_request_have_the_reason_alone(
     }
 
 
-def test_columns_have_nothing_where_a_row_has_no_answer(numbers: Any) -> None:
-    body = {"inputs": ROWS.tolist(), "parameters": {"abstain_above": 99}}
-    found = served_answer(numbers, body)["outputs"]
-    assert [row == [None] for row in found["mean"]] == FAR
-    assert [reason != "" for reason in found["abstained"]] == FAR
-
-
 def test_the_limit_of_the_version_holds_unless_the_request_has_another(
     classes: Any,
 ) -> None:
@@ -143,10 +126,6 @@ def test_the_limit_of_the_version_holds_unless_the_request_has_another(
     assert {True, False} == set(above)
     assert ["abstained" in row for row in found] == above
     assert ["class" in row for row in found] == [not row for row in above]
-    body = {"inputs": rows, "parameters": parameters}
-    by_columns = served_answer(classes, body)["outputs"]
-    assert [name == "" for name in by_columns["class"]] == above
-    assert [sets == [[]] for sets in by_columns["prediction_sets"]] == above
     body = {"instances": rows, "parameters": parameters | {"abstain_above": 100}}
     every = served_answer(classes, body)["predictions"]
     assert all("class" in row for row in every)
@@ -169,19 +148,15 @@ def test_every_format_can_abstain(classes: Any) -> None:
     assert [name == "" for name in tensors["class"]["data"]] == above
     assert tensors["prediction_sets"]["shape"] == [20, 1, 3]
 
-    arrow = arrow_of(rows)
+    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    arrow = bytes(sink.getvalue())
     answer = pa.ipc.open_stream(served_body(classes, "arrow", arrow, parameters))
     found = answer.read_all().to_pydict()
     assert [reason != "" for reason in found["abstained"]] == above
     assert [math.isnan(value) for value in found["entropy"]] == above
-    with pa.ipc.open_stream(served_body(classes, "arrow", arrow, parameters)) as stream:
-        prediction = Prediction.of(stream.read_all())
-    assert prediction.abstained is not None
-    assert [reason is not None for reason in prediction.abstained] == above
-    answer = pa.ipc.open_stream(
-        served_body(classes, "arrow", arrow, parameters | {"abstain_above": "100"})
-    )
-    assert Prediction.of(answer.read_all()).abstained is None
 
     text = "x0,x1\n" + "".join(f"{a},{b}\n" for a, b in rows)
     lines = bytes(served_body(classes, "csv", text.encode(), parameters)).decode()
@@ -199,10 +174,9 @@ def test_a_version_without_a_reference_cannot_abstain(
         rows_of(numbers, signature_name="sample", parameters={"abstain_above": 99})
 
 
-@pytest.mark.parametrize("level", [-1, 101, "99"])
-def test_a_limit_that_is_no_percentile_is_refused(numbers: Any, level: Any) -> None:
+def test_a_limit_that_is_no_percentile_is_refused(numbers: Any) -> None:
     with pytest.raises(InvalidRequest, match="abstain_above"):
-        rows_of(numbers, parameters={"abstain_above": level})
+        rows_of(numbers, parameters={"abstain_above": 101})
 
 
 def test_familiarity_decides_unless_the_request_chooses_otherwise(
@@ -225,46 +199,6 @@ def test_familiarity_decides_unless_the_request_chooses_otherwise(
     above = [row["epistemic_percentile"] > 30 for row in by_epistemic]
     assert ["abstained" in row for row in by_epistemic] == above
     assert by_epistemic[2]["abstained"].startswith("The epistemic uncertainty")
-
-
-def test_every_format_has_familiarity_and_its_sentences(familiar: Any) -> None:
-    rows = np.array([[0.1, 0.2], [40.0, 0.0]])
-    parameters = {"abstain_above": "100"}
-    familiarity = familiar.familiarity(rows)
-    assert familiarity[1] < 0.01 < familiarity[0]
-    columns: Any = {"name": "inputs", "shape": [2, 2], "datatype": "FP64"}
-    columns["data"] = rows.reshape(-1).tolist()
-    body = orjson.dumps({"inputs": [columns], "parameters": parameters})
-    outputs = orjson.loads(served_body(familiar, "open_inference", body))["outputs"]
-    tensors = {tensor["name"]: tensor["data"] for tensor in outputs}
-    np.testing.assert_allclose(tensors["familiarity"], familiarity)
-    ordinary, sentence = tensors["warnings"]
-    assert ordinary == ""
-    assert sentence.startswith("Column 'x0' is 40; training rows reach ")
-
-    text = "x0,x1\n" + "".join(f"{a},{b}\n" for a, b in rows)
-    lines = bytes(served_body(familiar, "csv", text.encode(), parameters)).decode()
-    header, *answers = lines.splitlines()
-    assert '"familiarity"' in header.split(",")
-    assert sentence in answers[1]
-
-    arrow = arrow_of(rows)
-    found = pa.ipc.open_stream(served_body(familiar, "arrow", arrow, parameters))
-    answer = found.read_all().to_pydict()
-    np.testing.assert_allclose(answer["familiarity"], familiarity)
-    assert answer["warnings"] == [[], [sentence]]
-
-
-def test_few_training_rows_do_not_keep_the_limit_from_working(tmp_path: Any) -> None:
-    model = network("normal", 1, hidden=0)
-    seen = np.random.default_rng(0).normal(size=(50, 2)).astype("float32")
-    model.familiarity = tfbbb.Familiarity.fit(seen)
-    few = exported(model, tmp_path / "1")
-    found = rows_of(few, parameters={"abstain_above": 99})
-    assert found[2]["familiarity"] == pytest.approx(1 / 51)
-    assert ["abstained" in row for row in found] == FAR
-    every = rows_of(few, parameters={"abstain_above": 100})
-    assert not any("abstained" in row for row in every)
 
 
 def test_a_version_without_familiarity_cannot_abstain_by_it(numbers: Any) -> None:

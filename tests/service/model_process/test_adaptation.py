@@ -20,7 +20,6 @@ from service.model_process.answer import (
 )
 from service.model_process.codecs import CODECS
 from service.model_process.scores import score
-from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
 from tests.service.model_process.exporting import CLASSES, exported, network
 from tfbbb.export.inputs import Tensors
@@ -135,21 +134,6 @@ def test_scores_of_classes_are_the_least_levels_of_their_sets(classes: Any) -> N
         assert prediction.prediction_set(above)[row, name]
         smallest = prediction.prediction_set(1e-6)[row, name]
         assert smallest or not prediction.prediction_set(below)[row, name]
-
-
-def test_levels_without_enough_held_out_rows_have_lower_scores(numbers: Any) -> None:
-    # 30 held-out rows say nothing about 99 %: these rows count by the level 95 %.
-    scores = score(numbers, request_of(numbers, targets=[0.5, 1.0, -2, 3]))
-    adapted = scores["adaptation"][:, 0]
-    np.testing.assert_array_equal(adapted[:, 4], adapted[:, 3])
-    assert np.all(np.abs(adapted[:, 3]) < np.abs(adapted[:, 2]))
-
-
-def test_rows_of_several_places_are_refused(numbers: Any) -> None:
-    targets = replace(numbers.manifest.targets, shape=(28, 28, 1))
-    model: Any = SimpleNamespace(manifest=replace(numbers.manifest, targets=targets))
-    with pytest.raises(InvalidRequest, match="needs one place per row"):
-        request_of(model, parameters={"intervals": [0.9], "adapt": True})
 
 
 def test_groups_are_named_by_their_values() -> None:

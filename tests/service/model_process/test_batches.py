@@ -74,24 +74,6 @@ def test_answer_is_the_same_whatever_it_is_batched_with(
         assert_same(answer, alone)
 
 
-def test_prediction_sets_of_a_batch_are_those_of_each_request(classes: Any) -> None:
-    parameters = {"prediction_sets": [0.3, 0.9]}
-    requests = [
-        request(classes, ROWS[first:last], parameters=parameters)
-        for first, last in ((0, 20), (20, 21), (21, 40))
-    ]
-    together = answers(classes, requests)
-    sizes = {
-        len(level)
-        for answer in together
-        for row in answer.outputs["prediction_sets"]
-        for level in row
-    }
-    assert len(sizes) > 1
-    for answer, one in zip(together, requests, strict=True):
-        assert_same(answer, answers(classes, [one])[0])
-
-
 def test_answer_in_blocks_is_the_answer_at_once(numbers: Any) -> None:
     one = request(numbers, ROWS, parameters={"quantiles": [0.5]})
     (whole,) = answers(numbers, [one])
@@ -111,34 +93,6 @@ def test_row_without_a_finite_answer_fails_its_own_request(numbers: Any) -> None
         finish(replace(bad, warnings=[[said]]), parts[1:])
 
 
-def test_requests_that_cannot_be_answered_together_differ_in_their_key(
-    numbers: Any,
-) -> None:
-    bodies: list[dict[str, Any]] = [
-        {},
-        {"parameters": {"seed": 3}},
-        {"parameters": {"num_samples": 10}},
-        {"parameters": {"quantiles": [0.1]}},
-        {"parameters": {"quantiles": [0.2]}},
-        {"parameters": {"intervals": [0.2]}},
-        {"targets": [0.5]},
-        {"signature_name": "quantiles", "parameters": {"quantiles": [0.1]}},
-    ]
-    requests = [request(numbers, ROWS[:1], **body) for body in bodies]
-    assert len({one.batch_key for one in requests}) == len(bodies)
-    seeded = {"parameters": {"seed": numbers.manifest.default_seed}}
-    same = request(numbers, ROWS[:1], **seeded)
-    assert same.batch_key == requests[0].batch_key
-
-
-def test_samples_have_noise_of_their_place_and_are_computed_alone(
-    numbers: Any,
-) -> None:
-    parameters = {"return_samples": True}
-    assert request(numbers, ROWS, parameters=parameters).batch_key is None
-    assert request(numbers, ROWS).batch_key is not None
-
-
 @pytest.mark.parametrize(
     ("body", "counted"),
     [
@@ -146,10 +100,6 @@ def test_samples_have_noise_of_their_place_and_are_computed_alone(
         (
             {"parameters": {"num_samples": 100_000, "quantiles": [0.1] * 100}},
             "100000 draws × 101 answers",
-        ),
-        (
-            {"parameters": {"num_samples": 6_000_000, "return_samples": True}},
-            "6000000 draws × 2 answers",
         ),
     ],
 )

@@ -70,13 +70,6 @@ def test_unfamiliar_rows_are_counted(uncertainty: UncertaintyMetrics) -> None:
     assert value_of(uncertainty, f"{name}_bucket", le="1.0") == 4
 
 
-def test_answers_without_uncertainty_are_not_counted(
-    uncertainty: UncertaintyMetrics,
-) -> None:
-    uncertainty.observe(VERSION, {"quantiles": np.zeros((1, 2, 1))})
-    assert value_of(uncertainty, "tfbbb_epistemic_share_count") is None
-
-
 def test_deleted_versions_are_not_reported(uncertainty: UncertaintyMetrics) -> None:
     outputs = {"entropy": np.array([0.5]), "mutual_information": np.array([0.1])}
     uncertainty.observe(VERSION, outputs)

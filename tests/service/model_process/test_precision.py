@@ -15,8 +15,9 @@ def asked(model: Any, **parameters: Any) -> Any:
     return served_answer(model, {"instances": ROWS, "parameters": parameters})
 
 
-@pytest.mark.parametrize("relative", [False, True])
-@pytest.mark.parametrize("share", [2.0, 0.5, 0.2])
+@pytest.mark.parametrize(
+    ("relative", "share"), [(False, 2.0), (False, 0.2), (True, 0.5)]
+)
 def test_draws_suffice_for_the_standard_error(
     numbers: Any, relative: bool, share: float
 ) -> None:

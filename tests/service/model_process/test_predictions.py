@@ -1,7 +1,6 @@
 """Predictions of one model, whose computing a test runs step by step."""
 
 import gc
-import itertools
 import math
 import time
 import weakref
@@ -14,7 +13,6 @@ import keras
 import numpy as np
 import orjson
 import pytest
-from sqlalchemy import event
 
 import tfbbb
 from service.model_process.adoption import Ledger
@@ -23,8 +21,7 @@ from service.model_process.predictions import Prediction, Predictions
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Scheduler
-from service.model_process.shadow_metrics import FAILED, ShadowMetrics
-from service.model_process.shadows import Answered
+from service.model_process.shadow_metrics import ShadowMetrics
 from service.shared.database import Base, Database
 from service.shared.frames import Frame
 from service.shared.prediction_parameters import Parameters
@@ -61,7 +58,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "record": {"parameters": {"record": True}},
     "adapted": {"parameters": {"intervals": [0.5], "adapt": True}},
 }
-# Rows of both requests of a pair: no two are alike.
+# Rows of two requests: no two are alike.
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()
 KEY, RATE = "somebody", 1e9
 DRAWS = 50
@@ -177,7 +174,7 @@ def test_the_options_are_those_of_a_request() -> None:
     assert named == set(Parameters.model_fields)
 
 
-def test_every_pair_of_options_is_answered_as_alone(
+def test_requests_at_the_same_time_are_answered_as_alone(
     predictions: Predictions,
 ) -> None:
     first, second = ROWS[:2], ROWS[2:]
@@ -187,11 +184,14 @@ def test_every_pair_of_options_is_answered_as_alone(
     }
     for name in ("precision", "relative precision"):
         assert alone[name][0]["num_samples"] > DRAWS
-    for a, b in itertools.product(OPTIONS, repeat=2):
-        pair = Asked(first, OPTIONS[a]), Asked(second, OPTIONS[b])
-        found = answers(predictions, *pair)
-        assert_alike(found[0], alone[a][0], f"{a}, then {b}: the first")
-        assert_alike(found[1], alone[b][1], f"{a}, then {b}: the second")
+    together = [
+        Asked(rows, OPTIONS[name]) for name in OPTIONS for rows in (first, second)
+    ]
+    expected = [answer for name in OPTIONS for answer in alone[name]]
+    for asked, found, answer in zip(
+        together, answers(predictions, *together), expected, strict=True
+    ):
+        assert_alike(found, answer, str(asked.prediction.frame.body))
 
 
 def test_a_version_that_has_predicted_is_freed_with_its_last_request(
@@ -211,41 +211,14 @@ def test_a_version_that_has_predicted_is_freed_with_its_last_request(
         gc.enable()
 
 
-def test_requests_that_differ_in_nothing_computed_share_a_batch(
-    predictions: Predictions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = "plain", "method of the export", "key", "deadline"
-    batches: list[int] = []
-    compute = predictions.scheduler._compute
-
-    def counted(batch: Any) -> Any:
-        batches.append(len(batch))
-        return compute(batch)
-
-    monkeypatch.setattr(predictions.scheduler, "_compute", counted)
-    answers(predictions, *(Asked(ROWS[:1], OPTIONS[name]) for name in names))
-    assert batches == [len(names)]
-
-
-def test_answered_request_is_paid_whether_or_not_it_is_cancelled(
-    predictions: Predictions,
-) -> None:
-    before = used(predictions)
-    asked = Asked(ROWS, OPTIONS["draws"])
-    answers(predictions, asked)
-    asked.prediction.cancel()
-    assert used(predictions) - before == len(ROWS) * 20
-
-
-@pytest.mark.parametrize("times", [1, 2])
 def test_request_cancelled_before_its_turn_is_given_back_once(
-    predictions: Predictions, times: int
+    predictions: Predictions,
 ) -> None:
     before = used(predictions)
     asked = Asked(ROWS, {})
     predictions.start(asked.prediction)
     assert used(predictions) > before
-    for _ in range(times):
+    for _ in range(2):
         asked.prediction.cancel()
     assert used(predictions) == before
     assert not predictions.scheduler.run_once()
@@ -276,54 +249,3 @@ def test_request_that_is_too_late_for_its_turn_is_given_back(
         pass
     assert "deadline of the request passed" in asked.outcome()
     assert used(predictions) == before
-
-
-def test_failed_comparison_of_a_shadow_frees_its_place(
-    predictions: Predictions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: Any) -> None:
-        raise ValueError("no figures to compare")
-
-    asked = Asked(ROWS, {})
-    frame = asked.prediction.frame
-    predictions.start(asked.prediction)
-    ((_, _, task),) = predictions.scheduler._waiting
-    predictions.scheduler.run_once()
-    asked.outcome()
-    answered = Answered(
-        Frame(frame.header | asdict(Route(shadow=1)), frame.body),
-        task.subject.request,
-        task.results,
-        prediction_id=None,
-    )
-    shadows = predictions._shadows
-    counted = shadows._metrics._outcomes
-    monkeypatch.setattr(ShadowMetrics, "compare", fail)
-    # As many as may wait, and one more.
-    for number in range(1, 66):
-        shadows.start(answered)
-        deadline = time.monotonic() + 60
-        while counted.total() < number and time.monotonic() < deadline:
-            predictions.scheduler.run_once()
-    assert {outcome: n for (_, outcome), n in counted.items()} == {FAILED: 65}
-
-
-def test_recording_reads_one_row_of_those_recorded(predictions: Predictions) -> None:
-    engine = predictions._recorder._database.engine
-    read: list[tuple[str, Any]] = []
-
-    def note(
-        connection: Any, cursor: Any, statement: str, values: Any, *_: Any
-    ) -> None:
-        if statement.startswith("SELECT"):
-            read.append((statement, values))
-
-    event.listen(engine, "before_cursor_execute", note)
-    for _ in range(2):
-        answers(predictions, Asked(ROWS, OPTIONS["record"]))
-    event.remove(engine, "before_cursor_execute", note)
-    assert read
-    with engine.connect() as connection:
-        for statement, values in read:
-            found = connection.exec_driver_sql(statement, values).fetchall()
-            assert len(found) <= 1, statement

@@ -20,13 +20,8 @@ class Queue:
         self.outcomes: dict[str, Any] = {}
         self.during: Callable[[], object] = lambda: None
         self.speed = Speed(fixed=0.001, per_unit=1e-6)
-        # How many times its work a portion turns out to be.
-        self.more = 1.0
         self.scheduler: Scheduler[str, str] = Scheduler(
-            self.compute,
-            max_seconds,
-            clock=lambda: self.now,
-            work_done=lambda portion, _: portion.work * self.more,
+            self.compute, max_seconds, clock=lambda: self.now
         )
 
     def compute(self, batch: Batch[str, str]) -> Sequence[str]:
@@ -35,7 +30,7 @@ class Queue:
         )
         if any(p.task.subject.startswith("bad") for p in batch):
             raise ValueError("a bad row")
-        self.now += self.speed.seconds(self.more * sum(p.work for p in batch))
+        self.now += self.speed.seconds(sum(p.work for p in batch))
         self.during()
         return [f"{p.task.subject}[{p.rows.start}:{p.rows.stop}]" for p in batch]
 
@@ -100,23 +95,6 @@ def test_a_batch_has_the_work_of_one_block_at_most() -> None:
     assert queue.order == [["a", "b"], ["c"]]
 
 
-def test_tasks_whose_rows_have_noise_of_their_own_are_computed_alone() -> None:
-    queue = Queue()
-    queue.submit("a", key=None, rows=10_000, work=2_000_000)
-    queue.submit("b", key=None)
-    queue.run()
-    assert queue.batches == [[("a", 0, 10_000)], [("b", 0, 1)]]
-
-
-def test_each_task_that_is_computed_alone_counts_as_a_batch() -> None:
-    queue = Queue()
-    for name in "abc":
-        queue.submit(name, key=None)
-    alone = queue.scheduler.seconds_waiting()
-    queue.run()
-    assert alone == pytest.approx(queue.now)
-
-
 def test_a_large_task_lets_others_take_turns_between_its_blocks() -> None:
     queue = Queue(max_seconds=10.0)
     queue.submit("large", rows=10_000, work=1_000_000, key="large")
@@ -132,14 +110,6 @@ def test_a_large_task_lets_others_take_turns_between_its_blocks() -> None:
     ends = [rows for batch in queue.batches for name, *rows in batch if name == "large"]
     assert ends[0][0] == 0
     assert all(end == begin for (_, end), (begin, _) in itertools.pairwise(ends))
-
-
-def test_a_large_task_with_a_deadline_keeps_its_place() -> None:
-    queue = Queue(max_seconds=10.0)
-    queue.submit("large", deadline=5.0, rows=10_000, work=1_000_000, key="large")
-    queue.during = lambda: setattr(queue, "during", lambda: None) or queue.submit("x")
-    queue.run()
-    assert queue.order[-1] == ["x"]
 
 
 def test_a_failing_task_fails_alone() -> None:
@@ -158,15 +128,6 @@ def test_a_cancelled_task_is_not_computed() -> None:
     queue.scheduler.cancel(task)
     queue.run()
     assert (queue.batches, queue.outcomes) == ([], {})
-
-
-def test_a_task_cancelled_between_blocks_is_dropped() -> None:
-    queue = Queue()
-    task = queue.submit("gone", rows=10_000, work=1_000_000)
-    queue.during = lambda: queue.scheduler.cancel(task)
-    queue.run()
-    assert len(queue.batches) == 1
-    assert queue.outcomes == {}
 
 
 def test_a_task_is_not_computed_after_its_deadline() -> None:
@@ -216,38 +177,6 @@ def test_spare_tasks_are_computed_while_no_other_waits() -> None:
     assert queue.order == [["soon"], ["late"], ["spare", "spare too"]]
 
 
-def test_spare_task_lets_others_take_turns_between_short_blocks() -> None:
-    queue = Queue()
-    queue.submit("spare", rows=1000, work=100_000, key=1, is_spare=True)
-    begun = queue.now
-    queue.during = lambda: setattr(queue, "during", lambda: None) or queue.submit("x")
-    queue.scheduler.run_once()
-    # A hundredth of a second by the estimate of the speed.
-    assert queue.now - begun == pytest.approx(0.01, rel=0.02)
-    queue.run()
-    assert queue.order[1] == ["x"]
-    assert queue.batches[-1] == [("spare", queue.batches[-1][0][1], 1000)]
-
-
-def test_spare_tasks_refuse_no_other() -> None:
-    queue = Queue(max_seconds=0.001)
-    for place in range(100):
-        queue.submit(f"{place}", rows=1000, work=400_000, key=place, is_spare=True)
-    refused = []
-
-    def submit() -> None:
-        queue.during = lambda: None
-        try:
-            queue.submit("asked", deadline=0.002)
-        except Overloaded as error:
-            refused.append(error)
-
-    queue.during = submit
-    queue.scheduler.run_once()
-    assert refused == []
-    assert queue.scheduler.seconds_waiting() < 0.002
-
-
 def test_the_only_task_is_tried_whatever_the_estimate() -> None:
     queue = Queue()
     queue.speed.fixed = 100.0
@@ -264,15 +193,6 @@ def test_speed_follows_the_load_of_the_machine() -> None:
         speed.observe(100, 0.004)
     assert speed.seconds(100) == pytest.approx(0.004, rel=1e-3)
     assert speed.seconds(1100) == pytest.approx(0.006, rel=1e-3)
-
-
-def test_work_that_was_not_expected_leaves_the_speed() -> None:
-    queue = Queue()
-    expected = queue.speed.seconds(1000)
-    queue.more = 50.0
-    queue.submit("a", rows=1000)
-    queue.run()
-    assert queue.speed.seconds(1000) == pytest.approx(expected)
 
 
 def test_scheduler_is_idle_once_nothing_waits_or_is_computed() -> None:

@@ -1,6 +1,5 @@
 """Predictions with fewer draws, where all of them would miss the deadline."""
 
-import json
 import queue
 import time
 from dataclasses import asdict
@@ -9,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import orjson
-import pyarrow as pa
 import pytest
 
 from service.model_process.adoption import Ledger
@@ -20,7 +18,6 @@ from service.model_process.registry import ModelRegistry
 from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.speed import Speed
 from service.shared.database import Database
-from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
 from service.shared.route import Route
 from service.shared.settings import Settings
@@ -110,32 +107,3 @@ def test_standard_error_is_as_small_as_the_deadline_allows(
     assert 100 <= found["num_samples"] <= 350  # 0.7 of 1000 s, for two passes.
     (row,) = found["predictions"]
     assert row["mean_standard_error"][0] > parameters["max_standard_error"]
-
-
-def test_deadline_too_near_for_eight_draws_is_refused_under_load(
-    predictions: Predictions,
-) -> None:
-    predictions.scheduler._running[0] = time.monotonic() + 1.5
-    with pytest.raises(DeadlineExceeded):
-        asked(predictions, deadline_ms=9000)
-
-
-def test_every_format_says_that_draws_were_left_out(predictions: Predictions) -> None:
-    table = pa.table({"age": [1.0], "bmi": [2.0], "bp": [3.0]})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    options = {name: str(value) for name, value in TIGHT.items()}
-    arrow = answer(predictions, sink.getvalue().to_pybytes(), "arrow", **options)
-    metadata = pa.ipc.open_stream(arrow.body).schema.metadata
-    assert metadata[b"truncated"] == b"true"
-    assert metadata[b"num_samples"] == b"32"
-
-    csv = answer(predictions, b"age,bmi,bp\n1,2,3\n", "csv", **options)
-    assert csv.header["headers"]["Truncated"] == "true"
-    assert csv.header["headers"]["Num-Samples"] == "32"
-
-    inputs = [{"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": ROWS[0]}]
-    body = json.dumps({"inputs": inputs, "parameters": TIGHT}).encode()
-    infer = orjson.loads(answer(predictions, body, "open_inference").body)
-    assert infer["parameters"] == {"num_samples": 32, "truncated": True}

@@ -124,28 +124,6 @@ TABLE = pa.table(
     }
 )
 
-sizes = st.integers(-2, 40) | st.sampled_from([2**31, 2**63 - 1, 10**12])
-shapes = st.lists(sizes, max_size=3) | st.none() | st.just("3") | st.just([1.5])
-datatypes = st.sampled_from(["FP32", "FP64", "INT8", "BOOL", "BYTES", "FP16", "X", 3])
-
-
-@EXAMPLES
-@given(
-    first=st.tuples(datatypes, shapes, sizes | st.none() | st.booleans()),
-    second=st.tuples(datatypes, shapes, sizes),
-    raw=st.binary(max_size=64) | st.just(texts("x", "y") + b"\0" * 8),
-    json_size=st.none() | st.integers(0, 300),
-)
-def test_inference_of_any_shape_and_size_is_read_or_refused(
-    first: Any, second: Any, raw: bytes, json_size: int | None
-) -> None:
-    inputs = [tensor("a", *first), tensor("b", *second)]
-    body, options = inference({"inputs": inputs}, raw)
-    if json_size is not None:
-        options["json_size"] = json_size
-    with little_memory(body), contextlib.suppress(InvalidRequest):
-        read("open_inference", body, options)
-
 
 @EXAMPLES
 @given(data=st.data())
@@ -194,16 +172,10 @@ def damaged(body: bytes) -> st.SearchStrategy[bytes]:
     ("given", "raw", "message"),
     [
         (tensor("a", "FP32", [10**12], 4), b"\0" * 4, "has 4000000000000 bytes. Rec"),
-        (tensor("a", "BYTES", [10**12], 4), b"\0" * 4, "has 1000000000000 texts"),
         (tensor("a", "FP32", [1], 8), b"\0" * 4, "not among the 4 bytes left"),
         (tensor("a", "FP32", [1], 4), b"\0" * 5, "1 bytes follow the last tensor"),
-        (tensor("a", "FP32", [1], -4), b"\0" * 4, "not among the 4 bytes"),
-        (tensor("a", "FP32", [1], True), b"\0" * 4, "Received: True"),
         (tensor("a", "BYTES", [1], 5), b"\2\0\0\0x", "text 1 ends beyond the 5 bytes"),
-        (tensor("a", "BYTES", [1], 6), b"\1\0\0\0xy", "1 bytes follow its 1 texts"),
         (tensor("a", "BYTES", [1], 5), b"\1\0\0\0\xff", "text 1 is not UTF-8"),
-        (tensor("a", "FP32", [0, 3], 0), b"", r"Received: \[0, 3\]"),
-        (tensor("a", "FP32", [1] * 9, 4), b"\0" * 4, "must have the shape"),
         (tensor("a", "FP8", [1], 1), b"\0", "a datatype among BOOL"),
         ({"name": "a", "datatype": "FP32", "shape": [1]}, b"", "needs either `data`"),
         (tensor("a", "FP32", [1], 4) | {"data": [1]}, b"\0" * 4, "needs either `data`"),
@@ -224,15 +196,9 @@ def test_fault_of_a_tensor_is_described(given: Any, raw: bytes, message: str) ->
     ("datatype", "shape", "data", "message"),
     [
         ("FP32", [2], ["1", 2], "has the datatype FP32, but holds '1'"),
-        ("INT8", [1], [1.5], "but holds 1.5"),
         ("INT8", [1], [300], "not in the range of INT8"),
-        ("UINT8", [1], [-1], "not in the range of UINT8"),
         ("BOOL", [1], [1], "but holds 1"),
-        ("BYTES", [1], [1], "but holds 1"),
-        ("FP32", [2, 2], [[1, 2, 3], [4]], r"`data` of the shape \[2, 2\]"),
         ("FP32", [10**12], [1], "`data` of the shape"),
-        ("FP32", [1], [[1]], r"but holds \[1\]"),
-        ("FP32", [1], 1, "`data` of the shape"),
     ],
 )
 def test_fault_of_data_in_json_is_described(
@@ -245,10 +211,8 @@ def test_fault_of_data_in_json_is_described(
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
-@pytest.mark.parametrize("encode", [False, True])
-def test_compressed_arrow_is_refused(compression: str, encode: bool) -> None:
-    column = pa.array(["x" * 10**4])
-    table = pa.table({"b": column.dictionary_encode() if encode else column})
+def test_compressed_arrow_is_refused(compression: str) -> None:
+    table = pa.table({"b": pa.array(["x" * 10**4]).dictionary_encode()})
     body = stream(table, compression=compression)
     with pytest.raises(InvalidRequest, match="must not be compressed"):
         read("arrow", body, {})

@@ -1,6 +1,5 @@
 """A service on one machine serves what another machine has put into S3."""
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.job_process.publish import publish, staging_directory
 from service.shared.database import Database, upgrade
 from service.shared.queue import Queue
 from service.shared.settings import Settings
-from tests.service.queued import leased, registered, submitted
+from tests.service.running import publish_copy
 from tests.service.serving import ask, serving, wait_until_ready
 from tests.service.stores import S3
 
@@ -35,17 +33,6 @@ def trainer_machine(
     upgrade(database, data / "backups")
     yield Queue(database, settings)
     database.close()
-
-
-def publish_copy(queue: Queue, model: Path, name: str) -> int:
-    submitted(queue, name=name)
-    lease = leased(queue, registered(queue, slots=9))
-    queue.begin_export(lease)
-    staged = staging_directory(queue.store.models, lease)
-    shutil.copytree(model, staged)
-    number = publish(queue, lease, staged)
-    shutil.rmtree(staged)
-    return number
 
 
 @pytest.fixture(scope="module")

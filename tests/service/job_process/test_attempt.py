@@ -6,14 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
 from service.job_process import attempt as run
 from service.job_process.attempt import Attempt, OtherVersionError
-from service.job_process.publish import staging_directory
 from service.job_process.table_trainer import TableTrainer
 from service.shared.database.tables import Job, Label
 from service.shared.files import JobFiles
@@ -34,6 +32,9 @@ from tests.service.queued import (
 from tfbbb.tables import TableError
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress
+
+# The tests of the queue run on each kind of database.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})
 
@@ -74,22 +75,6 @@ def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     return Attempt(queue, lease, threading.Event(), trainer)
 
 
-def test_directory_that_cannot_be_written_is_found_before_the_training(
-    queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def check(store: DirectoryStore) -> None:
-        raise StoreError(os.strerror(errno.EROFS), store.url)
-
-    trained: list[str] = []
-    queue.settings.models.mkdir()
-    monkeypatch.setattr(DirectoryStore, "check", check)
-    attempt(queue, lease, Trainer(lambda: trained.append(lease.job_id))).run()
-    assert not trained
-    failed = job(queue, lease.job_id)
-    assert failed.state == "failed"
-    assert "Read-only file system" in str(failed.error)
-
-
 class FaultyStore(DirectoryStore):
     """A store whose uploads fail, one by one, for given reasons."""
 
@@ -118,30 +103,6 @@ def test_trained_job_waits_for_a_store_that_does_not_answer(
     assert (job(queue, lease.job_id).state, store.faults) == ("succeeded", [])
 
 
-def test_job_waits_for_its_dataset_while_the_store_is_out(
-    queue: Queue, lease: Lease
-) -> None:
-    outages = [StoreOutageError("It could not be read: no route", "s3://bucket")]
-
-    def read_dataset() -> None:
-        if outages:
-            raise outages.pop()
-
-    assert attempt(queue, lease, Trainer(read_dataset)).run()
-    assert job(queue, lease.job_id).state == "succeeded"
-
-
-def test_job_whose_bucket_vanished_fails_with_the_reason(
-    queue: Queue, lease: Lease
-) -> None:
-    gone = StoreError("There is no such bucket", "s3://bucket")
-    queue.store = FaultyStore(queue.settings, gone)
-    assert not attempt(queue, lease, Trainer()).run()
-    done = job(queue, lease.job_id)
-    assert done.state == "failed"
-    assert done.error == "s3://bucket: There is no such bucket"
-
-
 def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
     assert attempt(queue, lease, Trainer()).run()
     assert states(queue, lease.job_id)[-2:] == ["exporting", "succeeded"]
@@ -156,10 +117,6 @@ def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
         (
             OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "checkpoint"),
             "checkpoint: No space left on device",
-        ),
-        (
-            OSError(errno.EROFS, os.strerror(errno.EROFS), "checkpoint"),
-            "checkpoint: Read-only file system",
         ),
         (RuntimeError("of\nTensorFlow"), "RuntimeError: of TensorFlow; the log has"),
     ],
@@ -203,25 +160,6 @@ def test_spec_with_fields_of_another_version_is_left_to_it(
         TableTrainer(queue.settings).train(
             later, None, lambda _: None, lambda: False, JobClock()
         )
-
-
-def test_a_model_whose_export_fails_is_not_published(
-    queue: Queue, lease: Lease
-) -> None:
-    class Faulty(CountedModel):
-        def export(self, directory: Path) -> None:
-            super().export(directory)
-            raise ValueError("no such signature")
-
-    class FaultyTrainer(Trainer):
-        def train(self, job: Job, *given: Any) -> CountedModel:
-            super().train(job, *given)
-            return Faulty(job.id, "trained")
-
-    assert not attempt(queue, lease, FaultyTrainer()).run()
-    assert "no such signature" in (job(queue, lease.job_id).error or "")
-    assert not (queue.settings.models / "model").exists()
-    assert not staging_directory(queue.settings.models, lease).exists()
 
 
 def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:

@@ -2,14 +2,11 @@
 
 import errno
 import os
-import shutil
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from service.job_process import dispatcher as dispatcher_module
 from service.job_process.cleanup import remove_leftovers
@@ -17,14 +14,16 @@ from service.job_process.dispatcher import Dispatcher
 from service.job_process.launcher import LocalLauncher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
-from service.shared.database import Database, DatabaseFileError, upgrade
-from service.shared.database.tables import Dataset, DispatcherRegistration, Job
-from service.shared.database.upgrade import copy_sqlite
-from service.shared.files import JobFiles, last_line
-from service.shared.job_state import ENDED, JobState
+from service.shared.database.tables import DispatcherRegistration, Job
+from service.shared.files import JobFiles
+from service.shared.job_state import JobState
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
-from tests.service.queued import job, leased, registered, states, submitted
+from tests.service.queued import add_table, job, leased, registered, states, submitted
+from tests.waiting import wait_until
+
+# The tests of the queue run on each kind of database.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 class Started:
@@ -84,13 +83,6 @@ class Started:
             self.dead.append((lease, how))
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def launcher() -> Started:
     return Started()
@@ -124,25 +116,11 @@ def test_it_starts_as_many_jobs_as_it_has_slots(
 def test_trainer_is_started_ahead_when_a_table_is_uploaded(
     queue: Queue, dispatcher: Dispatcher, launcher: Started
 ) -> None:
-    def upload(sha256: str) -> None:
-        row = Dataset(
-            name="table",
-            sha256=sha256,
-            format="csv",
-            num_bytes=1,
-            num_rows=1,
-            columns=[],
-            problems=[],
-            created_at=time.time(),
-        )
-        with queue.database.writing() as session:
-            session.add(row)
-
-    upload("of last week")
+    add_table(queue, sha256="of last week")
     dispatcher.step()
     dispatcher.step()
     assert launcher.prepared == 0
-    upload("new")
+    add_table(queue, sha256="new", created_at=time.time())
     dispatcher.step()
     dispatcher.step()
     assert launcher.prepared == 1
@@ -160,38 +138,10 @@ def test_prepared_trainer_takes_the_next_job(queue: Queue) -> None:
     launcher.start(lease)
     assert [process] == launcher._trainers
     assert launcher.running() == [lease]
-    wait_for(lambda: job(queue, id).state == JobState.SUCCEEDED)
+    wait_until(lambda: job(queue, id).state == JobState.SUCCEEDED)
     assert (settings.data_dir / "prepared").exists()
-    wait_for(lambda: launcher.running() == [])
+    wait_until(lambda: launcher.running() == [])
     launcher.close(10.0)
-
-
-def test_no_job_is_claimed_once_the_database_file_is_another(
-    tmp_path: Path, launcher: Started
-) -> None:
-    settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
-    queue = Queue(Database(settings.effective_database_url), settings)
-    upgrade(queue.database, tmp_path)
-    dispatcher = Dispatcher(queue, launcher)
-    dispatcher.step()
-    (job_id,) = submitted(queue)
-    assert queue.database.path is not None
-    copy_sqlite(queue.database.path, tmp_path / "copy.sqlite3")
-    (tmp_path / "copy.sqlite3").replace(queue.database.path)
-    with pytest.raises(DatabaseFileError, match="was replaced by another file"):
-        dispatcher.step()
-    assert launcher.leases == []
-    assert states(queue, job_id) == ["queued"]
-    queue.database.close()
-
-
-def test_process_that_reported_its_result_did_not_die(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
-) -> None:
-    queue.fail(Lease(job_id, 1), "of no use")
-    launcher.end(Lease(job_id, 1), "exit code 0")
-    dispatcher.step()
-    assert (job(queue, job_id).error, job(queue, job_id).deaths) == ("of no use", 0)
 
 
 def test_job_whose_process_cannot_start_waits_with_the_reason(
@@ -215,80 +165,6 @@ def test_job_whose_process_cannot_start_waits_with_the_reason(
     monkeypatch.setattr(dispatcher_module.time, "monotonic", lambda: later)
     dispatcher.step()
     assert launcher.leases == [Lease(job_id, 2)]
-
-
-def test_file_that_cannot_be_removed_blocks_no_job(
-    queue: Queue,
-    dispatcher: Dispatcher,
-    launcher: Started,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(queue: Queue) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "scratch")
-
-    monkeypatch.setattr(dispatcher_module, "remove_leftovers", fail)
-    submitted(queue)
-    with pytest.raises(PermissionError):
-        dispatcher.step()
-    dispatcher.step()
-    assert len(launcher.leases) == 1
-
-
-def test_a_fault_that_lasts_is_logged_once(
-    dispatcher: Dispatcher,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    stop = threading.Event()
-    faults = ["lost", "lost", None, "lost", "locked"]
-
-    def step() -> None:
-        fault = faults.pop(0)
-        if not faults:
-            stop.set()
-        if fault is not None:
-            raise OperationalError("select", {}, Exception(fault))
-
-    monkeypatch.setattr(dispatcher, "step", step)
-    monkeypatch.setattr(dispatcher_module, "_POLL_SECONDS", 0.0)
-    dispatcher.run(stop)
-    logged = [r.message for r in caplog.records if "does not answer" in r.message]
-    assert [message.rsplit(" ", 1)[1] for message in logged] == [
-        "lost",
-        "lost",
-        "locked",
-    ]
-
-
-def test_a_death_is_told_of_when_the_database_is_back(
-    queue: Queue,
-    dispatcher: Dispatcher,
-    launcher: Started,
-    monkeypatch: pytest.MonkeyPatch,
-    job_id: str,
-) -> None:
-    launcher.end(Lease(job_id, 1), "signal SIGSEGV")
-
-    def fail(lease: Lease, reason: str) -> None:
-        raise OperationalError("select", {}, Exception("connection lost"))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(queue, "record_death", fail)
-        with pytest.raises(OperationalError):
-            dispatcher.step()
-    dispatcher.step()
-    assert job(queue, job_id).deaths == 1
-
-
-def test_dispatcher_taken_for_dead_starts_nothing_until_it_returns(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started
-) -> None:
-    dispatcher.step()
-    with queue.database.writing() as session:
-        session.delete(session.get_one(DispatcherRegistration, dispatcher.id))
-    submitted(queue)
-    dispatcher.step()
-    assert launcher.leases == []
 
 
 def test_job_over_its_memory_limit_is_ended_with_the_reason(
@@ -331,48 +207,12 @@ def test_trainer_that_never_starts_is_killed_with_the_reason(
     queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
 ) -> None:
     launcher.age = dispatcher_module._SECONDS_TO_START + 1
-    for attempt in (1, 2, 3):
-        with queue.database.writing() as session:
-            session.get_one(Job, job_id).not_before = None
-        for _ in range(3):  # It is started, killed, and recorded.
-            dispatcher.step()
-        assert launcher.asked[-1] == ("kill", Lease(job_id, attempt))
-    failed = job(queue, job_id)
-    assert failed.state == "failed"
-    assert "died 3 times" in (failed.error or "")
-    assert "did not start within 300 s" in (failed.error or "")
-
-
-def test_trainer_that_started_is_not_killed_for_its_start(
-    queue: Queue, dispatcher: Dispatcher, launcher: Started, job_id: str
-) -> None:
-    queue.heartbeat(Lease(job_id, 1))
-    launcher.age = dispatcher_module._SECONDS_TO_START + 1
-    dispatcher.step()
-    assert launcher.asked == []
-
-
-def test_job_succeeds_whose_trainer_starts_slower_than_its_lease(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STAND_IN_SECONDS_TO_START", "3")
-    settings = queue.settings.model_copy(update={"lease_seconds": 1.0})
-    short = Queue(queue.database, settings)
-    dispatcher = Dispatcher(
-        short, LocalLauncher(settings, "tests.service.job_process.stand_in_trainer")
-    )
-    (job_id,) = submitted(queue)
-    stop = threading.Event()
-    running = threading.Thread(target=dispatcher.run, args=(stop,))
-    running.start()
-    try:
-        while job(queue, job_id).state not in ENDED:
-            assert job(queue, job_id).attempt <= 1
-            time.sleep(0.1)
-    finally:
-        stop.set()
-        running.join()
-    assert states(queue, job_id) == ["queued", "running", "exporting", "succeeded"]
+    for _ in range(2):  # It is killed, and recorded.
+        dispatcher.step()
+    assert launcher.asked[-1] == ("kill", Lease(job_id, 1))
+    with queue.database.reading() as session:
+        told = events.after(session, job_id, 0)[-1].data
+    assert "did not start within 300 s" in told["reason"]
 
 
 def test_a_job_that_takes_too_long_has_failed(
@@ -405,37 +245,6 @@ def test_a_cancelled_job_is_given_time_then_terminated_then_killed(
     assert [verb for verb, _ in launcher.asked] == ["terminate", "kill"]
     dispatcher.step()
     assert job(queue, job_id).state == "cancelled"
-
-
-def test_an_attempt_whose_lease_has_ended_is_stopped(
-    queue: Queue,
-    dispatcher: Dispatcher,
-    launcher: Started,
-    monkeypatch: pytest.MonkeyPatch,
-    job_id: str,
-) -> None:
-    queue.fail(Lease(job_id, 1), "given up by another hand")
-    dispatcher.step()
-    now = time.monotonic()
-    monkeypatch.setattr(dispatcher_module.time, "monotonic", lambda: now + 30.0)
-    dispatcher.step()
-    assert launcher.asked == [("kill", Lease(job_id, 1))]
-
-
-def test_job_that_ends_at_its_time_limit_keeps_its_error(
-    queue: Queue,
-    dispatcher: Dispatcher,
-    launcher: Started,
-    monkeypatch: pytest.MonkeyPatch,
-    job_id: str,
-) -> None:
-    launcher.age = queue.settings.job_seconds + 1
-    # What the dispatcher sees is true no more when it writes.
-    monkeypatch.setattr(queue, "must_stop", lambda lease: False)
-    queue.fail(Lease(job_id, 1), "its own reason")
-    dispatcher.step()
-    assert job(queue, job_id).error == "its own reason"
-    assert launcher.asked == []
 
 
 def test_dispatcher_that_stops_requeues_its_jobs_and_deregisters(
@@ -485,50 +294,6 @@ def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:
     assert log.exists()
 
 
-def test_retried_job_keeps_its_new_scratch_directory(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (job_id,) = submitted(queue)
-    queue.fail(leased(queue, registered(queue)), "of no use")
-    files, remove = JobFiles(queue.settings, job_id), shutil.rmtree
-    files.scratch.mkdir(parents=True)
-
-    def remove_late(directory: Path) -> None:
-        with queue.database.writing() as session:
-            queue.retry(session, session.get_one(Job, job_id))
-        files.scratch.mkdir(exist_ok=True)
-        remove(directory)
-
-    monkeypatch.setattr(shutil, "rmtree", remove_late)
-    remove_leftovers(queue)
-    assert list(files.directory.iterdir()) == [files.scratch]
-
-
-def test_what_two_remove_at_once_is_gone(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files, remove = JobFiles(queue.settings, "f" * 24), shutil.rmtree
-    files.scratch.mkdir(parents=True)
-
-    def meet_another(directory: Path) -> None:
-        monkeypatch.setattr(shutil, "rmtree", remove)
-        raise FileNotFoundError
-
-    monkeypatch.setattr(shutil, "rmtree", meet_another)
-    files.remove()
-    assert not files.directory.exists()
-
-
-def test_the_tail_of_a_log_starts_with_a_line(queue: Queue, tmp_path: Path) -> None:
-    files = JobFiles(queue.settings, "f" * 24)
-    assert files.log_tail(100) == ""
-    files.directory.mkdir(parents=True)
-    files.log.write_bytes(b"first line\nsecond \xff\nthird\n")
-    assert files.log_tail(1000) == "first line\nsecond \ufffd\nthird\n"
-    assert files.log_tail(10) == "third\n"
-    assert files.log_tail(6) == "third\n"
-
-
 def test_death_of_a_local_trainer_tells_the_last_line_of_its_attempt(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -547,20 +312,3 @@ def test_death_of_a_local_trainer_tells_the_last_line_of_its_attempt(
     assert told[0] == "exit code 1; the last line of its log: No space left\ufffd"
     assert told[1] == "exit code 2"
     assert told[2].endswith("No module named no_such_module")
-
-
-@pytest.mark.parametrize(
-    ("log", "line"),
-    [
-        ("", None),
-        ("one\ntwo  \n\n", "two"),
-        ('one\n{"level": "ERROR", "message": "failed"}\n', "failed"),
-        (
-            '{"message": "failed", "exception": "Traceback\\nKeyError: 1\\n"}',
-            "KeyError: 1",
-        ),
-        ("{1}", "{1}"),
-    ],
-)
-def test_last_line_of_a_log_is_its_message(log: str, line: str | None) -> None:
-    assert last_line(log) == line

@@ -49,17 +49,6 @@ def test_a_staged_model_becomes_the_next_version(queue: Queue) -> None:
     assert [version.digest for version in versions(queue)] == digests
 
 
-def test_numbers_of_others_and_of_deleted_versions_are_passed_over(
-    queue: Queue,
-) -> None:
-    first = exporting(queue)
-    publish(queue, first, staged(queue, first))
-    shutil.rmtree(queue.settings.models / "model" / "1")
-    (queue.settings.models / "model" / "2").mkdir()
-    second = exporting(queue)
-    assert publish(queue, second, staged(queue, second)) == 3
-
-
 def test_number_taken_at_the_last_moment_is_skipped(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,19 +129,6 @@ def test_version_renamed_before_an_interruption_belongs_to_its_job(
     assert versions(queue)[0].digest == manifest_digest(
         queue.settings.models / "model" / "1"
     )
-
-
-def test_attempt_that_stops_before_publication_starts_again(
-    queue: Queue,
-) -> None:
-    lease = exporting(queue)
-    staged(queue, lease)
-    let_expire(queue, lease)
-    assert job(queue, lease.job_id).state == "queued"
-    again = leased(queue, registered(queue))
-    queue.begin_export(again)
-    assert publish(queue, again, staged(queue, again)) == 1
-    assert [version.job_id for version in versions(queue)] == [lease.job_id]
 
 
 def test_the_number_of_a_deleted_version_is_not_given_again(queue: Queue) -> None:

@@ -1,11 +1,8 @@
 """Jobs on a real Ray cluster of three nodes, with their models in S3."""
 
-import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
@@ -17,7 +14,6 @@ from service.job_process.ray_launcher import submission_id
 from service.shared.database import Database, upgrade
 from service.shared.database.tables import ModelVersion
 from service.shared.files import JobFiles
-from service.shared.job_state import ENDED
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.job_process.ray_nodes import (
@@ -92,45 +88,3 @@ def test_jobs_survive_their_node_and_their_dispatcher(
     log = JobFiles(queue.settings, jobs[0]).log.read_text()
     assert f"Ray job {submission_id(lease)}:" in log
     assert "published model, version" in log
-
-
-@pytest.mark.slow
-# A job takes some ten seconds on two cores, most of them to start Ray's worker and
-# Python; three run at a time.
-@pytest.mark.timeout(2400)
-def test_hundred_jobs_survive_ten_kills_of_nodes(
-    postgresql: str, s3: S3, tmp_path: Path
-) -> None:
-    choose = random.Random(0)
-    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
-        connection.execute("create database ray_kills")
-    settings = Settings(
-        data_dir=tmp_path / "data",
-        database_url=f"{postgresql}/ray_kills",
-        store=s3.new_store(),
-        lease_seconds=10.0,
-        job_slots=4,
-    )
-    with cluster_of(3, slots=1) as cluster:
-        settings = on_ray(settings, cluster)
-        settings.data_dir.mkdir()
-        database = Database(settings.effective_database_url)
-        upgrade(database, settings.data_dir / "backups")
-        queue = Queue(database, settings)
-        dispatcher = dispatcher_of(queue)
-        jobs = submitted(queue, 100, spec={"steps": 300})
-        kills = 0
-        while kills < 10:
-            due = time.monotonic() + choose.uniform(10.0, 30.0)
-            while time.monotonic() < due:
-                dispatcher.step()
-                time.sleep(0.5)
-            cluster.kill(choose.choice(cluster.nodes))
-            cluster.nodes.append(cluster.add())
-            kills += 1
-        step_until_ended(queue, dispatcher, jobs)
-        found = [states(queue, job_id) for job_id in jobs]
-        for told in found:
-            assert [state in ENDED for state in told].index(True) == len(told) - 1
-        check_versions(queue, jobs)
-        database.close()

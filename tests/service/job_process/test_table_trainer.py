@@ -53,31 +53,6 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
     assert trainings == [["checkpoint-000000000100"], []]
 
 
-def test_a_job_tells_the_times_of_steps_with_and_without_xla(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, models=tmp_path / "models", xla="measure")
-    spec = {
-        "target": "y",
-        "model": {"hidden_units": [3], "likelihood": "normal", "members": 1},
-        "training": {"epochs": 2},
-    }
-    # Imports TensorFlow, which most of these tests need not.
-    from tfbbb.training.xla import XLAChoice
-
-    job = Job(id="a" * 24, spec=spec, dataset_sha256="b" * 64, dataset_format="csv")
-    table = tmp_path / "datasets" / dataset_name(job.dataset_sha256, job.dataset_format)
-    table.parent.mkdir(parents=True)
-    lines = [f"{row},{row % 7}\n" for row in range(60)]
-    table.write_text("".join(["x,y\n", *lines]))
-    reports: list[Progress] = []
-    trained = TableTrainer(settings).train(
-        job, None, reports.append, lambda: False, JobClock()
-    )
-    found = trained.lineage["recipe"]["xla"]
-    assert found["seconds"] > 0.0
-    assert found["xla_seconds"] > 0.0
-    assert reports[-1].stage.endswith(f"; {XLAChoice(**found)}")
-
-
 def test_files_of_a_dataset_are_the_partitions_of_a_job(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
     spec = {

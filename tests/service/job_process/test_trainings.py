@@ -3,7 +3,6 @@
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,10 +142,8 @@ def test_yesterdays_posterior_is_todays_prior(
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({"features": ["age", "bmi"]}, "'s3'"),
         ({"model": {"hidden_units": [3]}}, "leave `model` out"),
         ({"training": {"kl_schedule": {"name": "tempered", "temperature": 0.5}}}, "1"),
-        ({"start_from": {"model": "first", "version": 77}}, "no version 77"),
     ],
 )
 def test_job_that_cannot_continue_a_version_is_refused_at_once(
@@ -247,10 +244,3 @@ def test_a_job_that_diverges_says_what_to_do(client: Client, dataset: str) -> No
     )
     with pytest.raises(JobFailedError, match="learning_rate"):
         job.wait()
-
-
-def test_what_jobs_leave_is_removed_with_them(trained: Job, settings: Settings) -> None:
-    directory: Path = JobFiles(settings, trained.id).directory
-    assert directory.exists()
-    trained.delete()
-    assert not directory.exists()

@@ -15,7 +15,6 @@ class Relay:
 
     Args:
         target: The port on 127.0.0.1 to which it connects.
-        host: The address on which it listens.
 
     Attributes:
         port: The port on which it listens.
@@ -23,12 +22,11 @@ class Relay:
         delay: Seconds by which it delays each direction.
     """
 
-    def __init__(self, target: int, host: str = "127.0.0.1") -> None:
+    def __init__(self, target: int) -> None:
         self.silent = False
         self.delay = 0.0
         self.port = 0
         self._target = target
-        self._host = host
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -50,7 +48,7 @@ class Relay:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._accept, self._host, 0)
+            asyncio.start_server(self._accept, "127.0.0.1", 0)
         )
         self.port = server.sockets[0].getsockname()[1]
         self._started.set()

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 
 from service.shared.queue import Queue
 from tests.service.replicas.relay import Relay
-from tests.service.replicas.running import (
+from tests.service.running import (
     ROW,
     TABLE,
     Replica,
@@ -20,8 +20,8 @@ from tests.service.replicas.running import (
     point,
     stopped_at_the_end,
     version_of,
-    wait_until,
 )
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,9 @@ def replicas(
 ) -> Iterator[list[Replica]]:
     """Both start at once on an empty database, and run no jobs."""
     through = make_url(shared_url).set(port=relay.port).render_as_string()
+    shared = {"TFBBB_STORE": store, "TFBBB_START_DISPATCHER": "0"}
     found = [
-        Replica(root / name, address, store, TFBBB_START_DISPATCHER="0")
+        Replica(root / name, TFBBB_DATABASE_URL=address, **shared)
         for name, address in (("first", shared_url), ("second", through))
     ]
     with stopped_at_the_end(*found):

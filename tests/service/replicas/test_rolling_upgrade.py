@@ -15,21 +15,15 @@ import pytest
 
 from service.shared.database import Database
 from service.shared.database.upgrade import revision, revisions
-from service.shared.queue import Queue
-from service.shared.settings import Settings
 from tests.service.postgresql import new_database
-from tests.service.replicas.running import (
-    ROW,
+from tests.service.running import (
     TABLE,
     Replica,
-    means_of_two_versions,
     new_key,
-    point,
     stopped_at_the_end,
-    version_of,
-    wait_until,
 )
 from tests.service.stores import S3
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 _MIGRATIONS = "service/shared/database/migrations/versions"
@@ -103,36 +97,16 @@ class Load:
             thread.join()
 
 
-def check_predictions(old: Replica, new: Replica, queue: Queue, models: Path) -> None:
-    """Publishes two versions; records rows and moves labels at both services."""
-    means = means_of_two_versions([old, new], queue, models)
-    for replica, other in ((old, new), (new, old)):
-        body = {"instances": [ROW], "parameters": {"record": True}}
-        made = replica.post("/v1/models/diabetes:predict", json=body)
-        assert made["prediction_id"]
-        for number in (1, 2):
-            point(replica, number)
-            answer = other.predict("diabetes/labels/live", ROW)
-            assert version_of(means, answer) == number
-
-
-@pytest.mark.parametrize(
-    "predicting", [False, pytest.param(True, marks=pytest.mark.slow)]
-)
 def test_old_service_goes_on_beside_the_one_that_upgrades(
-    postgresql: str,
-    s3: S3,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    predicting: bool,
+    postgresql: str, s3: S3, tmp_path: Path
 ) -> None:
     root, store, shared_url = tmp_path, s3.new_store(), new_database(postgresql)
     write_version_before(root / "code")
-    models = "1" if predicting else "0"
-    fields = {"TFBBB_START_DISPATCHER": "0", "TFBBB_START_MODELS": models}
+    fields = {"TFBBB_START_DISPATCHER": "0", "TFBBB_START_MODELS": "0"}
+    fields |= {"TFBBB_DATABASE_URL": shared_url, "TFBBB_STORE": store}
     # Python would find the packages of the working directory first.
     before = {"PYTHONPATH": str(root / "code"), "PYTHONSAFEPATH": "1"}
-    old = Replica(root / "old", shared_url, store, **fields, **before)
+    old = Replica(root / "old", **fields, **before)
     database = Database(shared_url)
     with stopped_at_the_end(old), Load() as load:
         old.wait_until_ready()
@@ -154,25 +128,17 @@ def test_old_service_goes_on_beside_the_one_that_upgrades(
             return lambda: max(replica.client.get(p).status_code for p in paths)
 
         everything = ["/v1/jobs", "/v1/datasets", "/v1/keys", "/metrics"]
-        if predicting:
-            everything.append("/v1/models")
         load.add("jobs of old", submit(old))
         load.add("lists of old", read(old, *everything))
         wait_until(lambda: load.statuses["jobs of old", 201] > 5)
 
-        new = Replica(
-            root / "new", shared_url, store, **fields, TFBBB_LOG_FORMAT="json"
-        )
+        new = Replica(root / "new", **fields, TFBBB_LOG_FORMAT="json")
         with stopped_at_the_end(new):
             with load:
                 new.wait_until_ready()
                 assert revision(database) == revisions()[-1]
                 load.add("jobs of new", submit(new))
                 load.add("lists of new", read(new, *everything))
-                if predicting:
-                    settings = Settings(data_dir=root / "elsewhere", store=store)
-                    real_models = request.getfixturevalue("real_models")
-                    check_predictions(old, new, Queue(database, settings), real_models)
                 # What one writes, the other reads.
                 _, key_of_new = new_key(new)
                 for replica, headers in ((old, key_of_new), (new, key_of_old)):

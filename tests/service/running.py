@@ -1,5 +1,6 @@
-"""Whole services that share a database and a store."""
+"""Whole services in processes of their own, and what may be asked of several."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -13,17 +14,23 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from sqlalchemy import select
 
 from service.job_process.publish import publish, staging_directory
+from service.shared.database.tables import Job, ModelVersion
+from service.shared.job_state import ENDED
 from service.shared.queue import Queue
 from tests.ports import free_port
-from tests.service.queued import submitted
+from tests.service.queued import job, states, submitted
 from tests.service.serving import ADMIN_KEY, AS_ADMIN
+from tests.waiting import wait_until
 
 ROW = [1.0, 2.0, 3.0]
 TABLE = "x,y\n" + "".join(f"{0.1 * i:.1f},{i % 7}\n" for i in range(60))
 # Of single precision in batches of several sizes; the versions differ by 1000.
 _TOLERANCE = 1e-2
+# For jobs whose trainers may have to start anew, on a loaded machine.
+_SECONDS_TO_END = 600.0
 SERVICE = ("tfbbb", "serve")
 STAND_IN = ("tests.service.job_process.stand_in_service",)
 _KINDS = {
@@ -37,46 +44,31 @@ _KINDS = {
 
 
 class Replica:
-    """A service, with a data directory and a port of its own.
+    """A service with a log and a port of its own.
 
     Args:
-        directory: Its data directory and its log.
-        database_url: The database that it shares.
-        store: The store that it shares.
-        host: The address on which it listens.
+        directory: Where its log is, and its data unless the environment says otherwise.
         module: What to run: the service, or the one with stand-in trainers.
-        prefix: A command that starts the service, such as `ip netns exec NAME`.
         **variables: Its environment, beside that of this process.
     """
 
     def __init__(
-        self,
-        directory: Path,
-        database_url: str,
-        store: str,
-        *,
-        host: str = "127.0.0.1",
-        module: Sequence[str] = SERVICE,
-        prefix: Sequence[str] = (),
-        **variables: str,
+        self, directory: Path, *, module: Sequence[str] = SERVICE, **variables: str
     ) -> None:
         port = free_port()
         self._environment: Mapping[str, str] = {
             **os.environ,
             "TFBBB_ADMIN_KEY": ADMIN_KEY,
-            "TFBBB_DATABASE_URL": database_url,
             "TFBBB_DATA_DIR": str(directory),
-            "TFBBB_STORE": store,
             "TFBBB_ACCESS_LOG": "off",
             "TFBBB_MODEL_PROCESSES": "1",
             "TFBBB_JOB_SLOTS": "1",
             **variables,
         }
-        self._command = [*prefix, sys.executable, "-m", *module]
-        self._command += ["--host", host, "--port", str(port)]
+        self._command = [sys.executable, "-m", *module, "--port", str(port)]
         directory.mkdir(parents=True)
         self.log = directory / "log"
-        self.url = f"http://{host}:{port}"
+        self.url = f"http://127.0.0.1:{port}"
         self.port = port
         self.client = httpx.Client(base_url=self.url, headers=AS_ADMIN, timeout=60)
         self.start()
@@ -142,18 +134,19 @@ class Replica:
         assert response.is_success, response.text
         return response.json()
 
-    def stop(self) -> None:
-        """Ends it and all that it has started."""
+    def stop(self) -> list[psutil.Process]:
+        """Ends it and all that it has started; returns what had to be killed."""
         below = self.children()
         if self.process.is_running():
             self.process.terminate()
         with suppress(psutil.TimeoutExpired):
             self.process.wait(60)
-        _, alive = psutil.wait_procs([self.process, *below], timeout=10)
+        _, alive = psutil.wait_procs([self.process, *below], timeout=30)
         for process in alive:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self.client.close()
+        return alive
 
 
 @contextmanager
@@ -163,15 +156,6 @@ def stopped_at_the_end(*replicas: Replica) -> Iterator[None]:
     finally:
         for replica in replicas:
             replica.stop()
-
-
-def wait_until(condition: Any, seconds: float = 60.0) -> float:
-    """Waits for a condition; returns the seconds that it took."""
-    begin = time.monotonic()
-    while not condition():
-        assert time.monotonic() - begin < seconds, "it does not come true"
-        time.sleep(0.02)
-    return time.monotonic() - begin
 
 
 def publish_copy(queue: Queue, model: Path, name: str) -> int:
@@ -229,3 +213,69 @@ def version_of(means: Mapping[int, float], response: httpx.Response) -> int:
     mean = answer["predictions"][0]["mean"][0]
     assert mean == pytest.approx(means[number], abs=_TOLERANCE)
     return number
+
+
+def submit(replicas: Sequence[Replica], name: str, **training: Any) -> str:
+    """Queues a job, however often processes are killed; returns its id."""
+    csv = {"Content-Type": "text/csv"}
+    table = ask_until_answered(replicas, "/v1/datasets", content=TABLE, headers=csv)
+    body = {
+        "dataset_id": table["id"],
+        "target": "y",
+        "task": "regression",
+        "name": name,
+        "training": training,
+    }
+    once = {"Idempotency-Key": name}
+    made = ask_until_answered(replicas, "/v1/jobs", json=body, headers=once)
+    return str(made["id"])
+
+
+def ask_until_answered(
+    replicas: Sequence[Replica], path: str, headers: Mapping[str, str], **body: Any
+) -> Any:
+    """Posts to one replica after the other until one has answered."""
+    for replica in itertools.cycle(replicas):
+        try:
+            answer = httpx.post(
+                replica.url + path, headers={**AS_ADMIN, **headers}, timeout=30, **body
+            )
+        except httpx.TransportError:
+            pass
+        else:
+            if answer.status_code < 500:
+                assert answer.is_success, answer.text
+                return answer.json()
+        time.sleep(0.2)
+    raise AssertionError
+
+
+def check_jobs(queue: Queue, jobs: Sequence[str]) -> list[Job]:
+    """Waits for the end of jobs: each has one, and each success has one version.
+
+    Returns those that succeeded.
+    """
+    wait_until(
+        lambda: all(job(queue, job_id).state in ENDED for job_id in jobs),
+        _SECONDS_TO_END,
+    )
+    with queue.database.reading() as session:
+        versions = list(session.scalars(select(ModelVersion)))
+    succeeded = []
+    for job_id in jobs:
+        row, told = job(queue, job_id), states(queue, job_id)
+        assert [state for state in told if state in ENDED] == told[-1:] == [row.state]
+        published = [v.number for v in versions if v.job_id == job_id]
+        if row.state == "succeeded":
+            succeeded.append(row)
+            assert published == [row.version]
+        else:
+            # A trainer that was killed three times without progress.
+            assert "died 3 times" in (row.error or "")
+            assert published == []
+    assert 2 * len(succeeded) > len(jobs)
+    for name in {version.name for version in versions}:
+        # The store has nothing beside what is recorded: nothing is published twice.
+        recorded = sorted(v.number for v in versions if v.name == name)
+        assert queue.store.numbers(name) == recorded
+    return succeeded

@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.service.serving import ADMIN_KEY, AS_ADMIN, STAND_IN
+from tests.waiting import wait_until
 
 PATH = "/v1/models/diabetes:predict"
 BODY = b'{"instances": [[1, 2, 3]]}'
@@ -76,11 +76,6 @@ def command_of(process: psutil.Process) -> list[str]:
         return []
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.1)
-
-
 @contextmanager
 def serving_by_several(
     models: Path,
@@ -119,7 +114,7 @@ def serving_by_several(
                 return False
             return answer.status_code == 200
 
-        wait_for(is_ready)
+        wait_until(is_ready)
         yield service
     finally:
         process.terminate()
@@ -133,7 +128,7 @@ def service(
     logs = {"TFBBB_LOG_FORMAT": "json", "TFBBB_ACCESS_LOG": "json"}
     directory = tmp_path_factory.mktemp("data")
     with serving_by_several(saved_models, directory, **logs) as service:
-        wait_for(lambda: len(service.further()) == 2)
+        wait_until(lambda: len(service.further()) == 2)
         yield service
 
 
@@ -142,7 +137,7 @@ def test_every_line_of_the_output_is_json_with_time_and_level(
 ) -> None:
     service.ask()
     # A request is logged when its response is sent.
-    wait_for(lambda: PATH in service.log.read_text())
+    wait_until(lambda: PATH in service.log.read_text())
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]
     assert all({"time", "level", "process"} <= line.keys() for line in lines)
     said = " ".join(line.get("message", "") for line in lines)
@@ -167,7 +162,7 @@ def test_processes_share_the_models_and_the_counters(service: Service) -> None:
     # Single precision, in batches of several sizes.
     assert max(means) - min(means) < 1e-5 * min(means)
     # A request is counted when its response is sent.
-    wait_for(lambda: service.count() == before + 60)
+    wait_until(lambda: service.count() == before + 60)
     assert len(service.children(STAND_IN)) == 2
 
 
@@ -203,8 +198,8 @@ def test_process_that_is_killed_is_started_anew(service: Service) -> None:
     answers = service.ask_often(20)
     assert {answer.status_code for answer in answers} == {200}
     # The counts of the killed process are kept.
-    wait_for(lambda: service.count() == before + 20)
-    wait_for(lambda: len(service.further()) == 2)
+    wait_until(lambda: service.count() == before + 20)
+    wait_until(lambda: len(service.further()) == 2)
     assert killed not in service.further()
     assert other in service.further()
 

@@ -1,7 +1,6 @@
 """Files that are predicted on the page."""
 
 import io
-import json
 import re
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.service.web.conftest import MODEL, PREDICTED, Site, drop, visit
-from tests.service.web.tables import ATTACK, SCRIPT, houses
+from tests.service.web.tables import ATTACK, houses
 from tfbbb.tables import read_table
 from tfbbb.tables.format import Format
 from tfbbb.tables.writing import write_rows
@@ -34,7 +33,7 @@ def download(page: Page, path: Path) -> pa.Table:
     return read_table(path)
 
 
-@pytest.mark.parametrize("format", ["xlsx", "parquet", "tsv"])
+@pytest.mark.parametrize("format", ["xlsx", "parquet"])
 def test_a_file_comes_back_in_its_format(
     page: Page, site: Site, trained: dict[str, str], tmp_path: Path, format: Format
 ) -> None:
@@ -63,17 +62,6 @@ def test_doubtful_rows_come_first_if_wanted(
     page.get_by_label("Show").select_option("doubtful")
     expect(first.locator("th")).to_have_text("41")
     expect(first).to_contain_text("area")
-
-
-def test_names_that_a_prediction_has_are_kept_beside_it(
-    page: Page, site: Site, trained: dict[str, str], tmp_path: Path
-) -> None:
-    rows = [{"area": 50 + row, ATTACK: SCRIPT, "mean": row} for row in range(3)]
-    visit(page, site, PLACE)
-    drop(page, ".drop", "new.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-    found = download(page, tmp_path / "new-predicted.jsonl")
-    assert found.column_names[:4] == ["area", ATTACK, "mean_given", "mean"]
-    assert found["mean_given"].to_pylist() == [0, 1, 2]
 
 
 def test_a_file_that_does_not_fit_says_why_and_can_be_tried_again(

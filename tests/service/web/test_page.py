@@ -24,7 +24,6 @@ from tests.service.web.conftest import (
     MODEL,
     PATIENCE,
     PREDICTED,
-    SPEC,
     TRAINING,
     Site,
     drop,
@@ -189,17 +188,6 @@ def test_no_screen_has_the_jargon_of_programs(screens: dict[str, Seen]) -> None:
         assert "±" in screens[name].text
 
 
-def test_a_table_fades_on_a_phone_until_its_last_column(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    visit(page, site, SCREENS["dataset"].format(**trained))
-    tables = page.locator(".scroll.more")
-    expect(tables.first).to_be_visible()
-    tables.evaluate_all("all => all.forEach((one) => { one.scrollLeft = 1e6; })")
-    expect(tables).to_have_count(0)
-
-
 def test_signing_in_works_in_both_themes_and_for_axe(
     browser: Browser, site: Site
 ) -> None:
@@ -228,9 +216,6 @@ def test_the_error_of_the_api_stands_beside_its_field(
     page.get_by_role("button", name="Start training").click()
     field = page.locator(".field").filter(has=page.get_by_label("Name of the model"))
     expect(field.locator(".problem")).to_contain_text("Must begin with a letter")
-    page.get_by_label("Name of the model").fill("../houses")
-    page.get_by_role("button", name="Start training").click()
-    expect(field.locator(".problem")).to_contain_text("letters, digits, dots")
     # An error that names another field has the label of that field.
     page.get_by_label("Name of the model").fill(MODEL)
     page.get_by_label("Epochs", exact=True).first.fill("3")
@@ -273,24 +258,6 @@ def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(
     expect(page.get_by_label("Target")).to_have_value("price")
 
 
-def test_a_live_view_survives_a_lost_connection(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    cut: list[str] = []
-
-    def cut_once(route: Route) -> None:
-        if cut:
-            route.continue_()
-            return
-        cut.append(route.request.url)
-        route.abort()
-
-    page.route("**/events?after=*", cut_once)
-    visit(page, site, SCREENS["job"].format(**trained))
-    expect(page.locator("figure canvas")).to_be_visible()
-    assert cut
-
-
 def test_a_job_that_fails_says_why_and_can_be_tried_again(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:
@@ -302,28 +269,6 @@ def test_a_job_that_fails_says_why_and_can_be_tried_again(
     page.get_by_role("button", name="Cancel the job").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel the job").click()
     expect(page.get_by_text(re.compile("cancelled")).first).to_be_visible()
-
-
-def test_a_training_that_diverges_says_what_to_change(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    spec = SPEC | {"dataset_id": trained["dataset"], "name": "diverges"}
-    spec["training"] = {"steps": 60, "learning_rate": 1e9}
-    job = site.client.post("/v1/jobs", json=spec).json()["id"]
-    visit(page, site, f"jobs/{job}")
-    failure = page.locator(".notice.error")
-    expect(failure).to_contain_text("Training diverged", timeout=TRAINING)
-    expect(failure).to_contain_text("lower learning_rate")
-    expect(page.get_by_text("failed", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name="Try again")).to_be_visible()
-    expect(page.get_by_role("link", name=re.compile("See version"))).to_have_count(0)
-    found = site.client.get(f"/v1/jobs/{job}").json()
-    assert (found["state"], found["version"]) == ("failed", None)
-    told = found["error"].partition(" Received")[0].replace("`", "")
-    assert told in failure.inner_text()
-    # The log is open, and tells more than the error.
-    expect(page.get_by_label("Log", exact=True)).to_be_visible()
-    expect(page.get_by_label("Log", exact=True)).not_to_have_text("Nothing yet.")
 
 
 def test_a_revoked_key_leads_to_signing_in_and_back(
@@ -345,20 +290,6 @@ def test_a_revoked_key_leads_to_signing_in_and_back(
         page.keyboard.press("Enter")
         open_training(page)
         expect(page.get_by_label("Steps", exact=True)).to_have_value("88")
-
-
-def test_five_hundred_jobs_come_in_pages(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    add_jobs(site, 500, state="cancelled", **trained)
-    visit(page, site, "jobs?state=cancelled")
-    rows = page.locator("tbody tr")
-    expect(rows).to_have_count(25)
-    first = rows.first.get_by_role("link").first.get_attribute("href")
-    page.get_by_role("link", name="Older").click()
-    expect(page.get_by_role("link", name="Newest")).to_be_visible()
-    expect(rows).to_have_count(25)
-    assert rows.first.get_by_role("link").first.get_attribute("href") != first
 
 
 def test_fifty_models_come_in_pages_and_are_found(page: Page, site: Site) -> None:
@@ -387,48 +318,6 @@ def test_fifty_models_come_in_pages_and_are_found(page: Page, site: Site) -> Non
     expect(rows).to_have_count(1)
 
 
-@pytest.mark.parametrize("has_rows", [True, False])
-def test_drift_is_said_with_one_click_to_train_anew(
-    page: Page, site: Site, trained: dict[str, str], has_rows: bool
-) -> None:
-    start = {"model": MODEL, "version": 1}
-    body = {"name": MODEL, "start_from": start, "dataset_id": trained["dataset"]}
-    now = "2030-01-01T00:00:00Z"
-    drift = {"alarm": True, "alarm_row": 64, "alarm_at": now, "false_alarm_rate": 0.05}
-    feedback = {
-        **{"num_rows": 300, "started_at": now, "updated_at": now},
-        **{"figures": {}, "over_time": []},
-        "adapted": {"num_rows": 300, "factors": {"0.9": 1.25}, "groups": {}},
-        "drift": {**drift, "reference_rows": 12},
-        "retraining": {"sentence": "Rows differ.", "body": body if has_rows else None},
-    }
-    page.route("**/feedback", lambda route: route.fulfill(json=feedback))
-    sent: list[Any] = []
-
-    def submit(route: Route) -> None:
-        sent.append(route.request.post_data_json)
-        route.fulfill(status=201, json={"id": trained["job"]})
-
-    visit(page, site, SCREENS["truth"])
-    expect(page.locator("#main")).to_contain_text("Rows300")
-    expect(page.locator("#main")).to_contain_text("25.0 % wider")
-    expect(page.locator(".notice.warning")).to_contain_text("Row 64")
-    if has_rows:
-        page.route("**/v1/jobs", submit)
-    page.get_by_role("button", name="Train anew from this version").click()
-    if has_rows:
-        page.wait_for_url(f"**/jobs/{trained['job']}")
-        assert sent == [body]
-        return
-    expect(page.get_by_text(f"From version 1 of {MODEL}")).to_be_visible()
-    expect(page.get_by_label("Name of the model")).to_have_value(MODEL)
-    page.get_by_label("Target").select_option("price")
-    page.route("**/v1/jobs", submit)
-    page.get_by_role("button", name="Start training").click()
-    page.wait_for_url(f"**/jobs/{trained['job']}")
-    assert sent[0]["start_from"] == start
-
-
 def test_a_version_without_a_report_says_so(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:
@@ -440,24 +329,9 @@ def test_a_version_without_a_report_says_so(
     expect(page.get_by_role("table").first).to_contain_text("linear model")
 
 
-@pytest.mark.parametrize("kind", ["numeric", "date"])
 def test_a_slider_shows_that_its_value_is_missing(
-    page: Page, site: Site, trained: dict[str, str], kind: str
+    page: Page, site: Site, trained: dict[str, str]
 ) -> None:
-    def change_kind(route: Route) -> None:
-        found = route.fetch().json()
-        (area,) = (
-            feature
-            for feature in found["metadata"]["manifest"]["features"]
-            if feature["name"] == "area"
-        )
-        area["kind"] = kind
-        if kind == "date":
-            # Two years around 2020, in seconds.
-            area |= {"low": 1.55e9, "high": 1.61e9}
-        route.fulfill(json=found)
-
-    page.route("**/metadata", change_kind)
     visit(page, site, SCREENS["ask"])
     slider = page.get_by_label("area, slider")
     field = page.locator(".feature").filter(has=slider).locator("input.value")
@@ -470,28 +344,6 @@ def test_a_slider_shows_that_its_value_is_missing(
     page.keyboard.press("ArrowRight")
     expect(page.locator(".slider.missing")).to_have_count(0)
     assert field.input_value() not in ("", typed)
-
-
-def test_only_the_newest_question_is_asked_and_drawn(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    visit(page, site, SCREENS["ask"])
-    expect(page.locator(".result")).to_contain_text("±")
-    asked: list[Any] = []
-
-    def slowly(route: Route) -> None:
-        asked.append(route.request.post_data_json["instances"][0]["area"])
-        time.sleep(0.3)
-        route.continue_()
-
-    page.route("**/*:predict", slowly)
-    page.get_by_label("area, slider").focus()
-    for _ in range(15):
-        page.keyboard.press("ArrowRight")
-    last = float(page.get_by_label("area", exact=True).input_value())
-    page.wait_for_timeout(1500)
-    assert asked[-1] == last
-    assert len(asked) < 15
 
 
 def test_a_label_moves_through_its_gate(
@@ -534,42 +386,6 @@ def test_a_version_that_waits_becomes_latest_by_a_click(
     assert moved == [{"version": 99}]
 
 
-def test_moving_a_label_asks_before_it_ends_a_trial(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    label = {
-        "label": "pilot",
-        "version": 1,
-        "canary": {"version": 2, "weight": 0.1, "feedback": None},
-        "shadow": {"version": 3, "feedback": None},
-        "moved_at": None,
-        "feedback": None,
-    }
-    page.route("**/labels", lambda route: route.fulfill(json={"labels": [label]}))
-    moved: list[Route] = []
-    page.route("**/labels/pilot", lambda route: moved.append(route))
-    visit(page, site, SCREENS["versions"])
-    labels = page.get_by_role("region", name="Labels of houses")
-    expect(labels).to_contain_text("1 90.0 %; canary 2 10.0 %; shadow 3")
-    page.get_by_label("Label", exact=True).fill("pilot")
-    page.get_by_role("button", name="Move the label").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("ends the canary 2 and the shadow 3")
-    dialog.get_by_role("button", name="Keep it").click()
-    assert not moved
-
-
-def test_another_category_is_asked_at_once(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    visit(page, site, SCREENS["ask"])
-    expect(page.locator(".result")).to_contain_text("±")
-    choice = page.locator("select").filter(has_text="another value")
-    assert "" not in choice.locator("option").evaluate_all("xs => xs.map(x => x.value)")
-    choice.select_option(label="another value…")
-    expect(page.locator(".notice.warning")).to_contain_text("training")
-
-
 def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
     visit(page, site, "keys")
     page.get_by_label("Name").fill(ATTACK)
@@ -585,157 +401,6 @@ def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
     made = page.get_by_role("row").filter(has_text=ATTACK).first
     expect(made).to_contain_text("create key")
     assert text not in page.content()
-
-
-MODULE = """async (name) => {
-    const start = document.querySelector("script[type=module]").src;
-    window.found = await import(new URL(`${name}.js`, start));
-}"""
-
-
-FIELD = """async ([feature, column]) => {
-    const start = document.querySelector("script[type=module]").src;
-    const found = (name) => import(new URL(`${name}.js`, start));
-    const { featureField } = await found("feature_fields");
-    const [{ Form }, { Draft }] = [await found("form"), await found("drafts")];
-    const usual = column?.most_common[0][0];
-    const form = new Form(new Draft(`test:${feature.name}`));
-    window.field = featureField(feature, form, usual, () => {}, column);
-}"""
-
-
-@pytest.mark.parametrize("cell", ["ja", "nein", "non", "faux", "нет"])
-def test_one_of_two_values_is_asked_as_the_table_spells_it(
-    page: Page, cell: str
-) -> None:
-    feature = {"name": "garden", "kind": "numeric", "notation": {"kind": "boolean"}}
-    page.evaluate(FIELD, [feature, {"most_common": [["ja", 5], ["nein", 4]]}])
-    asked = page.evaluate(
-        "(cell) => (window.field.set(cell), window.field.read())", cell
-    )
-    assert asked == cell
-
-
-def test_a_slider_of_counts_has_nothing_below_zero(page: Page) -> None:
-    page.evaluate(FIELD, [{"name": "visits", "kind": "numeric", "low": 0, "high": 30}])
-    least = "window.field.element.querySelector('input[type=range]').min"
-    assert page.evaluate(least) == "0"
-
-
-def test_the_only_column_of_dates_is_the_time(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    def date_area(route: Route) -> None:
-        found = route.fetch().json()
-        found["columns"][0]["kind"] = "date"
-        route.fulfill(json=found)
-
-    page.route(f"**/v1/datasets/{trained['dataset']}", date_area)
-    visit(page, site, SCREENS["new job"].format(**trained))
-    page.get_by_label("Do rows belong together").select_option("time")
-    expect(page.get_by_label("Column of the time")).to_have_value("area")
-    page.get_by_label("Do rows belong together").select_option("group")
-    expect(page.get_by_label("Column of the group")).to_have_value("")
-
-
-def test_the_focus_is_where_it_was_before_a_dialog(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    visit(page, site, SCREENS["versions"])
-    button = page.get_by_role("button", name=re.compile("^Delete")).first
-    button.click()
-    page.get_by_role("dialog").get_by_role("button", name="Keep it").click()
-    expect(button).to_be_focused()
-
-
-def test_numbers_have_three_digits_and_a_common_unit(page: Page) -> None:
-    page.evaluate(MODULE, "format")
-    texts = {
-        "number(1234567)": "1,234,567",
-        "quantity(1234567)": "1.23 M",
-        "quantity(213456)": "213,000",
-        "quantity(0.0123456)": "0.0123",
-        "quantity(2014.4)": "2014",
-        "quantity(9307.2)": "9310",
-        "quantity(-1.5e-7)": "−1.50 × 10⁻⁷",
-        "plusMinus(1320000, 250000)": "1.32 M ± 0.25 M",
-        "plusMinus(152.31, 54.1)": "152 ± 54",
-        "plusMinus(2010.4, 3.2)": "2010.4 ± 3.2",
-        "interval(0.91e6, 1.73e6)": "0.91 M to 1.73 M",
-        "interval(-3.2, 54.04)": "−3.2 to 54.0",
-        "alike([15.21, 71.4, 73.0]).join()": "15.2,71.4,73.0",
-    }
-    found = {call: page.evaluate(f"window.found.{call}") for call in texts}
-    assert found == texts
-
-
-# The shade in the row of pixels above the axis: the interval is darker than the rest.
-SHADE = """() => {
-    const canvas = document.querySelector(".answer canvas");
-    const over = document.querySelector(".answer .u-over").getBoundingClientRect();
-    const { left, top } = canvas.getBoundingClientRect();
-    const row = canvas.getContext("2d").getImageData(
-        over.left - left, over.bottom - top - 4, over.width, 1).data;
-    // Outside, a shade is lighter; a line of the grid is opaque.
-    const dark = [...Array(Math.floor(over.width)).keys()].filter(
-        (x) => row[4 * x + 3] > 60 && row[4 * x + 3] < 200);
-    return [dark[0] / over.width, dark.at(-1) / over.width];
-}"""
-
-
-def test_the_shade_is_the_interval_that_is_told(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    with page.expect_response("**/*:predict") as asked:
-        visit(page, site, SCREENS["ask"])
-    (answer,) = asked.value.json()["predictions"]
-    low, high = answer["lower"][1][0], answer["upper"][1][0]
-    page.evaluate(MODULE, "format")
-    told = page.evaluate(f"window.found.interval({low}, {high})")
-    expect(page.locator(".answer dl")).to_contain_text(told)
-    quantiles = [value for (value,) in answer["quantiles"]]
-    page.evaluate(MODULE, "density")
-    curve = page.evaluate(
-        "([values, ends]) => window.found.densityOf(values, ends)",
-        [quantiles, [low, high]],
-    )
-    inside = [
-        x for x, y in zip(curve["x"], curve["shade"], strict=True) if y is not None
-    ]
-    assert (inside[0], inside[-1]) == (low, high)
-    expect(page.locator(".answer canvas")).to_be_visible()
-    page.wait_for_timeout(300)
-    first, last = curve["x"][0], curve["x"][-1]
-    shares = [(end - first) / (last - first) for end in (low, high)]
-    # Two of some 460 pixels.
-    assert page.evaluate(SHADE) == pytest.approx(shares, abs=0.005)
-
-
-def test_words_of_the_trade_are_explained_to_everyone(
-    browser: Browser, site: Site, trained: dict[str, str]
-) -> None:
-    with browser.new_context(has_touch=True, viewport=NARROW["phone"]) as context:
-        context.set_default_timeout(PATIENCE)
-        with signed_in_page(context, site) as page:
-            visit(page, site, SCREENS["ask"])
-            for word in ("epistemic", "aleatoric"):
-                term = page.get_by_role("button", name=word)
-                tip = page.get_by_role("tooltip").filter(has_text=word.capitalize())
-                expect(term).to_have_accessible_description(re.compile(r"rows"))
-                term.hover()
-                expect(tip).to_be_visible()
-                page.locator("h1").hover()
-                expect(tip).to_be_hidden()
-                term.focus()
-                expect(tip).to_be_visible()
-                box = tip.bounding_box()
-                assert box is not None
-                assert box["x"] >= 0
-                assert box["x"] + box["width"] <= 390
-                page.keyboard.press("Escape")
-                expect(tip).to_be_hidden()
-                term.tap()
-                expect(tip).to_be_visible()
 
 
 def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
@@ -817,40 +482,6 @@ def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> 
     assert site.client.delete(url).status_code == 204
 
 
-def test_a_typical_value_is_one_that_rows_have(page: Page) -> None:
-    page.evaluate(MODULE, "typical_row")
-    number = {"kind": "numeric", "notation": None, "low": 1.0, "high": 2.0}
-    day = {"kind": "date", "notation": None, "low": 0.0, "high": 86400.0 * 364}
-    coded = {"histogram": {"edges": [0.5, 1.5, 2.5], "counts": [60, 40]}}
-    halves = {
-        "distinct": 3,
-        "histogram": {"edges": [1.0, 1.5, 2.0], "counts": [4, 96]},
-    }
-    dates = {
-        "histogram": {
-            "edges": ["2020-01-01T00:00:00", "2020-01-03T00:00:00"],
-            "counts": [7],
-        }
-    }
-    text = {"kind": "categorical", "notation": None, "low": None, "high": None}
-    common = {"most_common": [["b", 5], ["a", 2]]}
-    cases = [
-        (number, coded, None, 1),
-        (number, halves, {"values": [1.0, 1.9, 2.0]}, 1.9),
-        (number, None, {"values": [1.0, 1.25, 2.0]}, 1.25),
-        (number, None, None, 1.5),
-        (day, dates, None, "2020-01-02"),
-        # Numbers that a person took as dates.
-        (day, halves, None, "1970-07-02"),
-        (text, common, {"values": ["a", "b"]}, "b"),
-        (text, None, {"values": ["a", "b"]}, "a"),
-    ]
-    for feature, column, effect, typical in cases:
-        given = [feature, column, effect]
-        call = "(given) => window.found.typicalValue(...given)"
-        assert page.evaluate(call, given) == typical, given
-
-
 def test_sliders_start_at_a_typical_row_and_go_to_any_row(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:
@@ -885,16 +516,6 @@ def test_sliders_start_at_a_typical_row_and_go_to_any_row(
     expect(page.locator(".answer")).not_to_contain_text("of the table")
     page.get_by_role("button", name="Back to a typical row").click()
     expect(area).not_to_have_value("77")
-
-
-def test_sliders_start_at_the_middles_where_no_typical_row_is_known(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    gone = {"status": 404, "json": {"error": {"message": "gone", "code": "gone"}}}
-    for place in ("**/report", f"**/v1/datasets/{trained['dataset']}"):
-        page.route(place, lambda route: route.fulfill(**gone))
-    visit(page, site, SCREENS["ask"])
-    expect(page.get_by_text("start at the middles of the ranges")).to_be_visible()
 
 
 def add_jobs(

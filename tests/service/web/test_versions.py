@@ -66,28 +66,6 @@ def test_a_canary_and_a_shadow_begin_and_end_by_buttons(
     }
 
 
-def test_a_canary_that_is_good_answers_alone(
-    page: Page, site: Site, model: str
-) -> None:
-    shares = {"versions": {"1": 0.1, "2": 0.9}}
-    place = f"/v1/models/{MODEL}/labels/label-2"
-    assert site.client.put(place, json=shares).is_success
-    visit(page, site, PLACE)
-    row = row_of(page, "label-2")
-    row.get_by_role("button", name="Let version 1 answer alone").click()
-    expect(row).not_to_contain_text("canary")
-    assert labels(site)["label-2"]["version"] == 1
-
-
-def test_the_version_of_a_label_is_no_trial(page: Page, site: Site, model: str) -> None:
-    visit(page, site, PLACE)
-    form = page.get_by_role("form", name="Try a version")
-    form.get_by_label("For the label").select_option("label-1")
-    form.get_by_label("Version to try").select_option("1")
-    form.get_by_role("button", name="Start the trial").click()
-    expect(form.locator(".notice.error")).to_contain_text("answers the label already")
-
-
 def test_two_versions_are_compared_in_words(page: Page, site: Site, model: str) -> None:
     visit(page, site, PLACE)
     part = page.locator("section").filter(has_text="Two versions side by side")
@@ -103,7 +81,7 @@ def test_two_versions_are_compared_in_words(page: Page, site: Site, model: str) 
     expect(part).to_contain_text("trained with the same settings")
 
 
-def test_notes_are_written_shown_and_found(page: Page, site: Site, model: str) -> None:
+def test_notes_are_written_and_shown(page: Page, site: Site, model: str) -> None:
     visit(page, site, PLACE)
     page.get_by_label("Note about version 2").click()
     dialog = page.get_by_role("dialog")
@@ -123,8 +101,3 @@ def test_notes_are_written_shown_and_found(page: Page, site: Site, model: str) -
     )
     visit(page, site, "models")
     expect(page.get_by_role("row").filter(has_text=MODEL)).to_contain_text(ATTACK)
-    for number in range(4):
-        copy_model(site, f"{MODEL}-{number}")
-    visit(page, site, "models")
-    page.get_by_label("Find").fill("prices")
-    expect(page.locator("tbody tr")).to_have_count(1)

@@ -57,29 +57,6 @@ def test_a_broken_stream_continues_after_the_last_event() -> None:
     assert [after for after in asked if after] == ["0", "1", "1", "2", "2"]
 
 
-def test_a_stream_cut_before_the_final_state_is_reopened() -> None:
-    with (
-        answering(
-            job("queued"),
-            stream(QUEUED),
-            job("succeeded"),
-            stream(EPOCH, DONE),
-            job("succeeded"),
-        ) as service,
-        Client(service.url) as client,
-    ):
-        events = list(client.job("1" * 24).events())
-    assert [event.id for event in events] == [1, 2, 3]
-
-
-def test_events_end_for_a_job_that_has_ended() -> None:
-    with (
-        answering(job("succeeded"), stream(), job("succeeded")) as service,
-        Client(service.url) as client,
-    ):
-        assert list(client.job("1" * 24).events(after=3)) == []
-
-
 def test_events_raise_if_the_service_stays_unreachable() -> None:
     with (
         answering(job("queued"), stream(QUEUED, broken=True), LOST) as service,

@@ -11,7 +11,6 @@ from tfbbb.client.rows import Rows
             {"street": "park road"},
             r"Column 'street' .* \[\{...\}\]. Received: 'park road'",
         ),
-        ({"area": 120}, r"Column 'area' .* Received: 120"),
         ("more.csv", "`rows` must be .* Received: 'more.csv'"),
     ],
 )

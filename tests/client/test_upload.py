@@ -12,11 +12,6 @@ def test_an_upload_of_a_wrong_type_is_refused():
             pass
 
 
-def test_an_upload_of_no_files_is_refused():
-    with pytest.raises(ValueError, match="an empty list"), open_upload([], None, None):
-        pass
-
-
 def test_several_files_are_a_form_of_the_stated_length(tmp_path):
     contents = {"a.csv": b"x\n1\n", 'b".csv': b"x\n--2\n"}
     for name, content in contents.items():

@@ -111,11 +111,6 @@ def environment(objects: list[Any], workload: str) -> dict[str, str]:
     return {variable["name"]: variable["value"] for variable in container["env"]}
 
 
-def test_chart_has_the_version_of_the_package() -> None:
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert chart["appVersion"] == __version__
-
-
 @pytest.mark.parametrize("values", VALUES)
 def test_helm_finds_no_fault_in_the_chart(helm: Helm, values: str) -> None:
     done = helm.run("lint", "--strict", values=REQUIRED | VALUES[values])
@@ -151,16 +146,6 @@ def test_settings_of_each_container_exist(
     assert found.start_dispatcher == (workload == "trainer")
 
 
-def test_given_variables_replace_those_of_the_chart(
-    objects: dict[str, list[Any]],
-) -> None:
-    assert environment(objects["required"], "trainer")["TFBBB_JOB_SLOTS"] == "1"
-    trainer = environment(objects["all"], "trainer")
-    assert trainer["TFBBB_JOB_SLOTS"] == "3"
-    assert trainer["AWS_ENDPOINT_URL"] == "http://store:8333"
-    assert "TFBBB_JOB_SLOTS" not in environment(objects["all"], "api")
-
-
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) -> None:
     spec = pod(objects["required"], workload)
@@ -179,16 +164,6 @@ def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) 
     assert spec["enableServiceLinks"] is False
 
 
-def test_a_given_image_replaces_the_one_that_predicts(helm: Helm) -> None:
-    given = {"repository": "r/full", "predictRepository": "r/full", "tag": "2"}
-    objects = helm.render({"image": given})
-    images = [pod(objects, w)["containers"][0]["image"] for w in WORKLOADS]
-    assert images == ["r/full:2", "r/full:2"]
-    del given["predictRepository"]
-    (container,) = pod(helm.render({"image": given}), "api")["containers"]
-    assert container["image"] == "r/full-predict:2"
-
-
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_probes_ask_paths_of_the_service(
     objects: dict[str, list[Any]], workload: str
@@ -202,14 +177,6 @@ def test_probes_ask_paths_of_the_service(
     predicting = "/health/predicting" if workload == "api" else "/health/ready"
     assert paths["readiness"] == predicting
     assert all(map(answers_without_key, set(paths.values())))
-
-
-def test_pods_are_replaced_one_after_the_other(objects: dict[str, list[Any]]) -> None:
-    """As the tests of rolling upgrades allow."""
-    api = deployment(objects["required"], "api")["strategy"]
-    assert api["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
-    trainers = deployment(objects["required"], "trainer").get("strategy", {})
-    assert trainers.get("type", "RollingUpdate") == "RollingUpdate"
 
 
 def test_service_and_budget_select_the_replicas_alone(
@@ -226,21 +193,10 @@ def test_service_and_budget_select_the_replicas_alone(
         assert (selector.items() <= labels.items()) == (workload == "api")
 
 
-def test_autoscaler_decides_the_number_of_replicas(
-    objects: dict[str, list[Any]],
-) -> None:
-    (scaler,) = of_kind(objects["all"], "HorizontalPodAutoscaler")
-    assert scaler["spec"]["scaleTargetRef"]["name"] == "test-tfbbb-api"
-    assert "replicas" not in deployment(objects["all"], "api")
-    assert deployment(objects["required"], "api")["replicas"] == 2
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"existingSecret": ""}, "existingSecret"),
         ({"store": "/a/directory"}, "store"),
-        ({"api": {"replica": 3}}, "replica"),
         ({"environment": {"TFBBB_ADMIN_KEY": "a.b"}}, "TFBBB_ADMIN_KEY"),
         # Helm would write the number as 2.147483648e+09.
         ({"environment": {"TFBBB_MAX_UPLOAD_BYTES": 2147483648}}, "want string"),

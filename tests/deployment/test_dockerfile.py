@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.deployment.containers import DOCKERFILE, ROOT, STAGES
+from tests.deployment.containers import DOCKERFILE, ROOT
 from tfbbb.version import __version__
 
 
@@ -35,12 +35,6 @@ def test_every_copied_file_is_in_the_context() -> None:
         assert f"!{path.partition('/')[0]}" in ignored
 
 
-def test_only_the_small_image_starts_no_dispatcher() -> None:
-    assert STAGES[-1] == "full"
-    assert "ENV TFBBB_START_DISPATCHER=0" in stage("predict")
-    assert "TFBBB_START_DISPATCHER" not in stage("full") + stage("runtime")
-
-
 @pytest.mark.parametrize(
     ("image", "package"), [("full", "package"), ("predict", "predict-package")]
 )
@@ -50,7 +44,6 @@ def test_images_have_version_and_commit(image: str, package: str) -> None:
     )
     assert labels["version"] == __version__
     assert labels["revision"] == "${SOURCE_COMMIT}"
-    assert "!hatch_build.py" in (ROOT / ".dockerignore").read_text().splitlines()
     for name in (image, package):
         # The build of the wheel reads the variable.
         assert 'ARG SOURCE_COMMIT=""' in stage(name)

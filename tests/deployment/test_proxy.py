@@ -5,7 +5,6 @@ import os
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from tests.deployment.containers import ROOT, answers_without_key
 from tests.deployment.programs import program
 from tests.ports import accepts, free_port
+from tests.waiting import wait_until
 
 _PATIENCE = 30.0
 _MAX_REQUESTS = 30
@@ -102,18 +102,11 @@ def running(
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
             stack.callback(process.wait)
             stack.callback(process.terminate)
-        wait_until_listening(port)
+        wait_until(lambda: accepts(port))
         context = ssl.create_default_context(cafile=str(certificate[0]))
         transport = httpx.HTTPTransport(verify=context, retries=10)
         client = httpx.Client(base_url=url, transport=transport, timeout=_PATIENCE)
         yield stack.enter_context(client)
-
-
-def wait_until_listening(port: int) -> None:
-    due = time.monotonic() + _PATIENCE
-    while not accepts(port):
-        assert time.monotonic() < due
-        time.sleep(0.05)
 
 
 def post(client: httpx.Client, path: str, content: bytes = b"body") -> str:

@@ -41,8 +41,8 @@ def key_in(output):
 def test_the_default_serves_saved_models_on_the_loopback_address(
     tfbbb, served, tmp_path
 ):
-    (tmp_path / "saved_models").mkdir()
     assert tfbbb("serve", "--port", free_port()).exit_code == 0
+    assert (tmp_path / "saved_models").is_dir()
     assert served.pop("address")[0] == "127.0.0.1"
     assert served == dict(Settings())
 
@@ -144,12 +144,6 @@ def test_training_requires_a_writable_models_directory(tfbbb, served, monkeypatc
     monkeypatch.setenv("TFBBB_START_DISPATCHER", "0")
     assert tfbbb("serve", "--port", 0, "--models", "/sys").exit_code == 0
     assert served["models"] == Path("/sys")
-
-
-@pytest.mark.usefixtures("served")
-def test_the_default_models_directory_is_created(tfbbb, tmp_path):
-    assert tfbbb("serve", "--port", 0).exit_code == 0
-    assert (tmp_path / "saved_models").is_dir()
 
 
 def test_help_names_every_default_with_its_unit(tfbbb):

@@ -28,18 +28,30 @@ def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch
     assert (outcome.epoch, outcome.best_epoch) == (3, 3)
 
 
-def test_time_is_left_for_what_follows_the_steps(monkeypatch):
-    """The first step takes 10 s, each other one 1 s, on a clock that they move."""
-    now, take = [0.0], Steps.take
-    monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
+@pytest.fixture
+def slow_steps(monkeypatch):
+    """Moves the clocks by the seconds and the work of the first step, and of others."""
 
-    def timed(steps, first, end):
-        now[0] += 1.0 if first else 10.0
-        return take(steps, first, end)
+    def given(first_seconds, first_work=0.0, work=0.0, before=lambda: None):
+        now, done, take = [0.0], [0.0], Steps.take
+        monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("tfbbb.training.loop.time.process_time", lambda: done[0])
+        monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
 
-    monkeypatch.setattr(Steps, "take", timed)
-    monkeypatch.setattr("tfbbb.training.loop.time.process_time", lambda: 0.0)
+        def timed(steps, first, end):
+            before()
+            now[0] += 1.0 if first else first_seconds
+            done[0] += work if first else first_work
+            return take(steps, first, end)
+
+        monkeypatch.setattr(Steps, "take", timed)
+        return now
+
+    return given
+
+
+def test_time_is_left_for_what_follows_the_steps(slow_steps):
+    now = slow_steps(10.0)
     for seconds, reserve, steps in (
         *((30.0, 0.0, 21), (30.0, 1.0, 11), (30.0, 1.5, 6)),
         # At most three quarters are left.
@@ -52,19 +64,8 @@ def test_time_is_left_for_what_follows_the_steps(monkeypatch):
         assert (outcome.step, outcome.out_of_time) == (steps, True)
 
 
-def test_threads_of_the_first_step_count_as_its_work(monkeypatch):
-    """The first step takes 5 s of three processors, each other one 1 s."""
-    now, work, take = [0.0], [0.0], Steps.take
-    monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("tfbbb.training.loop.time.process_time", lambda: work[0])
-    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
-
-    def timed(steps, first, end):
-        now[0] += 1.0 if first else 5.0
-        work[0] += 1.0 if first else 15.0
-        return take(steps, first, end)
-
-    monkeypatch.setattr(Steps, "take", timed)
+def test_threads_of_the_first_step_count_as_its_work(slow_steps):
+    slow_steps(5.0, first_work=15.0, work=1.0)
     outcome = trainings.train(trainings.model(), max_seconds=20.0, reserve=1.0)
     # 20 - 2 * 5 are for the steps.
     assert outcome.step == 6
@@ -207,21 +208,12 @@ def test_stopping_without_a_directory_only_stops():
     assert model.num_rows is None
 
 
-def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(monkeypatch):
+def test_the_decay_ends_with_the_time_if_that_ends_before_the_steps(slow_steps):
     """Of 28 steps, time is for 11, the first of which takes 10 s and each other 1 s."""
-    now, take, rates = [0.0], Steps.take, []
-    monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
     linear = keras.optimizers.schedules.PolynomialDecay(0.01, 28, 0.0)
-    model = trainings.model()
+    model, rates = trainings.model(), []
     model.optimizer.learning_rate = linear
-
-    def timed(steps, first, end):
-        rates.append(float(model.optimizer.learning_rate))
-        now[0] += 1.0 if first else 10.0
-        return take(steps, first, end)
-
-    monkeypatch.setattr(Steps, "take", timed)
+    slow_steps(10.0, before=lambda: rates.append(float(model.optimizer.learning_rate)))
     outcome = trainings.train(model, max_seconds=20.0, decay=linear)
     assert outcome.out_of_time
     # After the first step, whose time does not count, in tenths of the time.

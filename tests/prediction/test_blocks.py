@@ -92,16 +92,8 @@ def test_blocks_hold_no_more_than_they_may(structure, num_rounds, max_floats):
         assert 2 * rounds * drawn + flowing <= max_floats or rows * rounds == 1
 
 
-def test_blocks_without_drawn_weights_hold_more_rounds(structure):
-    _, local = sizes(structure, "local", 50, 10**6, 10**5)
-    _, weight = sizes(structure, "weight", 50, 10**6, 10**5)
-    assert local > weight
 
 
-def test_blocks_hold_all_rounds_before_more_rows(structure):
-    # Half of 10^6 floats holds 361 rounds of 2 * 692 weights, and as much of the net.
-    rows, rounds = sizes(structure, "weight", 150, 50, 10**6)
-    assert (rows, rounds) == (500_000 // (2 * 4 * 54) // 50, 50)
 
 
 def test_smallest_block_holds_one_row_of_one_round(structure):

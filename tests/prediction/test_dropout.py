@@ -131,10 +131,9 @@ def test_layers_of_rate_zero_drop_nothing_wherever_they_are():
     assert drawn.shape == (10, 3, 2)
 
 
-@pytest.mark.parametrize("members", [1, 2])
-def test_methods_agree_where_members_drop_and_layers_are_random(members):
+def test_methods_agree_where_members_drop_and_layers_are_random():
     keras.utils.set_random_seed(0)
-    wide = {"posterior": MeanFieldNormal(initial_scale=0.5), "members": members}
+    wide = {"posterior": MeanFieldNormal(initial_scale=0.5), "members": 2}
     inputs = keras.Input((4,))
     hidden = keras.layers.Dropout(0.3)(DenseVariational(5, "relu", **wide)(inputs))
     model = keras.Model(inputs, DenseVariational(1, **wide)(hidden))

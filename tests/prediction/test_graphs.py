@@ -70,9 +70,6 @@ def branch_without_a_stochastic_layer():
     return keras.Model(inputs, variational(2)(joined))
 
 
-def branch_that_joins_after_the_last_stochastic_layer():
-    inputs = keras.Input((4,))
-    return keras.Model(inputs, variational(4)(inputs) * inputs + 1.0)
 
 
 def shared_layer():
@@ -100,9 +97,6 @@ def nested_model_of_named_inputs():
     return keras.Model(inputs, nested({"a": variational(4)(inputs), "b": inputs}))
 
 
-def nested_subclassed_model():
-    inputs = keras.Input((4,))
-    return keras.Model(inputs, Residual()(variational(4)(inputs)))
 
 
 def layer_that_calls_another_twice():
@@ -127,12 +121,6 @@ def constants():
     return keras.Model(inputs, variational(2)(keras.ops.multiply(row, hidden) + row))
 
 
-def positions_of_a_sequence():
-    inputs = keras.Input((5, 4))
-    hidden = variational(3, "tanh")(inputs)
-    return keras.Model(
-        inputs, keras.layers.GlobalAveragePooling1D()(variational(2)(hidden))
-    )
 
 
 def time_distributed():
@@ -141,12 +129,6 @@ def time_distributed():
     return keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(hidden))
 
 
-def masked_positions():
-    inputs = keras.Input((5, 4))
-    hidden = variational(3)(keras.layers.Masking()(inputs))
-    return keras.Model(
-        inputs, keras.layers.GlobalAveragePooling1D()(variational(2)(hidden))
-    )
 
 
 def attention_to_masked_words():
@@ -162,11 +144,6 @@ def attention_to_masked_words():
     return keras.Model(inputs, variational(2)(keras.layers.Flatten()(hidden)))
 
 
-def attention():
-    inputs = keras.Input((5, 4))
-    hidden = variational(4)(inputs)
-    hidden = keras.layers.MultiHeadAttention(num_heads=2, key_dim=3)(hidden, inputs)
-    return keras.Model(inputs, variational(2)(keras.layers.Flatten()(hidden)))
 
 
 def recurrence():
@@ -181,20 +158,15 @@ def recurrence():
         (sequential, X),
         (subclassed, X),
         (branch_without_a_stochastic_layer, X),
-        (branch_that_joins_after_the_last_stochastic_layer, X),
         (shared_layer, X),
         (shared_nested_model, X),
         (nested_model_of_a_folded_and_an_unfolded_input, X),
         (nested_model_of_named_inputs, X),
-        (nested_subclassed_model, X),
         (layer_that_calls_another_twice, X),
         (inference_of_dropout_and_normalization, X),
         (constants, X),
-        (positions_of_a_sequence, SEQUENCES),
         (time_distributed, SEQUENCES),
-        (masked_positions, SEQUENCES * (np.arange(5) < [[5], [3], [1]])[..., None]),
         (attention_to_masked_words, np.array([[1, 2, 0, 0, 0], [3, 3, 1, 2, 0]])),
-        (attention, SEQUENCES),
         (recurrence, SEQUENCES),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
@@ -228,20 +200,9 @@ def test_positions_share_weights(method):
     np.testing.assert_allclose(variance, expected, rtol=4.0 * np.sqrt(2.0 / 4000))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_row_of_zeros_has_no_variance_without_a_bias(method):
-    model = keras.Sequential([keras.Input((4,)), variational(2, use_bias=False)])
-    assert not np.any(engine_draws(model, np.zeros((2, 4), "float32"), method, 20))
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "mixed_float16",
-        pytest.param("mixed_bfloat16", marks=pytest.mark.slow),
-        "float64",
-    ],
-)
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])
 def test_answer_is_as_precise_as_the_layers_at_most(policy):
     # bfloat16 keeps eight bits: a part in 256, of each of some ten terms.
     keras.utils.set_random_seed(0)

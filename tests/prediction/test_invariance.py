@@ -102,44 +102,7 @@ def test_prediction_moves_neither_weights_nor_the_noise_of_training(model):
         np.testing.assert_array_equal(variable, value)
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
-@given(
-    method=st.sampled_from([*METHODS, "moments"]),
-    rows=st.lists(st.integers(0, 5), min_size=1, max_size=8),
-    megabytes=st.sampled_from([1e-4, 0.01, 1.0]),
-    drops=st.booleans(),
-)
-def test_members_with_dropout_depend_on_neither_rows_nor_memory(
-    members_that_drop, method, rows, megabytes, drops
-):
-    model, whole = members_that_drop
-    options = {"include_dropout": drops and method != "moments"}
-    found = predicted(model, X[rows], method, max_memory_mb=megabytes, **options)
-    expected = whole[method, options["include_dropout"]]
-    for name in ("mean", "epistemic", "between_members"):
-        # Variances of members are differences of means of their size.
-        np.testing.assert_allclose(
-            getattr(found, name), getattr(expected, name)[rows], **CLOSE
-        )
 
 
-def predicted(model, x, method, **options):
-    likelihood = tfbbb.likelihoods.Normal(scale=1.0)
-    return tfbbb.predictive(
-        model, x, likelihood=likelihood, num_samples=24, method=method, **options
-    )
 
 
-@pytest.fixture(scope="module")
-def members_that_drop():
-    keras.utils.set_random_seed(0)
-    wide = {"posterior": MeanFieldNormal(initial_scale=0.5), "members": 3}
-    inputs = keras.Input((3,))
-    hidden = keras.layers.Dropout(0.3)(DenseVariational(7, "tanh", **wide)(inputs))
-    model = keras.Model(inputs, DenseVariational(2, **wide)(hidden))
-    whole = {
-        (method, drops): predicted(model, X, method, include_dropout=drops)
-        for method in METHODS
-        for drops in (False, True)
-    }
-    return model, whole | {("moments", False): predicted(model, X, "moments")}

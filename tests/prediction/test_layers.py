@@ -109,42 +109,7 @@ def test_draws_depend_neither_on_blocks_nor_on_the_rows_beside(model_and_rows):
     np.testing.assert_allclose(draws[:, 1:2], blocks, rtol=1e-4, atol=1e-4)
 
 
-def test_fit_sets_kl_weight_of_layers_within_layers():
-    model = network(separable_images, REAL)
-    model.compile("adam")
-    x, y = np.concatenate([REAL] * 4), np.arange(12.0)
-    history = model.fit(x, y, epochs=2, verbose=0).history
-    layers = model.variational_layers
-    assert len(layers) == 5
-    assert {float(layer.kl_weight.numpy()) for layer in layers} == {np.float32(1 / 12)}
-    assert history["kl"][0] > 0
-    total = np.add(history["nll"], np.array(history["kl"]) / 12)
-    np.testing.assert_allclose(history["loss"], total, rtol=1e-4)
 
 
-def test_blocks_count_what_is_largest_within_a_layer():
-    inputs = keras.Input((10, 10, 2))
-    outputs = keras.layers.GlobalAveragePooling2D()(
-        SeparableConv2DVariational(1, 1, depth_multiplier=16)(inputs)
-    )
-    assert widest_output(keras.Model(inputs, outputs)) == 10 * 10 * 2 * 16
 
 
-def test_members_take_their_turns_in_prediction():
-    x = REAL
-    inputs = keras.Input((18,))
-    hidden = keras.layers.Reshape((3, 3, 2))(inputs)
-    narrow = {
-        "posterior": MeanFieldNormal(initial_scale=1e-8),
-        "bias_posterior": MeanFieldNormal(initial_scale=1e-8),
-        "members": 2,
-    }
-    hidden = Conv2DVariational(3, 2, padding="same", **narrow)(hidden)
-    hidden = SeparableConv2DVariational(3, 2, **narrow)(hidden)
-    outputs = keras.layers.Flatten()(Conv2DTransposeVariational(1, 2, **narrow)(hidden))
-    model = keras.Model(inputs, outputs)
-    both = np.split(np.asarray(model(np.concatenate([x, x]))), 2)
-    for method in ("local", "weight"):
-        draws = engine_draws(model, x, method, 6)
-        for i, draw in enumerate(draws):
-            np.testing.assert_allclose(draw, both[i % 2], rtol=1e-4, atol=1e-5)

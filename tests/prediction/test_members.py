@@ -53,9 +53,6 @@ def test_mixture_is_that_of_the_members_alone(model, method):
 def test_samples_are_spread_evenly(model):
     for asked, given in ((100, 102), (2, 12), (12, 12), (13, 18)):
         assert model.predictive(X, asked).num_samples == given
-
-
-def test_single_posterior_has_nothing_between_members(model):
     assert not model.members[0].predictive(X).between_members.any()
 
 

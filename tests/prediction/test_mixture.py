@@ -41,12 +41,3 @@ def test_log_prob_is_the_log_of_the_average_density(num_targets):
     )
 
 
-def test_log_prob_of_classes_averages_their_probabilities():
-    likelihood = Categorical()
-    likelihood.build((None, 4))
-    logits, labels = outputs(4), np.array([0, 3, 1, 2, 2])
-    average = special.softmax(logits, axis=-1).mean(axis=1)
-    np.testing.assert_allclose(
-        Mixture(likelihood, logits).log_prob(labels),
-        np.log(average[np.arange(ROWS), labels]),
-    )

@@ -81,10 +81,9 @@ def test_own_likelihood_of_a_model_is_not_to_be_given():
     np.testing.assert_allclose(given.aleatoric, 9.0, rtol=1e-6)
 
 
-@pytest.mark.parametrize("num_samples", [1, 0, -5])
-def test_two_samples_are_the_fewest(plain, num_samples):
-    with pytest.raises(ValueError, match=f"two samples .* num_samples={num_samples}"):
-        tfbbb.predictive(plain, X, likelihood=NORMAL, num_samples=num_samples)
+def test_two_samples_are_the_fewest(plain):
+    with pytest.raises(ValueError, match=r"two samples .* num_samples=1"):
+        tfbbb.predictive(plain, X, likelihood=NORMAL, num_samples=1)
 
 
 def test_no_rows_are_refused(plain):
@@ -120,8 +119,7 @@ def test_noise_that_was_not_trained_with_the_model_is_refused(plain):
             tfbbb.predictive(plain, X, likelihood=likelihood)
 
 
-@pytest.mark.parametrize("functional", [True, False])
-def test_each_of_several_outputs_has_a_likelihood(functional):
+def test_each_of_several_outputs_has_a_likelihood():
     class Two(keras.Model):
         def __init__(self):
             super().__init__()
@@ -131,9 +129,6 @@ def test_each_of_several_outputs_has_a_likelihood(functional):
             return self.layer(inputs), self.layer(-inputs)
 
     model = Two()
-    if functional:
-        inputs = keras.Input((3,))
-        model = keras.Model(inputs, model(inputs))
     with pytest.raises(ValueError, match=r"has 2 outputs, each of which has a like"):
         tfbbb.predictive(model, X, likelihood=NORMAL)
     first, second = tfbbb.predictive(model, X, likelihood=[NORMAL, Normal(scale=2.0)])

@@ -22,8 +22,10 @@ def network(outputs=1, **options):
     return model
 
 
-@pytest.mark.parametrize("method", ["local", "weight", "linearised"])
-@pytest.mark.parametrize("likelihood", ["normal", "categorical"])
+@pytest.mark.parametrize(
+    ("method", "likelihood"),
+    [("local", "normal"), ("weight", "categorical"), ("linearised", "normal")],
+)
 def test_moments_are_those_of_predictive(method, likelihood):
     outputs = 3 if likelihood == "categorical" else 1
     model = network(outputs, likelihood=likelihood)

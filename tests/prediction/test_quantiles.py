@@ -87,7 +87,7 @@ def test_quantiles_of_components_of_unequal_widths_are_found():
     )
 
 
-@pytest.mark.parametrize("spread", [1.0, 5.0, 15.0, 30.0])
+@pytest.mark.parametrize("spread", [1.0, 30.0])
 def test_quantiles_of_components_of_unequal_orders_of_magnitude_are_found(spread):
     # Up to 10^54: in double precision their sum would be that of the largest alone.
     likelihood = LogNormal(heteroscedastic=True)
@@ -102,39 +102,12 @@ def test_quantiles_of_components_of_unequal_orders_of_magnitude_are_found(spread
         np.testing.assert_allclose(below, np.full((50, 1), level), atol=1e-8)
 
 
-def test_quantile_of_equal_components_is_that_of_one():
-    likelihood = normal()
-    values = np.tile(outputs(2)[:, :1], (1, SAMPLES, 1))
-    np.testing.assert_allclose(
-        quantiles(likelihood, LEVELS[1:2], values)[:, 0],
-        components(likelihood, values[:, 0]).ppf(0.05),
-        rtol=1e-12,
-    )
 
 
-def test_quantiles_do_not_depend_on_the_size_of_blocks(monkeypatch):
-    likelihood, values = normal(2), outputs(4)
-    whole = quantiles(likelihood, LEVELS, values)
-    monkeypatch.setattr("tfbbb.prediction.quantiles._MOST_COMPONENTS", 1)
-    row_by_row = quantiles(likelihood, LEVELS, values)
-    np.testing.assert_allclose(row_by_row, whole, rtol=1e-11)
 
 
-def test_every_position_of_a_sequence_has_quantiles_and_densities():
-    likelihood = Normal(scale=0.5)
-    likelihood.build((None, 3, 1))
-    values = GENERATOR.normal(size=(ROWS, SAMPLES, 3, 1))
-    found = quantiles(likelihood, LEVELS, values)
-    assert found.shape == (ROWS, len(LEVELS), 3, 1)
-    for position in range(3):
-        alone = quantiles(likelihood, LEVELS, values[:, :, position])
-        np.testing.assert_allclose(found[:, :, position], alone, rtol=1e-9)
 
 
-@pytest.mark.parametrize("levels", [0.0, 1.0, -0.1, 1.1, np.nan, [0.5, 1.0], [[0.5]]])
-def test_levels_lie_strictly_between_zero_and_one(levels):
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        checked_levels(levels)
 
 
 def counts(likelihood, average):
@@ -170,7 +143,7 @@ def test_quantile_of_counts_is_the_first_that_reaches_the_level(likelihood):
         np.testing.assert_array_equal(found[:, index], expected)
 
 
-@pytest.mark.parametrize("rate", [1e5, 1e8, 1e11])
+@pytest.mark.parametrize("rate", [1e5, 1e11])
 def test_quantile_of_huge_counts_is_exact(rate):
     likelihood = counts(Poisson(), rate)
     # Between the components lie many of their standard deviations.
@@ -201,32 +174,14 @@ def test_quantile_of_ordered_classes_is_the_first_reaching_the_level(
         np.testing.assert_array_equal(found[:, index, 0], expected)
 
 
-def test_quantiles_of_integers_do_not_depend_on_blocks(
-    monkeypatch,
-):
-    likelihood, values = counts(Poisson(), 50.0), outputs(2)
-    whole = quantiles(likelihood, LEVELS, values)
-    monkeypatch.setattr("tfbbb.prediction.quantiles._MOST_COMPONENTS", 1)
-    np.testing.assert_array_equal(quantiles(likelihood, LEVELS, values), whole)
-
-
-def test_places_of_a_row_have_counts_of_their_own():
-    likelihood = Poisson()
+@pytest.mark.parametrize("likelihood", [Normal(scale=0.5), Poisson()])
+def test_places_of_a_row_have_quantiles_of_their_own(likelihood, monkeypatch):
     likelihood.build((None, 3, 1))
     values = GENERATOR.normal(size=(ROWS, SAMPLES, 3, 1))
     found = quantiles(likelihood, LEVELS, values)
     assert found.shape == (ROWS, len(LEVELS), 3, 1)
+    # One row at a time, too.
+    monkeypatch.setattr(module, "_MOST_COMPONENTS", 1)
     for place in range(3):
         alone = quantiles(likelihood, LEVELS, values[:, :, place])
-        np.testing.assert_array_equal(found[:, :, place], alone)
-
-
-def test_distribution_function_is_the_average_over_the_components():
-    likelihood, values = normal(2), outputs(4)
-    y = 1000.0 + GENERATOR.normal(size=(ROWS, 2))
-    expected = components(likelihood, values).cdf(y[:, np.newaxis]).mean(axis=1)
-    found = Mixture(likelihood, values.astype(np.float32)).cdf(y.astype(np.float32))
-    assert found.dtype == "float64"
-    # Values near 1000 are rounded to 3e-5 of them, at densities of 4 and less.
-    np.testing.assert_allclose(found, expected, atol=3e-4)
-    np.testing.assert_allclose(Mixture(likelihood, values).cdf(y), expected, rtol=1e-9)
+        np.testing.assert_allclose(found[:, :, place], alone, rtol=1e-9)

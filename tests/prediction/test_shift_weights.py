@@ -93,10 +93,6 @@ def test_scores_are_quantiles_by_weight_with_the_new_row_at_infinity():
         assert conformal_reach(found.T, level) == brute_force
 
 
-def test_rows_of_weight_zero_do_not_count():
-    scores = np.arange(40.0)[:, None]
-    found = weighted_scores(scores, np.repeat([1.0, 0.0], 20))
-    np.testing.assert_array_equal(found[:, 0], np.arange(20.0))
 
 
 def test_like_rows_get_the_weight_one():

@@ -105,19 +105,3 @@ def test_ranks_tell_a_posterior_that_is_too_narrow(simulated):
     assert stats.chisquare(counts).pvalue < 1e-4
 
 
-@pytest.mark.parametrize("method", ["local", "weight"])
-def test_all_draws_of_one_posterior_have_its_closed_form(method):
-    keras.utils.set_random_seed(0)
-    model, layer = linear_model()
-    set_posterior(layer, np.array([1.0, -2.0, 0.5, 3.0]))
-    x = np.array([[0.3, -1.0, 2.0]], "float32")
-    features = np.append(x, 1.0)
-    mean, variance = (
-        np.append(
-            *(getattr(w, name).numpy().ravel() for w in (layer.kernel, layer.bias))
-        )
-        for name in ("mean", "variance")
-    )
-    draws = engine_draws(model, x, method, 4000).ravel()
-    exact = stats.norm(features @ mean, np.sqrt(features**2 @ variance))
-    assert stats.kstest(draws, exact.cdf).pvalue > 0.01

@@ -125,16 +125,6 @@ def test_variance_of_an_integrated_mean_is_epistemic():
     np.testing.assert_array_equal(found["aleatoric"], without["aleatoric"])
 
 
-def test_information_splits_the_entropy_of_the_class():
-    logits = flat(outputs(4, spread=3.0))
-    found = summary(sums(categorical(4), logits, 1))
-    probabilities = special.softmax(logits, axis=-1)
-    average = probabilities.mean(axis=1)
-    entropy = stats.entropy(average, axis=-1)
-    expected = stats.entropy(probabilities, axis=-1).mean(axis=1)
-    np.testing.assert_allclose(found["probabilities"], average)
-    np.testing.assert_allclose(found["entropy"], entropy)
-    np.testing.assert_allclose(found["mutual_information"], entropy - expected)
 
 
 def test_information_is_finite_and_not_negative_where_classes_are_certain():

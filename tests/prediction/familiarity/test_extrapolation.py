@@ -39,9 +39,10 @@ def widened(likelihood="student_t", units=1, members=1, y=Y, amplitude=1.5):
     return model, plain
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("method", ["local", "weight", "linearised", "moments"])
-@pytest.mark.parametrize(("likelihood", "members"), [("normal", 1), ("student_t", 3)])
+@pytest.mark.parametrize(
+    ("likelihood", "members", "method"),
+    [("normal", 1, "local"), ("student_t", 3, "weight"), ("normal", 3, "linearised")],
+)
 def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
     likelihood, members, method
 ):
@@ -57,21 +58,17 @@ def test_the_epistemic_variance_grows_by_the_square_of_the_deviation(
     # their product with the network's own deviations.
     own = np.sqrt(without.epistemic)
     error = deviation * np.sqrt(2.0 * deviation**2 + 4.0 * own**2) / np.sqrt(draws / 2)
-    if method == "moments":
-        error = 1e-4 * deviation**2
     np.testing.assert_array_less(np.abs(added - deviation**2), 4.0 * error)
     np.testing.assert_allclose(with_.mean, without.mean, atol=1e-4)
     np.testing.assert_allclose(with_.aleatoric, without.aleatoric, rtol=1e-5)
 
 
-@pytest.mark.few(4)
-@pytest.mark.parametrize("method", ["local", "weight", "linearised", "moments"])
 @pytest.mark.parametrize(
-    "likelihood",
+    ("likelihood", "method"),
     [
-        tfbbb.likelihoods.LogNormal(scale=1e-3),
-        tfbbb.likelihoods.Gamma(concentration=1e5),
-        tfbbb.likelihoods.Poisson(),
+        (tfbbb.likelihoods.LogNormal(scale=1e-3), "weight"),
+        (tfbbb.likelihoods.Gamma(concentration=1e5), "linearised"),
+        (tfbbb.likelihoods.Poisson(), "local"),
     ],
 )
 def test_a_location_on_a_logarithmic_scale_is_widened_beyond_its_bounds(
@@ -94,8 +91,8 @@ def test_a_location_on_a_logarithmic_scale_is_widened_beyond_its_bounds(
     found = model.predictive(rows, draws, method=method)
     middle = found.quantile(0.5).item()
     assert y.max() < middle < 1.66 * np.e * y.mean()
-    # Of an order statistic of `draws` numbers; moments have few nodes.
-    error = 0.08 if method == "moments" else 5.0 * 2.1 / np.sqrt(draws)
+    # Of an order statistic of `draws` numbers.
+    error = 5.0 * 2.1 / np.sqrt(draws)
     for level, each in zip([0.75, 0.95], further, strict=True):
         above = found.quantile(level).item() / middle
         below = found.quantile(1.0 - level).item() / middle
@@ -215,11 +212,11 @@ def test_the_amplitude_has_the_greatest_likelihood():
     best = grid[np.argmax([log_likelihood(a) for a in grid])]
     found = left_out_blocks._best_amplitude(errors, scales, deviations)
     assert found == pytest.approx(best, rel=5e-3)
-
-
-def test_errors_like_those_of_other_rows_need_no_amplitude():
+    # Errors like those of other rows need none.
     errors, ones = RNG.standard_t(6, size=2000), np.ones(2000)
     assert left_out_blocks._best_amplitude(0.9 * errors, ones, ones) == 0.0
+
+
 
 
 def test_blocks_are_quarters_that_keep_equal_values_together():
@@ -251,7 +248,6 @@ def test_noise_alone_needs_no_extrapolation():
     ("likelihood", "targets"),
     [
         (tfbbb.likelihoods.Normal(), [-1.0, 2.0, 7.0]),
-        (tfbbb.likelihoods.Laplace(), [-1.0, 2.0, 7.0]),
         (tfbbb.likelihoods.Gamma(), [0.5, 2.0, 7.0]),
         (tfbbb.likelihoods.Poisson(), [1.0, 2.0, 7.0]),
         (tfbbb.likelihoods.Normal(standardize=False), [-1.0, 2.0, 7.0]),
@@ -286,9 +282,8 @@ def test_few_rows_have_no_extrapolation():
     assert tfbbb.Extrapolation.fit(familiarity, likelihood, Y[:59]) is None
 
 
-@pytest.mark.parametrize("likelihood", ["student_t", "gamma"])
-def test_files_and_their_signatures_widen_as_the_model_does(likelihood, tmp_path):
-    model, _ = widened(likelihood, members=2)
+def test_files_and_their_signatures_widen_as_the_model_does(tmp_path):
+    model, _ = widened("gamma", members=2)
     model.recalibrate(X[:100], Y[:100], "conformal_intervals")
     model.save(tmp_path / "model.keras")
     model.export_predictive(tmp_path / "model", method="local", num_samples=50)
@@ -351,8 +346,6 @@ SHORT = {"epochs": 2, "batch_size": 100}
     "method",
     [
         tfbbb.inference.MAP(**SHORT),
-        tfbbb.inference.SWAG(rank=2, **SHORT),
-        tfbbb.inference.IVON(**SHORT),
         tfbbb.inference.DeepEnsemble(members=2, **SHORT),
         tfbbb.inference.Laplace("kron", "last_layer"),
         tfbbb.inference.SGLD(num_chains=2, num_cycles=2, steps_per_cycle=20),
@@ -375,15 +368,11 @@ def test_members_keep_familiarity_and_extrapolation():
         np.testing.assert_array_equal(new.extrapolation.stddev(BEYOND), expected)
 
 
-@pytest.mark.parametrize("targets", [Y[:100], np.concatenate([Y, Y]), 4.0])
-def test_another_number_of_targets_is_refused(targets):
+def test_another_number_of_targets_is_refused():
     model, _ = widened()
-    number = np.size(targets)
-    with pytest.raises(ValueError, match=f"{number} targets for 300 rows"):
-        tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, targets)
-
-
-def test_many_rows_are_as_many_as_their_targets():
+    for targets, number in ((Y[:100], 100), (4.0, 1)):
+        with pytest.raises(ValueError, match=f"{number} targets for 300 rows"):
+            tfbbb.Extrapolation.fit(model.familiarity, model.likelihood, targets)
     rows = RNG.uniform(-1.0, 1.0, size=(2500, 2))
     familiarity = tfbbb.Familiarity.fit(rows)
     likelihood = widened()[0].likelihood
@@ -399,22 +388,13 @@ def test_a_familiarity_without_its_rows_is_refused():
         tfbbb.Extrapolation.fit(copied.familiarity, model.likelihood, Y)
 
 
-def test_amplitudes_and_largest_slopes_are_shown():
-    familiarity = tfbbb.Familiarity.fit(X)
-    locations, slopes = np.ones((300, 2)), [[0.7, 0.0], [0.2, 0.1]]
-    extrapolation = tfbbb.Extrapolation(familiarity, locations, [0.0, 0.3], slopes)
-    expected = "<Extrapolation amplitudes=[0.0, 0.3], largest_slopes=[0.7, 0.1]>"
-    assert repr(extrapolation) == expected
 
 
 def test_an_extrapolation_is_none_or_a_fitted_one():
-    model, plain = widened()
+    model, _ = widened()
     with pytest.raises(ValueError, match="must be a `tfbbb"):
         model.extrapolation = 2.0
     model.extrapolation = None
-    np.testing.assert_array_equal(
-        model.predictive(BEYOND).variance, plain.predictive(BEYOND).variance
-    )
 
 
 COLUMNS = {

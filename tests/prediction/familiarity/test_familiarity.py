@@ -39,8 +39,7 @@ def scores_by_definition(known, row):
     return gaps.max(), relative
 
 
-@pytest.mark.parametrize("rows", [200, 5000])
-@pytest.mark.parametrize("kind", ["numbers", "mixed"])
+@pytest.mark.parametrize(("kind", "rows"), [("numbers", 5000), ("mixed", 200)])
 def test_new_rows_have_their_share_of_low_familiarity(kind, rows):
     def draw(n, seed):
         if kind == "mixed":
@@ -83,7 +82,7 @@ def test_familiarity_is_the_rank_of_its_formula():
     assert np.mean(np.abs(familiarity(new) - expected) < 1e-6) > 0.8
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(20, 10), (40, 10), (100, 30)])
+@pytest.mark.parametrize(("rows", "columns"), [(20, 10), (100, 30)])
 def test_few_rows_of_many_columns_raise_no_false_alarms(rows, columns):
     shares = []
     for seed in range(20):
@@ -173,19 +172,6 @@ def test_many_rows_are_compared_in_parts_in_any_graph():
     # Sums of products in another order round otherwise; ranks are 1/501 apart.
     np.testing.assert_allclose(in_graph, whole, atol=2.1 / 501)
     np.testing.assert_allclose(one_by_one, whole[::300], atol=2.1 / 501)
-
-
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        (np.zeros((1, 3)), "at least 20 rows"),
-        (np.zeros((30, 1251)), "at most 1250 columns"),
-        (np.zeros((30, 100_000)), "at most 1250 columns"),
-    ],
-)
-def test_too_few_rows_or_too_many_columns_are_refused(x, message):
-    with pytest.raises(ValueError, match=message):
-        tfbbb.Familiarity.fit(x)
 
 
 def test_representatives_take_one_megabyte():
@@ -319,6 +305,8 @@ def test_rows_of_other_columns_are_refused(rows, message):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
+        (np.zeros((1, 3)), "at least 20 rows"),
+        (np.zeros((30, 1251)), "at most 1250 columns"),
         ("abc", "need an axis. Received: array"),
         ({"a": np.zeros(30), "b": 2.0}, r"need an axis.*of column 'b'"),
         (
@@ -326,12 +314,11 @@ def test_rows_of_other_columns_are_refused(rows, message):
             "30 rows of column 'a', 20 of 'b'",
         ),
         ([np.zeros((30, 1)), tf.zeros([20, 1])], "30 rows of column 0, 20 of 1"),
-        (tf.constant("abc"), "need an axis"),
         ({}, "at least one column"),
         ([], "at least one column"),
     ],
 )
-def test_columns_without_the_same_rows_are_refused(x, message):
+def test_rows_that_cannot_be_fitted_are_refused(x, message):
     with pytest.raises(ValueError, match=message):
         tfbbb.Familiarity.fit(x)
 
@@ -346,14 +333,10 @@ def test_rows_without_a_named_column_are_refused():
         familiarity(rows)
 
 
-def test_columns_that_the_model_lacks_are_refused():
-    familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
-    with pytest.raises(ValueError, match="must have the columns"):
-        small_model().familiarity = familiarity
-
-
 def test_a_familiarity_of_other_inputs_is_refused():
     model = small_model()
+    with pytest.raises(ValueError, match="must have the columns"):
+        model.familiarity = tfbbb.Familiarity.fit(mixed_columns(50, 0))
     with pytest.raises(ValueError, match="5 columns for 4 inputs"):
         model.familiarity = tfbbb.Familiarity.fit(RNG.normal(size=(50, 5)))
     with pytest.raises(ValueError, match=r"must be a `tfbbb\.Familiarity`"):

@@ -64,8 +64,7 @@ def test_registered_forms_apply_only_to_covered_weights(registry):
     assert closed_form_of(variational_weight(prior=HalvedNormal(0.6))) is None
 
 
-@pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("samples", [1, 2])
+@pytest.mark.parametrize(("members", "samples"), [(1, 1), (1, 2), (3, 2)])
 def test_estimates_are_one_for_every_draw(members, samples):
     weight = variational_weight(prior=priors.StudentT(), members=members)
     draws = weight.draw(tf.constant([0, 2]), samples)

@@ -3,24 +3,18 @@
 import functools
 import itertools
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import special, stats
 
-from tests.repeated_calls import repeated
 from tests.variational_weights import member_of, variational_weight
-from tfbbb import BayesianModel, estimators, priors
+from tfbbb import priors
 from tfbbb.bayes.divergences import closed_form_of, is_log_ratio, kl_divergence
-from tfbbb.bayes.likelihoods import Normal
-from tfbbb.layers import DenseVariational
 
 MIXTURES = [
     priors.ScaleMixtureNormal(0.5, 1.0, np.exp(-8.0)),
-    priors.ScaleMixtureNormal(0.25, 1.0, np.exp(-6.0)),
     priors.ScaleMixtureNormal(0.75, np.exp(-3.0), 1.0),
-    priors.ScaleMixtureNormal(0.5, 0.3, 0.25),
     priors.ScaleMixtureNormal(0.95, 1.0, 0.5),
 ]
 mixtures = pytest.mark.parametrize("prior", MIXTURES, ids=repr)
@@ -89,22 +83,12 @@ def estimates_by_entry(weight, samples):
 
 
 @mixtures
-def test_quadrature_of_the_tests_has_converged(prior):
-    for regime in REGIMES:
-        np.testing.assert_allclose(
-            exact_divergence(*regime, prior),
-            exact_divergence(*regime, prior, nodes=150),
-            rtol=1e-9,
-        )
-
-
-@mixtures
 def test_estimate_is_unbiased_however_sharp_the_mixture_and_the_posterior(prior):
     samples = 20_000
     estimates, _, _ = estimates_by_entry(weight_of_regimes(prior), samples)
     exact = np.array([exact_divergence(*regime, prior) for regime in REGIMES])
     error = estimates.std(axis=0) / np.sqrt(samples)
-    # 35 regimes of 5 mixtures: 5 standard errors; and the rounding of float32.
+    # 35 regimes of 3 mixtures: 5 standard errors; and the rounding of float32.
     deviation = np.abs(estimates.mean(axis=0) - exact)
     assert (deviation < 5 * error + 1e-5 * np.maximum(1, np.abs(exact))).all()
 
@@ -212,47 +196,3 @@ def test_estimate_of_correlated_weights_is_unbiased(family):
     difference = estimates - ratios
     error = difference.std() / np.sqrt(len(difference))
     assert abs(difference.mean()) < 4.5 * error
-
-
-def training_gradients(model, x, y, count):
-    """Returns the gradients of `count` training steps at the same parameters."""
-    values = [variable.value for variable in model.trainable_variables]
-
-    def gradient():
-        with tf.GradientTape() as tape:
-            outputs = model(x, training=True)
-            loss = model.compute_loss(x, y, outputs, training=True)
-        parts = [tf.reshape(g, [-1]) for g in tape.gradient(loss, values)]
-        return tf.concat(parts, axis=0)
-
-    return repeated(gradient, count)
-
-
-@pytest.mark.parametrize("posterior", ["mean_field_normal", "low_rank_normal"])
-def test_score_function_and_weight_have_the_same_gradient(posterior):
-    x = np.random.default_rng(0).normal(size=(6, 2)).astype("float32")
-    y = x[:, :1]
-    means, errors = [], []
-    for estimator in (estimators.ScoreFunction(num_samples=4), "weight"):
-        layer = DenseVariational(
-            1,
-            use_bias=False,
-            posterior=posterior,
-            prior=priors.ScaleMixtureNormal(0.5, 1.0, 0.1),
-            kernel_initializer="ones",
-            estimator=estimator,
-            kl_weight=1.0,
-            seed=0,
-        )
-        inputs = keras.Input((2,))
-        model = BayesianModel(inputs, layer(inputs), likelihood=Normal(scale=1.0))
-        variables = layer.kernel.variables
-        for variable, value in zip(
-            variables.values(), ([[0.2], [-0.4]], [[-1.0], [-2.0]], 0.3), strict=False
-        ):
-            variable.assign(np.broadcast_to(value, variable.shape))
-
-        gradients = training_gradients(model, x, y, 1500)
-        means.append(gradients.mean(axis=0))
-        errors.append(gradients.std(axis=0) / np.sqrt(len(gradients)))
-    assert (np.abs(means[0] - means[1]) < 4.5 * np.hypot(*errors)).all()

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from tests.repeated_calls import repeated
-from tfbbb.base import noise
 from tfbbb.layers import DenseVariational
 
 ESTIMATORS = ("local", "weight", "flipout")
@@ -81,14 +80,6 @@ def test_flipout_perturbs_rows_by_one_draw_with_signs():
         np.asarray(layer(rows)) - rows @ np.asarray(layer.kernel.mean)
     )
     np.testing.assert_allclose(perturbation[:4], perturbation[4:], rtol=1e-4)
-
-
-def test_signs_are_independent_and_plus_or_minus_one():
-    signs = np.asarray(noise.signs(tf.constant([3, 4]), (20_000, 4)))
-    assert set(np.unique(signs)) == {-1.0, 1.0}
-    assert np.abs(signs.mean(axis=0)).max() < 4.5 / np.sqrt(20_000)
-    neighbours = (signs[1:] * signs[:-1]).mean(axis=0)
-    assert np.abs(neighbours).max() < 4.5 / np.sqrt(20_000)
 
 
 def gradient_draws(estimator, num_draws=2000):

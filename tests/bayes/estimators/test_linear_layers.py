@@ -137,23 +137,6 @@ def test_local_has_the_variance_that_q_implies_and_independent_positions(name):
     assert np.all(np.abs(found - expected) < 5 * error + 1e-5)
 
 
-@pytest.mark.few(5)
-@pytest.mark.parametrize("name", CASES)
-def test_rows_are_uncorrelated_under_flipout_and_share_weights_under_weight(name):
-    x = rows_of(name)
-    x = np.stack([x[0], x[0]])
-    for estimator in (estimators.Weight, estimators.Flipout):
-        layer = made(name, estimator(num_samples=DRAWS), x)
-        draws = draws_of(layer, x)
-        if estimator is estimators.Weight:
-            np.testing.assert_allclose(draws[:, 0], draws[:, 1], rtol=1e-4, atol=1e-4)
-            continue
-        centred = (draws - draws.mean(axis=0)) / np.maximum(draws.std(axis=0), 1e-6)
-        correlation = (centred[:, 0] * centred[:, 1]).mean(axis=0)
-        # Products of two draws with one |delta| have at most the fourth moment 3.
-        assert np.all(np.abs(correlation) < 5 * np.sqrt(3 / DRAWS))
-
-
 def pooled_loss(name, estimator, num_draws=400):
     """Returns draws of loss and gradient, and their expectation.
 

@@ -15,9 +15,7 @@ BOUNDS = [
     (0.0, 1.0),
     (10.0, 20.0),
     (-1.0, 1.0),
-    (0.0, 100.0),
     (-3.3, 1e8),
-    (-1e18, 1e18),
 ]
 
 
@@ -46,12 +44,10 @@ def test_open_bounds_exclude_what_single_precision_rounds_to_them(low, high):
 @pytest.mark.parametrize(
     "bounds",
     [
-        (1.0, 1.0),
         (2.0, 1.0),
         (1e8, 1e8 + 1.0),
         (0.0, np.inf),
         (np.nan, 1.0),
-        (-1e19, 1.0),
     ],
 )
 def test_bounds_without_room_are_refused(bounds):

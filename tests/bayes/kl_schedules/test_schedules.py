@@ -30,13 +30,12 @@ def epoch_of(schedule, num_batches, epoch=0):
     )
 
 
-def test_constant_is_1_throughout():
+@pytest.mark.parametrize(
+    ("schedule", "temperature"), [(Constant(), 1.0), (Tempered(0.3), 0.3)]
+)
+def test_temperature_is_the_same_throughout(schedule, temperature):
     for epoch in (0, 7):
-        np.testing.assert_array_equal(epoch_of(Constant(), 5, epoch), 1.0)
-
-
-def test_tempered_keeps_its_temperature():
-    np.testing.assert_array_equal(epoch_of(Tempered(0.3), 5, epoch=2), 0.3)
+        np.testing.assert_array_equal(epoch_of(schedule, 5, epoch), temperature)
 
 
 @pytest.mark.parametrize("n", [20, 160, 12.5])
@@ -128,32 +127,20 @@ def test_names_give_the_defaults():
     ("make", "message"),
     [
         (lambda: LinearWarmup(0), "epochs=0"),
-        (lambda: LinearWarmup(float("inf")), "epochs=inf"),
-        (lambda: LinearWarmup(True), "epochs=True"),
         (lambda: LinearWarmup(3, each_batch="no"), "each_batch='no'"),
         (lambda: Tempered(-1.0), "temperature=-1.0"),
         (lambda: Tempered("cold"), "temperature='cold'"),
-        (lambda: Tempered(None), "temperature=None"),
         (lambda: FromEffectiveSize(float("nan")), "n=nan"),
         (lambda: Blundell().temperature(0, 0, None, N), "num_batches=None"),
         (lambda: Blundell().temperature(0, 4, 4, N), "batch=4, num_batches=4"),
         (lambda: LinearWarmup().temperature(0, 0, None, N), "num_batches=None"),
         (lambda: kl_schedules.get("cyclical"), "kl_schedule='cyclical'"),
         (lambda: kl_schedules.get("tempered"), "kl_schedule='tempered'"),
-        (
-            lambda: kl_schedules.get("from_effective_size"),
-            "kl_schedule='from_effective_size'",
-        ),
     ],
 )
 def test_invalid_arguments_are_refused(make, message):
     with pytest.raises(ValueError, match=f"Received: .*{message}"):
         make()
-
-
-def test_a_name_without_its_argument_is_refused():
-    with pytest.raises(ValueError, match=r"Tempered\(temperature\)"):
-        kl_schedules.get("tempered")
 
 
 def test_deserialize_refuses_another_kind_of_object():

@@ -35,12 +35,6 @@ def test_equals_a_categorical_with_the_logits_0_and_f():
     )
 
 
-def test_parameters_are_logit_and_probability_of_class_1():
-    parameters = built().parameters(LOGITS)
-    np.testing.assert_array_equal(parameters["logits"], LOGITS)
-    np.testing.assert_allclose(parameters["probs"], special.expit(LOGITS), rtol=1e-12)
-
-
 @pytest.mark.parametrize("logit", [-1e4, -100.0, 100.0, 1e4])
 def test_density_and_gradient_of_certain_classes_are_finite(logit):
     logits = tf.constant([[logit], [logit]])
@@ -79,19 +73,14 @@ def test_several_labels_of_a_row_are_places():
     assert likelihood.probabilities(logits).shape == (5, 3, 2)
 
 
-@pytest.mark.parametrize(
-    ("targets", "received"),
-    [([0, 2], "2 in row 1"), ([-1, 1], "-1 in row 0"), ([0.5, 1], "0.5 in row 0")],
-)
-def test_a_target_other_than_0_or_1_is_named(targets, received):
-    with pytest.raises(ValueError, match=rf"indices 0 to 1.*Received: {received}"):
-        built().check_targets(targets)
+def test_a_target_other_than_0_or_1_is_named():
+    with pytest.raises(ValueError, match=r"indices 0 to 1.*Received: 2 in row 1"):
+        built().check_targets([0, 2])
 
 
-@pytest.mark.parametrize("outputs", [2, 3, None])
-def test_more_outputs_are_refused_with_the_way_to_several_labels(outputs):
+def test_more_outputs_are_refused_with_the_way_to_several_labels():
     with pytest.raises(ValueError, match=r"\[rows, labels, 1\].*`Categorical`.*Rec"):
-        Bernoulli().build((None, outputs))
+        Bernoulli().build((None, 2))
 
 
 def test_more_classes_are_refused():

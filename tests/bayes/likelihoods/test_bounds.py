@@ -45,12 +45,9 @@ def far_outputs(likelihood):
     return np.stack([x.ravel() for x in np.meshgrid(*axes)], axis=1)
 
 
-def test_soft_clip_leaves_values_within_the_bounds():
-    values = tf.constant([-2.0, -0.3, 1.7, 3.0])
-    np.testing.assert_array_equal(soft_clip(values, -2.0, 3.0, 0.5), values)
-
-
 def test_soft_clip_stays_within_its_margin_and_increases():
+    inside = tf.constant([-2.0, -0.3, 1.7, 3.0])
+    np.testing.assert_array_equal(soft_clip(inside, -2.0, 3.0, 0.5), inside)
     values = tf.constant(np.linspace(3.0, 20.0, 50), tf.float64)
     found = soft_clip(values, -2.0, 3.0, 0.5).numpy()
     assert np.all(np.diff(found) > 0.0)

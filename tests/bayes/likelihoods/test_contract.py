@@ -8,7 +8,6 @@ from scipy import stats
 
 from tfbbb import likelihoods
 
-GENERATOR = np.random.default_rng(0)
 NUM_CLASSES = 4
 # What a likelihood cannot be made without.
 ARGUMENTS = {"ordered_logistic": {"num_classes": NUM_CLASSES}}
@@ -172,18 +171,6 @@ def test_mean_variance_and_entropy_are_integrals_of_the_density(name, arguments)
     )
 
 
-@pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
-def test_log_prob_of_one_target_is_that_of_its_density(name, arguments):
-    likelihood = built(name, arguments)
-    outputs, targets = outputs_for(likelihood, 50), targets_of(likelihood, 50)
-    np.testing.assert_allclose(
-        likelihood.log_prob(targets, outputs),
-        np.log(likelihood.prob(targets, outputs))[:, 0],
-        rtol=1e-9,
-        atol=1e-12,
-    )
-
-
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
 def test_samples_follow_the_distribution_function(name, arguments):
     likelihood = built(name, arguments, num_targets=2)
@@ -193,16 +180,6 @@ def test_samples_follow_the_distribution_function(name, arguments):
     assert drawn.shape == (4_000, 2)
     for ranks in np.transpose(likelihood.cdf(drawn, outputs)):
         assert stats.kstest(ranks, "uniform").pvalue > 1e-3
-
-
-@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
-def test_distribution_ends_where_its_support_does(name, arguments):
-    likelihood = built(name, arguments)
-    outputs = outputs_for(likelihood, 3)
-    for value, below in ((-1e12, 0.0), (1e12, 1.0)):
-        values = np.full((3, 1), value)
-        np.testing.assert_allclose(likelihood.cdf(values, outputs), below, atol=1e-12)
-        np.testing.assert_allclose(likelihood.prob(values, outputs), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
@@ -322,17 +299,14 @@ def test_each_member_learns_as_it_would_alone(name, arguments):
 
 
 @pytest.mark.few(8)
-@pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
-)
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
-def test_every_answer_is_a_graph_of_tensorflow_alone(name, arguments, dtype):
+def test_every_answer_is_a_graph_of_tensorflow_alone(name, arguments):
     likelihood = built(name, arguments)
     width = likelihood.num_outputs(size_of(likelihood))
 
     @tf.function(
         input_signature=[
-            tf.TensorSpec(s, dtype) for s in ([None, width], [None, None])
+            tf.TensorSpec(shape) for shape in ([None, width], [None, None])
         ],
         autograph=False,
     )
@@ -353,14 +327,14 @@ def test_every_answer_is_a_graph_of_tensorflow_alone(name, arguments, dtype):
 
 
 @pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_target_that_is_no_number_is_named_with_its_row(name, arguments, wrong):
+def test_target_that_is_no_number_is_named_with_its_row(name, arguments):
     likelihood = built(name, arguments, num_targets=2)
     targets = targets_of(likelihood, 10, num_targets=2)
     likelihood.check_targets(targets)
-    targets[7, 1] = wrong
-    with pytest.raises(ValueError, match=rf"must be .*, {wrong}\] in row 7"):
-        likelihood.check_targets(targets)
+    for wrong in (np.nan, np.inf, -np.inf):
+        targets[7, 1] = wrong
+        with pytest.raises(ValueError, match=rf"must be .*, {wrong}\] in row 7"):
+            likelihood.check_targets(targets)
 
 
 @pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
@@ -374,9 +348,15 @@ def test_only_the_first_adapt_sets_shift_and_scale(name, arguments):
             np.testing.assert_array_equal(variable, before[variable.name])
 
 
-@pytest.mark.parametrize("name", ["beta", "gamma", "laplace", "log_normal", "normal"])
-def test_given_constants_are_not_learned(name):
-    argument = "concentration" if name in ("beta", "gamma") else "scale"
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("beta", "concentration"),
+        ("negative_binomial", "concentration"),
+        ("normal", "scale"),
+    ],
+)
+def test_given_constants_are_not_learned(name, argument):
     likelihood = built(name, {argument: 2.0})
     assert not likelihood.learns
     assert not likelihood.trainable_variables

@@ -66,8 +66,9 @@ def test_negative_binomial_distribution_function_is_the_incomplete_beta_function
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("mean", [3.0, 1e4, 1e8, 1e11])
-@pytest.mark.parametrize("concentration", [1, 2, 10])
+@pytest.mark.parametrize(
+    ("mean", "concentration"), [(3.0, 10), (1e4, 2), (1e8, 1), (1e11, 10)]
+)
 def test_distribution_function_is_that_of_the_number_of_trials(mean, concentration):
     # At most n failures before r successes: not less than r successes in n + r trials.
     counts = np.floor(mean * np.array([0.0, 0.1, 0.5, 1.0, 1.7, 4.0]))
@@ -83,20 +84,6 @@ def test_distribution_function_is_that_of_the_number_of_trials(mean, concentrati
         *doubles(counts), *negative_binomial(np.full(6, mean), float(concentration))
     )
     np.testing.assert_allclose(found, 1.0 - fewer, rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("mean", [0.3, 20.0, 4e3])
-@pytest.mark.parametrize("concentration", [None, 0.05, 1.0, 30.0])
-def test_distribution_function_is_the_sum_of_the_masses(mean, concentration):
-    counts = np.arange(2_000.0)
-    distribution = (
-        poisson(np.full(2_000, mean))
-        if concentration is None
-        else negative_binomial(np.full(2_000, mean), concentration)
-    )
-    mass = np.exp(count_distribution.log_mass(*doubles(counts), *distribution))
-    found = count_distribution.cumulative(*doubles(counts), *distribution)
-    np.testing.assert_allclose(found, np.cumsum(mass), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("mean", MEANS[:6])
@@ -122,8 +109,9 @@ def test_log_mass_is_that_of_scipy(mean):
     assert np.all(np.abs(found - expected) < cancelled + 1e-12 * np.abs(expected))
 
 
-@pytest.mark.parametrize("mean", [1e4, 1e6, 1e8])
-@pytest.mark.parametrize("concentration", [None, 3.0, 1e7])
+@pytest.mark.parametrize(
+    ("mean", "concentration"), [(1e4, None), (1e8, None), (1e6, 3.0), (1e8, 1e7)]
+)
 def test_single_precision_keeps_the_log_mass_of_large_counts(mean, concentration):
     deviation = np.sqrt(mean + (mean**2 / concentration if concentration else 0.0))
     counts = counts_around(mean, deviation).astype(np.float32).astype(np.float64)
@@ -175,24 +163,3 @@ def test_entropy_of_large_rates_is_that_of_a_normal():
     np.testing.assert_allclose(
         count_distribution.entropy(*doubles(rate)), normal, rtol=0, atol=2e-9
     )
-
-
-def test_a_large_concentration_is_the_poisson_distribution():
-    counts, mean = np.arange(0.0, 60.0), np.full(60, 21.0)
-    for function in (count_distribution.log_mass, count_distribution.cumulative):
-        np.testing.assert_allclose(
-            function(*doubles(counts), *negative_binomial(mean, 1e14)),
-            function(*doubles(counts), *poisson(mean)),
-            rtol=1e-10,
-        )
-
-
-@pytest.mark.parametrize("x", [1e-8, 0.3, 2.0, 7.999, 8.0, 100.0, 1e9])
-def test_the_stirling_correction_completes_the_formula(x):
-    found = count_distribution.stirling_correction(tf.constant(x, tf.float64))
-    if x > 1e3:
-        # 1 / (12 x) - 1 / (360 x^3) + ...
-        np.testing.assert_allclose(found, 1.0 / (12.0 * x), rtol=1e-10)
-        return
-    stirling = 0.5 * np.log(2.0 * np.pi * x) + special.xlogy(x, x) - x
-    np.testing.assert_allclose(found, special.gammaln(x + 1.0) - stirling, atol=1e-12)

@@ -70,19 +70,6 @@ def test_agrees_with_the_counts_of_scipy(kind):
         )
 
 
-@pytest.mark.few(12)
-@EVERY
-@pytest.mark.parametrize("level", [1e-12, 1e-3, 0.2, 0.5, 0.9, 0.999, 1 - 1e-12])
-def test_quantile_is_the_first_count_that_reaches_the_level(kind, level):
-    likelihood = built(kind)
-    outputs = outputs_for(likelihood, 30)
-    found = likelihood.quantile(np.array(level), outputs).numpy()
-    distribution = reference(likelihood, outputs)
-    assert np.all(distribution.cdf(found) >= level)
-    assert np.all(distribution.cdf(found - 1.0) < level)
-    np.testing.assert_array_equal(found, np.floor(found))
-
-
 @EVERY
 def test_entropy_is_the_sum_over_the_counts_of_all_targets(kind):
     likelihood = built(kind)
@@ -172,9 +159,10 @@ def test_gradients_by_mean_and_concentration_are_finite_differences():
 
 @pytest.mark.parametrize("kind", ["poisson", "learned", "heteroscedastic", "given"])
 def test_outputs_of_zero_have_the_mean_of_targets(kind):
-    likelihood = built(kind)
-    mean = likelihood.mean(np.zeros((1, likelihood.num_outputs(2))))
-    np.testing.assert_allclose(mean, TARGETS.mean(axis=0, keepdims=True), rtol=1e-6)
+    for targets in (TARGETS, np.full((9, 2), 3)):
+        likelihood = built(kind, targets)
+        mean = likelihood.mean(np.zeros((1, likelihood.num_outputs(2))))
+        np.testing.assert_allclose(mean[0], targets.mean(axis=0), rtol=1e-6)
 
 
 def test_network_of_raw_units_gives_the_log_of_the_mean():
@@ -192,44 +180,16 @@ def test_dispersion_starts_at_the_variance_or_twice_the_mean(kind):
     np.testing.assert_allclose(variance, expected, rtol=2e-4)
 
 
-def test_given_concentration_is_that_of_the_variance():
-    likelihood = built("given")
-    mean = TARGETS.mean(axis=0)
-    np.testing.assert_allclose(
-        likelihood.variance(np.zeros((1, 2)))[0], mean + mean**2 / 1.5, rtol=1e-6
-    )
-
-
-@EVERY
 @pytest.mark.parametrize("wrong", [-1.0, 0.5, 1e13, np.nan, np.inf])
-def test_target_that_is_no_count_is_named_with_its_row(kind, wrong):
+def test_target_that_is_no_count_is_named_with_its_row(wrong):
     targets = TARGETS.astype(float)
     targets[7, 1] = wrong
     with pytest.raises(ValueError, match=r"counts: whole numbers.*in row 7"):
-        built(kind).check_targets(targets)
+        built("poisson").check_targets(targets)
 
 
-@EVERY
-def test_target_that_is_always_zero_is_refused(kind):
-    likelihood = built(kind, targets=None)
+def test_target_that_is_always_zero_is_refused():
+    likelihood = built("learned", targets=None)
     with pytest.raises(ValueError, match=r"Target 1 is 0 in every row.*: 60 rows"):
         likelihood.adapt(TARGETS * [1, 0])
     assert not likelihood.adapted
-
-
-@pytest.mark.parametrize("kind", ["poisson", "learned", "heteroscedastic", "given"])
-def test_target_that_is_always_the_same_count_is_taken(kind):
-    likelihood = built(kind, np.full((9, 2), 3))
-    outputs = np.zeros((1, likelihood.num_outputs(2)))
-    np.testing.assert_allclose(likelihood.mean(outputs), [[3.0, 3.0]], rtol=1e-6)
-
-
-@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf, True, "1"])
-def test_given_concentration_must_be_positive(wrong):
-    with pytest.raises(ValueError, match=r"`concentration` must be a positive"):
-        NegativeBinomial(concentration=wrong)
-
-
-def test_concentration_is_either_given_or_an_output():
-    with pytest.raises(ValueError, match=r"either given .* or an output"):
-        NegativeBinomial(heteroscedastic=True, concentration=1.0)

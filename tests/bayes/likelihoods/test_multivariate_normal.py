@@ -26,11 +26,9 @@ def outputs_for(likelihood, *rows):
     return np.random.default_rng(1).normal(size=(*rows, width))
 
 
-BOTH = pytest.mark.parametrize("heteroscedastic", [False, True])
-
-
-@BOTH
-@pytest.mark.parametrize("with_variance", [False, True])
+@pytest.mark.parametrize(
+    ("heteroscedastic", "with_variance"), [(False, True), (True, False), (True, True)]
+)
 def test_agrees_with_the_multivariate_normal_of_scipy(heteroscedastic, with_variance):
     likelihood = built(heteroscedastic=heteroscedastic)
     outputs = outputs_for(likelihood, 5)
@@ -65,7 +63,7 @@ def test_agrees_with_the_multivariate_normal_of_scipy(heteroscedastic, with_vari
     )
 
 
-@BOTH
+@pytest.mark.parametrize("heteroscedastic", [False, True])
 def test_samples_have_the_covariance(heteroscedastic):
     likelihood = built(heteroscedastic=heteroscedastic)
     outputs = outputs_for(likelihood, 1)
@@ -102,16 +100,14 @@ def test_of_one_target_is_a_normal():
     )
 
 
-@pytest.mark.parametrize("outputs", [3, 6, None])
-def test_number_of_outputs_is_that_of_means_and_a_factor(outputs):
+def test_number_of_outputs_is_that_of_means_and_a_factor():
     with pytest.raises(
         ValueError, match=r"k \+ k \(k \+ 1\) / 2 outputs for k targets"
     ):
-        MultivariateNormal(heteroscedastic=True).build((None, outputs))
+        MultivariateNormal(heteroscedastic=True).build((None, 6))
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("num_targets", [1, 2, 3, 4])
+@pytest.mark.parametrize("num_targets", [1, 3])
 def test_means_of_any_number_of_targets_are_integrated(num_targets, tmp_path):
     likelihood = MultivariateNormal(heteroscedastic=True)
     inputs = keras.Input((2,))

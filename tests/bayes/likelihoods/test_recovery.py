@@ -1,4 +1,4 @@
-import inspect
+"""A fit recovers the distribution of targets that are simulated from it."""
 
 import keras
 import numpy as np
@@ -7,49 +7,34 @@ import tensorflow as tf
 from scipy import stats
 
 import tfbbb
+from tests.bayes.likelihoods.test_contract import EVERY, made, size_of, targets_of
 from tfbbb import likelihoods
 
-ROWS = 1_000
-NUM_TARGETS = 2
-STEPS = 250
+ROWS, STEPS = 1_000, 250
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(ROWS, 1)).astype("float32")
 
 
-def kinds():
-    for name in likelihoods.names():
-        likelihood = likelihoods.get(name)
-        if likelihood.task == "classification" or likelihood.discrete:
-            continue
-        cls = type(likelihood)
-        yield pytest.param(cls, {}, id=name)
-        if "heteroscedastic" in inspect.signature(cls.__init__).parameters:
-            yield pytest.param(
-                cls, {"heteroscedastic": True}, id=f"{name}, heteroscedastic"
-            )
-
-
 def linear_network(likelihood):
+    units = likelihood.num_outputs(size_of(likelihood, num_targets=2))
     inputs = keras.Input((1,))
-    units = likelihood.num_outputs(NUM_TARGETS)
     outputs = keras.layers.Dense(units, kernel_initializer="zeros")(inputs)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
 
 
-@pytest.mark.few(5)
-@pytest.mark.parametrize(("cls", "arguments"), list(kinds()))
-def test_fit_recovers_the_distribution_of_simulated_targets(cls, arguments, tmp_path):
+@pytest.mark.few(7)
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+def test_fit_recovers_the_distribution_of_simulated_targets(name, arguments, tmp_path):
     generator = np.random.default_rng(1)
-    model = linear_network(cls(**arguments))
+    model = linear_network(made(name, arguments))
     likelihood, weights = model.likelihood, model.trainable_variables
-    # Shares of a skewed density, which every likelihood accepts.
-    likelihood.adapt(generator.beta(2.0, 5.0, size=(500, NUM_TARGETS)))
+    likelihood.adapt(targets_of(likelihood, rows=500, num_targets=2))
     start = [weight.numpy() for weight in weights]
     for weight, value in zip(weights, start, strict=True):
         weight.assign(value + generator.uniform(-0.7, 0.7, size=value.shape))
     noise = generator.normal(size=(ROWS, likelihood.noise_size))
     y = likelihood.sample(model(X), noise).numpy()
     of_truth = float(np.sum(likelihood.log_prob(y, model(X))))
-    if cls is likelihoods.NormalMixture:
+    if isinstance(likelihood, likelihoods.NormalMixture):
         # Its likelihood has several maxima: start beside the one that is sought.
         start = [w + generator.normal(scale=0.3, size=w.shape) for w in weights]
     for weight, value in zip(weights, start, strict=True):
@@ -58,7 +43,7 @@ def test_fit_recovers_the_distribution_of_simulated_targets(cls, arguments, tmp_
     rate = keras.optimizers.schedules.CosineDecay(0.1, STEPS)
     model.compile(keras.optimizers.Adam(rate), jit_compile=False)
     steps = tf.data.Dataset.from_tensors((X, y)).repeat(STEPS)
-    model.fit(steps, dataset_size=ROWS, verbose=0)
+    model.fit(steps, dataset_size=ROWS, shuffle=False, verbose=0)
 
     # Wilks (1938): for parameters in the interior, twice the log ratio of the
     # likelihoods of maximum and truth is chi-square.
@@ -74,3 +59,22 @@ def test_fit_recovers_the_distribution_of_simulated_targets(cls, arguments, tmp_
         rtol=1e-6,
     )
     assert loaded.likelihood.adapted
+    assert loaded.likelihood.get_config() == likelihood.get_config()
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "ordered_logistic", "poisson"])
+def test_members_of_a_bayesian_model_train_and_predict(name):
+    inputs = keras.Input((1,))
+    outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=made(name, {}), members=3)
+    rates = np.random.default_rng(2).poisson(np.exp(X))
+    y = rates if name == "poisson" else (X[:, 0] > 0.0).astype(int)
+    model.compile(tfbbb.optimizers.Adam(0.05))
+    history = model.fit(X, y, epochs=3, verbose=0).history
+    assert history["nll"][-1] < history["nll"][0]
+    prediction = model.predictive(X[:5], num_samples=30)
+    assert np.isfinite(prediction.log_prob(y[:5])).all()
+    if name == "poisson":
+        lower, upper = prediction.interval(0.8)
+        assert np.all(lower <= upper)
+        np.testing.assert_array_equal(lower, np.floor(lower))

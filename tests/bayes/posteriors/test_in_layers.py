@@ -21,6 +21,7 @@ PRIORS = [
     priors.StudentT(),
     priors.Horseshoe(),
     priors.GammaNormal(),
+    priors.CorrelatedNormal(0.3),
     priors.TFPDistribution(
         tfp.distributions.MixtureSameFamily(
             tfp.distributions.Categorical(probs=[0.3, 0.7]),
@@ -59,20 +60,15 @@ def assert_trained_and_saved(model, path):
         np.testing.assert_array_equal(mine, other, err_msg=mine.path)
 
 
-MEMBERS = [pytest.param(1, marks=pytest.mark.slow), 2]
-
-
-@pytest.mark.parametrize("members", MEMBERS)
-def test_all_posteriors_train_and_save_in_one_model(members, tmp_path):
+def test_all_posteriors_train_and_save_in_one_model(tmp_path):
     layers = [{"posterior": q, "bias_posterior": q} for q in FAMILIES]
     layers.append({"posterior": "point", "prior": None})
-    model = trained(layers, members)
+    model = trained(layers, members=2)
     assert_trained_and_saved(model, tmp_path / "model.keras")
 
 
-@pytest.mark.parametrize("members", MEMBERS)
-def test_all_priors_train_and_save_in_one_model(members, tmp_path):
-    model = trained([{"prior": p, "bias_prior": p} for p in PRIORS], members)
+def test_all_priors_train_and_save_in_one_model(tmp_path):
+    model = trained([{"prior": p, "bias_prior": p} for p in PRIORS], members=2)
     assert_trained_and_saved(model, tmp_path / "model.keras")
 
 

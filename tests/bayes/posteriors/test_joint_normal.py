@@ -91,19 +91,6 @@ def test_predictions_and_ordinary_calls_have_the_correlations_of_q(model):
         assert (np.abs(variances[name] - exact.var(axis=0)) < 5 * error).all(), name
 
 
-def test_independent_noise_would_have_another_variance(model):
-    # The test above can then fail.
-    generator = np.random.default_rng(2)
-    noise = generator.normal(size=(20 * DRAWS, 9))
-    exact = outputs_of(model, model.factor, noise).var(axis=0)
-    covariance = model.factor @ model.factor.T
-    blocks = np.zeros_like(covariance)
-    for first, last in ((0, 4), (4, 6), (6, 8), (8, 9)):
-        blocks[first:last, first:last] = covariance[first:last, first:last]
-    apart = outputs_of(model, np.linalg.cholesky(blocks), noise).var(axis=0)
-    assert (np.abs(apart / exact - 1) > 0.2).any()
-
-
 def test_trains_from_its_start(model):
     twin = with_posterior(model, JointNormal(size=9))
     first = 0

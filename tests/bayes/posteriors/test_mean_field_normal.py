@@ -20,8 +20,3 @@ def test_log_prob_sums_the_normal_log_densities(kernel):
     scale = np.exp(kernel.variables["log_scale"].numpy())
     exact = stats.norm.logpdf(weights, kernel.variables["mean"].numpy(), scale).sum()
     np.testing.assert_allclose(kernel.log_prob(weights), exact, rtol=1e-5)
-
-
-def test_same_seed_draws_the_same_weights(kernel):
-    np.testing.assert_array_equal(kernel.draw([1, 2]), kernel.draw([1, 2]))
-    assert not np.allclose(kernel.draw([1, 2]), kernel.draw([1, 3]))

@@ -9,7 +9,11 @@ from tfbbb import BayesianModel, posteriors, priors
 from tfbbb.bayes.divergences import closed_form_of, kl_divergence
 from tfbbb.layers import DenseVariational, LSTMVariational
 
-FAMILIES = ["mean_field_normal", "full_covariance_normal", "low_rank_normal"]
+FAMILIES = [
+    ("mean_field_normal", 2),
+    ("full_covariance_normal", 1),
+    ("low_rank_normal", 2),
+]
 
 
 def network(posterior="mean_field_normal", prior="normal", units=2, members=1):
@@ -45,8 +49,7 @@ def divergence(weight):
     return kl_divergence(weight, lambda: weight.draw(tf.constant([0, 1])))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize(("family", "members"), FAMILIES)
 def test_prior_density_is_that_of_the_trained_posterior(family, members):
     trained = network(family, members=members)
     today = network("mean_field_normal", priors.FromPosterior(trained), members=members)
@@ -57,8 +60,7 @@ def test_prior_density_is_that_of_the_trained_posterior(family, members):
         )
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize(("family", "members"), FAMILIES)
 def test_divergence_is_zero_where_nothing_was_learnt_since(family, members):
     trained = network(family, members=members)
     today = network(family, priors.FromPosterior(trained), members=members)

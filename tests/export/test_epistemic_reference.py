@@ -98,9 +98,7 @@ def test_shared_draws_rank_the_rows_of_a_linear_network_exactly():
     )
 
 
-@pytest.mark.parametrize(
-    ("likelihood", "units"), [("normal", 1), ("gamma", 2), ("categorical", 3)]
-)
+@pytest.mark.parametrize(("likelihood", "units"), [("gamma", 2), ("categorical", 3)])
 def test_shared_draws_abstain_from_the_stated_share_of_new_rows(likelihood, units):
     seen, new = np.random.default_rng(0).normal(size=(2, 400, 3))
     model, seeds = network(likelihood, units=units), range(10)
@@ -115,16 +113,6 @@ def test_shared_draws_abstain_from_the_stated_share_of_new_rows(likelihood, unit
         )
     ]
     assert np.abs(np.array(by_seed) - 0.1).max() < 3.5 * error
-
-
-def test_draws_of_another_seed_abstain_from_another_share():
-    rows = np.random.default_rng(0).normal(size=(400, 1)) + 5
-    model = network(hidden=0, features=1)
-    first, *others = uncertainties(model, rows, range(11))
-    reference = EpistemicReference.of(first)
-    shares = [np.mean(reference.percentiles(found) > 90) for found in others]
-    # The same rows: without error, the share is the same.
-    assert np.ptp(shares) > 0.1
 
 
 def test_a_file_has_the_same_percentiles_whatever_is_asked(tmp_path):

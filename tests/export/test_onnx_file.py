@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -154,15 +153,6 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         live.export_predictive(path, format="onnx")
     assert path.read_text() == "mine"
-
-
-def test_a_missing_library_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    live = network(tfbbb.likelihoods.Normal(), 1)
-    with pytest.raises(ImportError, match=r"pip install 'tfbbb\[onnx\]'"):
-        live.export_predictive(tmp_path / "a.onnx", format="onnx")
 
 
 def test_a_model_without_closed_form_says_so(tmp_path: Path) -> None:

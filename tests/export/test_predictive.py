@@ -99,9 +99,7 @@ def test_every_likelihood_answers_from_a_file_as_live(
         assert refuses(found, given) == refuses(expected, given)
 
 
-@pytest.mark.parametrize(
-    "bounds", [(10.0, 20.0), (-1.0, 1.0), (0.0, 100.0), (0.0, 1.0)]
-)
+@pytest.mark.parametrize("bounds", [(10.0, 20.0), (-1.0, 1.0)])
 def test_exported_targets_have_the_bounds_of_the_likelihood(
     bounds: tuple[float, float],
 ) -> None:
@@ -292,10 +290,9 @@ def test_signatures_of_an_ensemble_say_what_is_between_members(
     )
 
 
-@pytest.mark.parametrize("method", ["local", "weight"])
-def test_blocks_change_no_draw(ensemble: SimpleNamespace, method: str) -> None:
-    whole = ensemble.loaded.predictive(X, 60, method)
-    cut = ensemble.loaded.predictive(X, 60, method, max_memory_mb=0.01)
+def test_blocks_change_no_draw(ensemble: SimpleNamespace) -> None:
+    whole = ensemble.loaded.predictive(X, 60, "weight")
+    cut = ensemble.loaded.predictive(X, 60, "weight", max_memory_mb=0.01)
     for name, values in whole.to_numpy().items():
         np.testing.assert_allclose(cut.to_numpy()[name], values, **CLOSE)
     np.testing.assert_allclose(cut.quantile(0.3), whole.quantile(0.3), **CLOSE)

@@ -1,7 +1,5 @@
 import functools
 import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +29,6 @@ def test_answer_is_that_of_the_signature(regression: Path) -> None:
     assert set(answer) == set(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(answer[name], value)
-
-
-def test_defaults_are_those_of_the_manifest(regression: Path) -> None:
-    model = load(regression)
-    default = model.predict(X)
-    explicit = model.predict(X, num_samples=100, seed=0)
-    np.testing.assert_array_equal(default["mean"], explicit["mean"])
-    assert not np.array_equal(default["mean"], model.predict(X, seed=1)["mean"])
 
 
 def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
@@ -167,16 +157,12 @@ def test_classes_are_answered_as_probabilities(classification: Path) -> None:
     ("inputs", "message"),
     [
         (np.zeros((2, 4)), r"rows of 3 values: 'age', 'bmi', 'bp'. .*shape=\(2, 4\)"),
-        (np.zeros((0, 3)), r"shape=\(0, 3\)"),
         (np.zeros(3), r"shape=\(3,\)"),
         ([[1, 2, 3], [1, 2]], r"rows of 3 values"),
         ([[1, 2, 3], [1, np.nan, 3]], r"Row 2, column 'bmi' has no value"),
-        ([[1, 2, 3], [1, None, 3]], r"Row 2, column 'bmi' has no value"),
         ([[1, 2, -np.inf]], r"Row 1, column 'bp' .* finite .* Received: -inf"),
-        ([[1, 2, 1e39]], r"Row 1, column 'bp' .* single precision"),
         ([[1, "2", 3]], r"Row 1, column 'bmi' .*, not text\. Received: '2'"),
         ([[1, 2, 10**400]], r"Row 1, column 'bp' .* up to 3\.4e38"),
-        ({"age": [1], "bmi": [1], "bp": [1e60]}, r"'bp' .* Received: 1e\+60"),
         ({"age": [1], "bmi": [1]}, r"The column 'bp' is lacking"),
         (
             {"age": [1], "b": [1]},
@@ -187,7 +173,6 @@ def test_classes_are_answered_as_probabilities(classification: Path) -> None:
         ({"age": [], "bmi": [], "bp": []}, r"at least one"),
         ({"age": 1, "bmi": [1], "bp": [1]}, r"'age' needs a list .* Received: 1"),
         ({"age": [[1]], "bmi": [1], "bp": [1]}, r"Row 1, column 'age' needs a number"),
-        ({"age": [0, []], "bmi": [1], "bp": [1]}, r"Row 2, column 'age' .* number"),
     ],
 )
 def test_matrix_model_names_what_does_not_fit(
@@ -221,7 +206,6 @@ def test_columns_model_names_what_does_not_fit(
     [
         ({"num_samples": 1}, "`num_samples` must be at least 2"),
         ({"num_samples": 2.0}, "`num_samples` must be an integer"),
-        ({"num_samples": True}, "`num_samples` must be an integer"),
         ({"seed": 2**31}, r"`seed` must be .* below 2\*\*31"),
     ],
 )
@@ -232,10 +216,7 @@ def test_draws_are_validated(
         load(regression).predict(X, **arguments)
 
 
-@pytest.mark.parametrize(
-    "levels",
-    [[0.0], [1.0], [np.nan], [], 0.5, [[0.5]], [1e-300], [0.5, 1e-40], [1 - 1e-12]],
-)
+@pytest.mark.parametrize("levels", [[1.0], [], 0.5, [[0.5]], [0.5, 1e-40]])
 def test_levels_are_validated(regression: Path, levels: Any) -> None:
     with pytest.raises(ValueError, match="`levels` must be"):
         load(regression).quantiles(X, levels)
@@ -250,14 +231,6 @@ def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
         tfbbb.load(copy)
 
 
-def test_threads_get_the_answers_one_thread_gets(regression: Path) -> None:
-    model = load(regression)
-    alone = [model.predict(X, seed=seed)["mean"] for seed in range(64)]
-    with ThreadPoolExecutor(8) as pool:
-        together = pool.map(lambda seed: model.predict(X, seed=seed)["mean"], range(64))
-        np.testing.assert_array_equal(list(together), alone)
-
-
 def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
     signatures = read_signatures(regression)
     assert set(signatures) == {"serving_default", "predict", "quantiles", "sample"}
@@ -265,20 +238,6 @@ def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
     inputs = signatures["serving_default"]["inputs"]["inputs"]
     assert inputs["dtype"] == "DT_FLOAT"
     assert [d["size"] for d in inputs["tensor_shape"]["dim"]] == ["-1", "3"]
-
-
-@pytest.mark.slow
-def test_model_answers_where_neither_keras_nor_tfp_can_be_imported(
-    regression: Path,
-) -> None:
-    program = """
-import sys
-for name in ("keras", "tf_keras", "tensorflow_probability"):
-    sys.modules[name] = None  # Importing it raises.
-import tfbbb
-assert tfbbb.load(sys.argv[1]).predict([[1.0, 2.0, 3.0]])["mean"].shape == (1, 1)
-"""
-    subprocess.run([sys.executable, "-c", program, regression], check=True)
 
 
 def test_file_is_no_exported_model(tmp_path):

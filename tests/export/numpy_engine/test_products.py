@@ -19,8 +19,8 @@ def normal(*shape: int) -> np.ndarray:
     return GENERATOR.normal(size=shape).astype("float32")
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3, 17, 50, 130])
-@pytest.mark.parametrize("terms", [1, 2, 13, 50, 129, 800])
+@pytest.mark.parametrize("columns", [1, 3, 17, 130])
+@pytest.mark.parametrize("terms", [1, 13, 129, 800])
 def test_product_of_a_row_is_the_same_in_any_company(terms: int, columns: int) -> None:
     a, b = normal(300, terms), normal(columns, terms).T
     with one_blas_thread():

@@ -27,7 +27,6 @@ from tfbbb.tables import Schema, preprocessing
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(20, 3)).astype("float32")
 Y = np.array([500.0, -2.0]) + np.array([30.0, 0.1]) * GENERATOR.normal(size=(20, 2))
-LABELS = GENERATOR.integers(3, size=20)
 # Single precision; what differs is the order of its sums.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 

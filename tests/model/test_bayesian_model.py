@@ -275,14 +275,6 @@ def test_generator_trains_once_the_targets_are_known():
     np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
 
 
-@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
-def test_probabilities_where_logits_belong_are_refused(activation):
-    inputs = keras.Input((3,))
-    layer = DenseVariational(4, activation=activation, name="last")
-    with pytest.raises(ValueError, match=rf"takes logits.*a {activation} in 'last'"):
-        tfbbb.BayesianModel(inputs, layer(inputs), likelihood="categorical")
-
-
 def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
     def build(prior, likelihood):
         inputs = keras.Input((3,))

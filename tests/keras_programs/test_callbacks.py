@@ -41,22 +41,6 @@ def test_early_stopping_restores_the_best_weights():
     np.testing.assert_allclose(held_out_nll(model), min(history["val_nll"]), rtol=1e-4)
 
 
-@pytest.mark.slow
-def test_early_stopping_stops_where_the_keras_twin_stops():
-    def stopped(model, monitor):
-        stop = callbacks.EarlyStopping(monitor, mode="min", patience=2)
-        data = {"validation_data": (X[30:], Y[30:]), "shuffle": False}
-        return model.fit(
-            X[:30], -Y[:30], epochs=12, callbacks=[stop], verbose=0, **data
-        ).history
-
-    model, twin = twins(regression, rate=0.9)
-    ours, theirs = stopped(model, "val_nll"), stopped(twin, "val_loss")
-    np.testing.assert_allclose(
-        np.array(ours["val_nll"]) - CONSTANT, theirs["val_loss"], rtol=1e-3
-    )
-
-
 def test_learning_rate_schedules_take_effect():
     decay = keras.optimizers.schedules.ExponentialDecay(0.2, 2, 0.5)
     model, twin = twins(regression, optimizer=lambda: keras.optimizers.SGD(decay))

@@ -143,17 +143,17 @@ def test_copies_keep_the_recalibration():
     assert_same_predictions(pickle.loads(pickle.dumps(model)), model)
 
 
-def test_model_of_its_config_is_the_same_model():
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda model: type(model).from_config(model.get_config()),
+        lambda model: keras.models.model_from_json(model.to_json()),
+    ],
+    ids=["config", "JSON"],
+)
+def test_model_of_its_config_is_the_same_model(copied):
     model = fitted(likelihood=LIKELIHOODS["given scale"](), members=3)
-    copied = type(model).from_config(model.get_config())
-    copied.set_weights(model.get_weights())
-    assert_same_predictions(copied, model)
-
-
-@pytest.mark.slow
-def test_model_of_json_is_the_same_model():
-    model = fitted(likelihood=LIKELIHOODS["given scale"]())
-    copied = keras.models.model_from_json(model.to_json())
+    copied = copied(model)
     copied.set_weights(model.get_weights())
     assert_same_predictions(copied, model)
 

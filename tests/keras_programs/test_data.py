@@ -62,79 +62,60 @@ def stream(rows=50, size=10):
     return tf.data.Dataset.from_generator(lambda: batches, output_signature=shapes)
 
 
-@pytest.mark.parametrize(
-    ("form", "n"),
-    [
-        pytest.param("batched dataset", 50, marks=pytest.mark.slow),
-        ("cached, shuffled, prefetched", 50),
-        ("last partial batch dropped", 50),
-        ("repeated", 50),
-        ("filtered of known size", 50),
-        ("sequence", 50),
-        pytest.param("sequence with workers", 50, marks=pytest.mark.slow),
-    ],
-)
-def test_each_form_of_data_trains_on_n_rows(form, n):
-    data = {
-        "batched dataset": lambda: ROWS.batch(16),
-        "cached, shuffled, prefetched": lambda: (
-            ROWS.cache().shuffle(50).batch(16).prefetch(2)
-        ),
-        "last partial batch dropped": lambda: ROWS.shuffle(50).batch(
-            16, drop_remainder=True
-        ),
-        "repeated": lambda: ROWS.repeat(3).batch(16),
-        "filtered of known size": lambda: ROWS.filter(lambda x, y: True).batch(16),
-        "sequence": lambda: Batches(),
-        "sequence with workers": lambda: Batches(workers=2),
-    }[form]()
+def augmented(x, y):
+    return x + tf.random.normal([3], stddev=0.1), y
+
+
+SEEDED = tf.data.Dataset.zip((ROWS.repeat(2), tf.data.Dataset.counter()))
+# Data, the steps of an epoch, and arguments of `fit`.
+FORMS = {
+    "batched dataset": (lambda: ROWS.batch(16), 4, {}),
+    "shuffled": (lambda: ROWS.cache().shuffle(50).batch(16).prefetch(2), 4, {}),
+    "last batch dropped": (
+        lambda: ROWS.shuffle(50).batch(16, drop_remainder=True),
+        3,
+        {},
+    ),
+    "repeated before": (lambda: ROWS.repeat(2).batch(25), 4, {}),
+    "repeated after": (lambda: ROWS.batch(25).repeat(2), 4, {}),
+    "some taken": (lambda: ROWS.repeat().batch(10).take(10), 10, {}),
+    "counter of seeds": (
+        lambda: SEEDED.map(lambda row, seed: row).batch(10),
+        10,
+        {},
+    ),
+    "augmented": (lambda: ROWS.map(augmented).batch(10), 5, {}),
+    "mirrored": (
+        lambda: ROWS.concatenate(ROWS.map(lambda x, y: (-x, -y))).batch(10),
+        10,
+        {"dataset_size": 50},
+    ),
+    "endless": (
+        lambda: ROWS.shuffle(50).batch(10).repeat(),
+        5,
+        {"steps_per_epoch": 5, "dataset_size": 50},
+    ),
+    "filtered": (
+        lambda: ROWS.filter(lambda x, y: True).batch(16),
+        4,
+        {"dataset_size": 50},
+    ),
+    "sequence": (lambda: Batches(), 7, {}),
+    "sequence with workers": (lambda: Batches(workers=2), 7, {}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_data_trains_on_its_rows(form):
+    data, steps, options = FORMS[form]
     model = bayesian()
-    size = {"dataset_size": 50} if form == "filtered of known size" else {}
-    history = model.fit(data, verbose=0, **size).history
-    assert model.num_rows == n
-    np.testing.assert_allclose(kl_weight(model), 1 / n, rtol=1e-6)
+    history = model.fit(data(), verbose=0, **options).history
+    assert model.num_rows == 50
+    assert int(model.optimizer.iterations.numpy()) == steps
+    np.testing.assert_allclose(kl_weight(model), 1 / 50, rtol=1e-6)
     np.testing.assert_allclose(
-        history["loss"], np.add(history["nll"], np.divide(history["kl"], n)), rtol=1e-5
+        history["loss"], np.add(history["nll"], np.divide(history["kl"], 50)), rtol=1e-5
     )
-
-
-@pytest.mark.parametrize("batched", ["before", "after"])
-def test_repeat_before_or_after_batching_counts_rows_once(batched):
-    data = ROWS.batch(25).repeat(2) if batched == "before" else ROWS.repeat(2).batch(25)
-    model = bayesian()
-    model.fit(data, verbose=0)
-    assert int(model.optimizer.iterations.numpy()) == 4
-    assert model.num_rows == 50
-
-
-def test_repeated_batches_of_which_some_are_taken():
-    model = bayesian()
-    model.fit(ROWS.repeat().batch(10).take(10), verbose=0)
-    assert int(model.optimizer.iterations.numpy()) == 10
-    assert model.num_rows == 50
-
-
-def test_counter_of_seeds_for_augmentation():
-    seeds = tf.data.Dataset.counter()
-    data = tf.data.Dataset.zip((ROWS.repeat(2), seeds)).map(lambda row, seed: row)
-    model = bayesian()
-    model.fit(data.batch(10), verbose=0)
-    assert model.num_rows == 50
-
-
-def test_endless_dataset_with_steps_per_epoch():
-    model = bayesian()
-    data = ROWS.shuffle(50).batch(10).repeat()
-    model.fit(data, steps_per_epoch=5, epochs=2, dataset_size=50, verbose=0)
-    assert model.num_rows == 50
-    assert int(model.optimizer.iterations.numpy()) == 10
-
-
-def test_random_augmentation_does_not_add_rows():
-    data = ROWS.map(lambda x, y: (x + tf.random.normal([3], stddev=0.1), y)).batch(10)
-    model = bayesian()
-    model.fit(data, epochs=2, verbose=0)
-    assert model.num_rows == 50
 
 
 def test_stream_that_is_read_once_trains_on_all_batches():
@@ -329,14 +310,6 @@ def test_evaluate_takes_every_form(unchanged):
     for data in ((X, Y), (ROWS.batch(16),), (Batches(),)):
         nll = model.evaluate(*data, verbose=0, return_dict=True)["nll"]
         np.testing.assert_allclose(nll - CONSTANT, expected, rtol=1e-4)
-
-
-def test_rows_seen_twice_in_one_dataset_are_counted_as_given():
-    mirrored = ROWS.concatenate(ROWS.map(lambda x, y: (-x, -y))).batch(10)
-    model = bayesian()
-    model.fit(mirrored, dataset_size=50, verbose=0)
-    assert model.num_rows == 50
-    assert int(model.optimizer.iterations.numpy()) == 10
 
 
 def sparse_data():

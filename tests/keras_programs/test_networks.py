@@ -98,6 +98,39 @@ def einsum(layers):
     return inputs, layers.Dense(1)(layers.Flatten()(hidden))
 
 
+def large_dilated_and_grouped_kernels(layers):
+    inputs = keras.Input((6, 6, 2))
+    hidden = layers.Conv2D(4, 2, dilation_rate=2, groups=2, padding="same")(inputs)
+    return inputs, layers.Dense(1)(layers.Flatten()(hidden))
+
+
+def siamese(layers):
+    inputs = [keras.Input((6,)), keras.Input((6,))]
+    shared = layers.Dense(3, "tanh")
+    distance = layers.Subtract()([shared(inputs[0]), shared(inputs[1])])
+    return inputs, layers.Dense(1)(distance)
+
+
+def network_inside(layers):
+    encoder = keras.Sequential(
+        [keras.Input((6,)), layers.Dense(3, "tanh"), layers.Dense(2)]
+    )
+    inputs = keras.Input((6,))
+    return inputs, layers.Dense(1)(encoder(inputs))
+
+
+def posterior_of_the_last_layer(layers):
+    inputs = keras.Input((6,))
+    return inputs, layers.Dense(1)(keras.layers.Dense(4, "tanh")(inputs))
+
+
+def decoder_from_the_state_of_an_encoder(layers):
+    inputs = keras.Input((5, 2))
+    _, h, c = layers.LSTM(3, return_state=True)(inputs)
+    decoded = layers.LSTM(3, return_sequences=True)(inputs, initial_state=[h, c])
+    return inputs, layers.Dense(1)(layers.Flatten()(decoded))
+
+
 @pytest.mark.parametrize(
     ("network", "x"),
     [
@@ -110,6 +143,13 @@ def einsum(layers):
         (attention, SERIES),
         (operations, X),
         pytest.param(einsum, SERIES, marks=pytest.mark.slow),
+        pytest.param(large_dilated_and_grouped_kernels, IMAGES, marks=pytest.mark.slow),
+        (siamese, [X, X[::-1]]),
+        (network_inside, X),
+        (posterior_of_the_last_layer, X),
+        pytest.param(
+            decoder_from_the_state_of_an_encoder, SERIES, marks=pytest.mark.slow
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -178,27 +218,6 @@ def test_layer_called_twice_counts_its_divergence_once():
     kl = float(shared.step_kl)
     np.testing.assert_allclose(sum(model.losses), kl / 24, rtol=1e-5)
     assert len(model.losses) == 1
-
-
-def test_siamese_network_trains_as_its_twin():
-    def network(layers):
-        inputs = [keras.Input((6,)), keras.Input((6,))]
-        shared = layers.Dense(3, "tanh")
-        distance = layers.Subtract()([shared(inputs[0]), shared(inputs[1])])
-        return inputs, layers.Dense(1)(distance)
-
-    same_training(network, [X, X[::-1]], Y)
-
-
-def test_network_inside_a_network():
-    def network(layers):
-        encoder = keras.Sequential(
-            [keras.Input((6,)), layers.Dense(3, "tanh"), layers.Dense(2)]
-        )
-        inputs = keras.Input((6,))
-        return inputs, layers.Dense(1)(encoder(inputs))
-
-    same_training(network, X, Y)
 
 
 def test_encoder_used_twice_counts_its_divergence_once():
@@ -301,14 +320,6 @@ def test_pretrained_backbone_stays_as_it_was():
         np.testing.assert_array_equal(old, new)
 
 
-def test_last_layer_alone_has_a_posterior():
-    def network(layers):
-        inputs = keras.Input((6,))
-        return inputs, layers.Dense(1)(keras.layers.Dense(4, "tanh")(inputs))
-
-    same_training(network, X, Y)
-
-
 def test_weights_from_numpy_are_the_posterior_means():
     dense = keras.layers.Dense(2)
     dense.build((None, 6))
@@ -322,22 +333,18 @@ def test_weights_from_numpy_are_the_posterior_means():
     np.testing.assert_allclose(layer(X), dense(X), rtol=1e-4, atol=1e-5)
 
 
-def test_converted_network_predicts_as_its_network():
-    network = keras.Sequential(
-        [keras.Input((6,)), keras.layers.Dense(4, "tanh"), keras.layers.Dense(1)]
-    )
-    network.compile(keras.optimizers.SGD(0.1), "mse", run_eagerly=True)
-    network.fit(X, Y, verbose=0)
-    twin = tfbbb.convert(network, likelihood="normal")
-    back = tfbbb.to_deterministic(twin)
-    np.testing.assert_allclose(
-        back.predict(X, verbose=0), network.predict(X, verbose=0), rtol=1e-5, atol=1e-6
-    )
+class Sparse(keras.layers.Layer):
+    """Adds a loss of its own."""
+
+    def call(self, x):
+        self.add_loss(0.1 * keras.ops.mean(keras.ops.abs(x)))
+        return x
 
 
 @pytest.mark.parametrize(
     "options",
     [
+        {},
         {"kernel_regularizer": "l2"},
         {"activity_regularizer": keras.regularizers.L2(0.01)},
         {"kernel_constraint": keras.constraints.UnitNorm()},
@@ -345,31 +352,12 @@ def test_converted_network_predicts_as_its_network():
         {"kernel_initializer": keras.initializers.Orthogonal(seed=1)},
         {"activation": keras.layers.LeakyReLU(0.2)},
     ],
-    ids=lambda options: next(iter(options)),
+    ids=lambda options: next(iter(options), "loss of another layer"),
 )
-def test_arguments_of_the_keras_layer_act_as_there(options):
+def test_arguments_and_losses_of_keras_layers_act_as_there(options):
     def network(layers):
         inputs = keras.Input((6,))
-        return inputs, layers.Dense(1)(layers.Dense(4, **options)(inputs))
-
-    model, twin = twins(network, rate=0.05)
-    fit = {"batch_size": 12, "verbose": 0, "shuffle": False}
-    ours, theirs = model.fit(X, Y, **fit).history, twin.fit(X, Y, **fit).history
-    np.testing.assert_allclose(
-        np.array(ours["loss"]) - CONSTANT, theirs["loss"], rtol=1e-3
-    )
-    assert_same_weights(model, twin)
-
-
-def test_loss_added_by_a_layer_of_the_user():
-    class Sparse(keras.layers.Layer):
-        def call(self, x):
-            self.add_loss(0.1 * keras.ops.mean(keras.ops.abs(x)))
-            return x
-
-    def network(layers):
-        inputs = keras.Input((6,))
-        return inputs, layers.Dense(1)(Sparse()(layers.Dense(4)(inputs)))
+        return inputs, layers.Dense(1)(Sparse()(layers.Dense(4, **options)(inputs)))
 
     model, twin = twins(network, rate=0.05)
     fit = {"batch_size": 12, "verbose": 0, "shuffle": False}
@@ -534,20 +522,6 @@ def test_targets_of_several_columns():
     np.testing.assert_allclose(history["nll"][0], expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("ending", ["layer", "operation", "lambda", "activation"])
-def test_probabilities_in_place_of_logits_are_refused(ending):
-    inputs = keras.Input((6,))
-    logits = tfbbb.layers.DenseVariational(3)(inputs)
-    outputs = {
-        "layer": lambda: keras.layers.Softmax()(logits),
-        "operation": lambda: keras.ops.softmax(logits),
-        "lambda": lambda: keras.layers.Lambda(keras.ops.softmax)(logits),
-        "activation": lambda: keras.activations.softmax(logits),
-    }[ending]()
-    with pytest.raises(ValueError, match="logits"):
-        tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-
-
 def test_sequential_network_becomes_a_bayesian_model():
     network = keras.Sequential(
         [keras.Input((6,)), tfbbb.layers.DenseVariational(1, **POINT)]
@@ -575,17 +549,6 @@ def test_stateful_recurrence_carries_its_state():
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.slow
-def test_decoder_starts_at_the_state_of_the_encoder():
-    def network(layers):
-        inputs = keras.Input((5, 2))
-        _, h, c = layers.LSTM(3, return_state=True)(inputs)
-        decoded = layers.LSTM(3, return_sequences=True)(inputs, initial_state=[h, c])
-        return inputs, layers.Dense(1)(layers.Flatten()(decoded))
-
-    same_training(network, SERIES, Y)
-
-
 def test_pixels_of_an_autoencoder_sum_over_the_image():
     def network(layers):
         inputs = keras.Input((6, 6, 2))
@@ -597,13 +560,3 @@ def test_pixels_of_an_autoencoder_sum_over_the_image():
     numbers = 6 * 6 * 2
     expected = numbers * (twin.evaluate(IMAGES, IMAGES, verbose=0) + CONSTANT)
     np.testing.assert_allclose(nll, expected, rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_large_dilated_and_grouped_kernels():
-    def network(layers):
-        inputs = keras.Input((6, 6, 2))
-        hidden = layers.Conv2D(4, 2, dilation_rate=2, groups=2, padding="same")(inputs)
-        return inputs, layers.Dense(1)(layers.Flatten()(hidden))
-
-    same_training(network, IMAGES, Y)

@@ -69,37 +69,6 @@ def test_kl_weight_by_hand_beside_a_mean_squared_error():
     np.testing.assert_allclose(divergence, normal_kl(layer) / 40, rtol=1e-4)
 
 
-def test_plain_loss_of_several_targets_sums_over_them():
-    y = np.concatenate([Y, 2 * Y], axis=1)
-    network = keras.Sequential(
-        [keras.Input((3,)), tfbbb.layers.DenseVariational(2, kl_weight=0.0, **POINT)]
-    )
-    likelihood = tfbbb.likelihoods.Normal(scale=0.5)
-    network.compile(
-        "sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True
-    )
-    loss = network.evaluate(X, y, verbose=0)
-    log_density = stats.norm.logpdf(y, network.predict(X, verbose=0), 0.5)
-    np.testing.assert_allclose(loss, -log_density.sum(axis=1).mean(), rtol=1e-5)
-
-
-def test_plain_loss_of_a_series_sums_over_its_steps():
-    series = RANDOM.normal(size=(8, 5, 3)).astype("float32")
-    network = keras.Sequential(
-        [keras.Input((5, 3)), tfbbb.layers.DenseVariational(1, kl_weight=0.0, **POINT)]
-    )
-    likelihood = tfbbb.likelihoods.Normal(scale=0.5)
-    network.compile(
-        "sgd", tfbbb.losses.NegativeLogLikelihood(likelihood), run_eagerly=True
-    )
-    y = series[..., :1]
-    log_density = stats.norm.logpdf(y, network.predict(series, verbose=0), 0.5)
-    expected = -log_density.sum(axis=(1, 2)).mean()
-    np.testing.assert_allclose(
-        network.evaluate(series, y, verbose=0), expected, rtol=1e-5
-    )
-
-
 @pytest.mark.parametrize("kind", ["poisson", "student_t", "laplace", "two scales"])
 def test_nll_is_that_of_scipy(kind):
     likelihoods = tfbbb.likelihoods
@@ -178,22 +147,6 @@ def test_expected_nll_is_that_of_the_closed_form():
     assert abs(nll - expected) < 4 * np.sqrt(of_row.mean() / 4000)
 
 
-@pytest.mark.parametrize(
-    ("schedule", "temperatures"),
-    [
-        (tfbbb.kl_schedules.Tempered(0.3), [0.3, 0.3]),
-        ("constant", [1.0, 1.0]),
-    ],
-    ids=["tempered", "constant"],
-)
-def test_temperature_multiplies_the_divergence(schedule, temperatures):
-    model = bayesian(kl_schedule=schedule)
-    history = model.fit(X, Y, batch_size=40, epochs=2, verbose=0).history
-    np.testing.assert_allclose(history["temperature"], temperatures, rtol=1e-6)
-    added = np.multiply(temperatures, history["kl"]) / 40
-    np.testing.assert_allclose(history["loss"], history["nll"] + added, rtol=1e-5)
-
-
 def test_warm_up_ends_at_the_full_divergence():
     model = bayesian(kl_schedule=tfbbb.kl_schedules.LinearWarmup(epochs=2))
     history = model.fit(X, Y, batch_size=10, epochs=4, verbose=0).history
@@ -201,12 +154,6 @@ def test_warm_up_ends_at_the_full_divergence():
     np.testing.assert_allclose(history["temperature"][2:], 1.0)
     last = history["nll"][-1] + normal_kl(model.layers[1]) / 40
     np.testing.assert_allclose(history["loss"][-1], last, rtol=1e-4)
-
-
-def test_schedule_beside_a_given_kl_weight_is_refused():
-    model = bayesian(kl_weight=0.01, kl_schedule=tfbbb.kl_schedules.Tempered(0.3))
-    with pytest.raises(ValueError, match="kl_schedule"):
-        model.fit(X, Y, verbose=0)
 
 
 @pytest.mark.parametrize(
@@ -227,20 +174,6 @@ def test_maximum_a_posteriori_is_a_penalty(prior, penalty):
     for each in (model, twin):
         each.fit(X, Y, batch_size=20, epochs=2, shuffle=False, verbose=0)
     assert_same_weights(model, twin)
-
-
-def test_predictive_of_a_linear_model_is_the_closed_form():
-    model = bayesian()
-    layer = model.layers[1]
-    for weight in layer.variational_weights:
-        weight.variables["log_scale"].assign(np.full(weight.shape, np.log(0.4)))
-    model.fit(X, Y, epochs=0, verbose=0)
-    answer = model.predictive(X)
-    mean = X @ np.asarray(layer.kernel.mean) + np.asarray(layer.bias.mean)
-    np.testing.assert_allclose(answer.mean, mean, rtol=1e-4, atol=1e-5)
-    epistemic = 0.16 * (X**2).sum(axis=1, keepdims=True) + 0.16
-    np.testing.assert_allclose(answer.epistemic, epistemic, rtol=1e-4)
-    np.testing.assert_allclose(answer.aleatoric, 0.5, rtol=1e-5)
 
 
 def test_second_fit_counts_its_own_rows():

@@ -160,19 +160,6 @@ def test_other_seed_trains_otherwise():
     assert losses[0] != losses[1]
 
 
-def test_seed_of_a_layer_fixes_its_noise():
-    def outputs(seed):
-        layer = tfbbb.layers.DenseVariational(2, seed=seed)
-        layer.build((None, 3))
-        for weight in layer.variational_weights:
-            weight.variables["mean"].assign(np.ones(weight.shape))
-            weight.variables["log_scale"].assign(np.zeros(weight.shape))
-        return np.asarray(layer(X))
-
-    np.testing.assert_array_equal(outputs(5), outputs(5))
-    assert not np.allclose(outputs(5), outputs(6))
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled_functions")
 def test_strategy_of_one_device_changes_nothing():

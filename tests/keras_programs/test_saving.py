@@ -71,27 +71,28 @@ def test_model_loads_without_its_compilation(tmp_path):
     assert_same_predictions(loaded, model)
 
 
-def test_weights_load_into_a_new_model(tmp_path):
+def by_file_of_weights(model, other, path):
+    model.save_weights(path / "model.weights.h5")
+    other.load_weights(path / "model.weights.h5")
+
+
+def by_checkpoint_of_tensorflow(model, other, path):
+    saved = tf.train.Checkpoint(model=model).save(path / "checkpoint")
+    tf.train.Checkpoint(model=other).restore(saved).expect_partial()
+
+
+def by_list_of_arrays(model, other, path):
+    other.set_weights(model.get_weights())
+
+
+@pytest.mark.parametrize(
+    "restore", [by_file_of_weights, by_checkpoint_of_tensorflow, by_list_of_arrays]
+)
+def test_weights_restore_a_new_model(restore, tmp_path):
     model, other = fitted(), bayesian()
-    model.save_weights(tmp_path / "model.weights.h5")
-    other.load_weights(tmp_path / "model.weights.h5")
+    restore(model, other, tmp_path)
     assert_same_predictions(other, model)
     assert other.num_rows == 40
-
-
-@pytest.mark.slow
-def test_checkpoint_of_tensorflow_restores_everything(tmp_path):
-    model, other = fitted(), bayesian()
-    path = tf.train.Checkpoint(model=model).save(tmp_path / "checkpoint")
-    tf.train.Checkpoint(model=other).restore(path).expect_partial()
-    assert_same_predictions(other, model)
-
-
-@pytest.mark.slow
-def test_list_of_arrays_is_all_of_a_model():
-    model, other = fitted(), bayesian()
-    other.set_weights(model.get_weights())
-    assert_same_predictions(other, model)
 
 
 def test_metrics_and_schedule_come_back_with_the_model(tmp_path):
@@ -139,14 +140,6 @@ def test_keras_export_is_the_predictive(tmp_path):
     assert_same_predictions(tfbbb.load(tmp_path / "exported"), model)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("compiled_functions")
-def test_exported_predictive_answers_as_the_model(tmp_path):
-    model = fitted(members=2)
-    model.export_predictive(tmp_path / "numbers" / "1")
-    assert_same_predictions(tfbbb.load(tmp_path / "numbers"), model)
-
-
 @pytest.mark.usefixtures("compiled_functions")
 def test_exported_model_of_tokens_answers_as_the_model(tmp_path):
     inputs = keras.Input((4,), dtype="int32")
@@ -172,14 +165,6 @@ def test_exported_model_of_images_answers_as_the_model(tmp_path):
     model.fit(images, images.sum(axis=(1, 2, 3)), verbose=0)
     model.export_predictive(tmp_path / "images" / "1")
     assert_same_predictions(tfbbb.load(tmp_path / "images"), model, images)
-
-
-def test_quantisation_of_posteriors_is_refused_and_changes_nothing():
-    model = fitted()
-    before = model.predictive(X).mean
-    with pytest.raises(ValueError, match=r"to_deterministic"):
-        model.quantize("int8")
-    np.testing.assert_array_equal(model.predictive(X).mean, before)
 
 
 def test_part_of_a_model_keeps_its_weights(tmp_path):

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras.src import testing
 
 from tests.keras_twins import keras_twin, set_known_posterior, weights_of, with_weights
-from tfbbb import estimators, posteriors, priors
+from tfbbb import posteriors, priors
 from tfbbb.layers import (
     Conv1DTransposeVariational,
     Conv1DVariational,
@@ -198,49 +198,14 @@ def test_fan_in_counts_the_inputs_of_an_output(layer, fan_in):
     assert layer.kernel.fan_in == fan_in
 
 
-def test_separable_convolution_keeps_the_arguments_of_both_of_its_layers():
+def test_layers_inside_a_separable_convolution_have_its_families():
     options = {
-        "filters": 4,
-        "kernel_size": (3, 2),
-        "strides": (2, 2),
-        "padding": "same",
-        "data_format": "channels_first",
-        "dilation_rate": (1, 1),
-        "depth_multiplier": 3,
-        "activation": "tanh",
-        "use_bias": False,
-        "depthwise_initializer": keras.initializers.Constant(1.0),
-        "pointwise_initializer": keras.initializers.Constant(2.0),
-        "bias_initializer": keras.initializers.Constant(3.0),
-        "depthwise_regularizer": keras.regularizers.L2(0.1),
-        "pointwise_regularizer": keras.regularizers.L2(0.2),
-        "bias_regularizer": keras.regularizers.L2(0.3),
-        "activity_regularizer": keras.regularizers.L2(0.4),
-        "depthwise_constraint": keras.constraints.MaxNorm(1),
-        "pointwise_constraint": keras.constraints.MaxNorm(2),
-        "bias_constraint": keras.constraints.MaxNorm(3),
         "posterior": posteriors.MeanFieldNormal(0.2),
         "prior": priors.Normal(0.3),
-        "bias_posterior": posteriors.MeanFieldNormal(0.4),
-        "bias_prior": priors.Normal(0.5),
-        "estimator": estimators.Weight(2),
-        "kl_weight": 0.25,
-        "members": 1,
-        "seed": 5,
-        "name": "separable",
     }
-    config = SeparableConv2DVariational(**options).get_config()
-    again = SeparableConv2DVariational.from_config(config)
-    assert again.get_config() == config
-    for name, value in options.items():
-        found = config[name]
-        if isinstance(found, dict):
-            found = keras.saving.deserialize_keras_object(found).get_config()
-            value = value.get_config()
-        assert found == value, name
-    for layer in (again.depthwise, again.pointwise):
-        assert layer.posterior == options["posterior"]
-        assert layer.prior == options["prior"]
+    layer = SeparableConv2DVariational(4, 2, **options)
+    for inner in (layer.depthwise, layer.pointwise):
+        assert {"posterior": inner.posterior, "prior": inner.prior} == options
 
 
 def test_regularizer_and_constraint_act_on_the_posterior_mean():
@@ -272,17 +237,12 @@ def test_layers_inside_a_separable_convolution_draw_noise_of_their_own():
     ("make", "message"),
     [
         (lambda: Conv2DVariational(0, 3), "filters=0"),
-        (lambda: Conv2DVariational(2.0, 3), r"filters=2\.0"),
         (lambda: Conv2DTransposeVariational(True, 3), "filters=True"),
-        (lambda: Conv2DVariational(6, 0), "kernel_size=0"),
         (lambda: Conv2DVariational(6, (3, 3, 3)), r"kernel_size=\(3, 3, 3\)"),
-        (lambda: Conv1DVariational(6, "3"), "kernel_size='3'"),
         (lambda: DepthwiseConv2DVariational(3, strides=0), "strides=0"),
         (lambda: Conv3DVariational(6, 3, dilation_rate=-1), "dilation_rate=-1"),
-        (lambda: Conv2DVariational(6, 3, groups=0), "groups=0"),
         (lambda: Conv2DVariational(6, 3, groups=4), "filters=6, groups=4"),
         (lambda: Conv2DVariational(6, 3, padding="causal"), "padding='causal'"),
-        (lambda: Conv1DVariational(6, 3, padding=1), "padding=1"),
         (lambda: Conv2DVariational(6, 3, data_format="nhwc"), "data_format='nhwc'"),
         (
             lambda: Conv2DVariational(6, 3, strides=2, dilation_rate=2),
@@ -297,15 +257,9 @@ def test_layers_inside_a_separable_convolution_draw_noise_of_their_own():
             r"output_padding=\(2, 2\), strides=\(2, 2\)",
         ),
         (
-            lambda: Conv2DTransposeVariational(6, 3, output_padding=-1),
-            "output_padding=-1",
-        ),
-        (
             lambda: DepthwiseConv2DVariational(3, depth_multiplier=0),
             "depth_multiplier=0",
         ),
-        (lambda: SeparableConv2DVariational(0, 3), "filters=0"),
-        (lambda: SeparableConv2DVariational(4, 3, members=0), "members=0"),
         (lambda: SeparableConv2DVariational(4, 3, kl_weight=-1.0), "kl_weight=-1.0"),
     ],
 )
@@ -319,7 +273,6 @@ def test_invalid_arguments_are_refused_by_name(make, message):
     [
         (Conv2DVariational(6, 3, groups=2), (None, 5, 5, 3), "3 channels"),
         (Conv2DVariational(6, 3), (None, 5, 5, None), "input_shape="),
-        (Conv2DTransposeVariational(6, 3), (None, 5, 5, None), "input_shape="),
         (DepthwiseConv2DVariational(3), (None, 5, 5, None), "input_shape="),
         (Conv2DVariational(6, 7), (None, 5, 5, 3), "inputs shape="),
         (Conv2DVariational(6, 3), (None, 5, 3), "shape"),

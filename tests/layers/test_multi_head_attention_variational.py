@@ -268,13 +268,6 @@ def test_engines_draw_what_ordinary_calls_draw(body, x):
 
 
 def test_impossible_options_are_refused_at_construction():
-    class Correlated(MeanFieldNormal):
-        factorised = False
-
-    with pytest.raises(ValueError, match=r"Use one of 'auto', .*'weight'.*Received:"):
-        MultiHeadAttentionVariational(
-            2, 3, bias_posterior=Correlated(), estimator="flipout"
-        )
     with pytest.raises(ValueError, match=r"Received: kl_weight=-1"):
         MultiHeadAttentionVariational(2, 3, kl_weight=-1.0)
     with pytest.raises(ValueError, match=r"Received: num_heads=0"):

@@ -38,18 +38,12 @@ def own_softmax(logits):
 PROBABILITIES = {
     "activation": lambda x: DenseVariational(4, activation="softmax")(x),
     "function of TensorFlow": lambda x: DenseVariational(4, tf.nn.softmax)(x),
-    "lambda": lambda x: DenseVariational(4, lambda t: ops.softmax(2.0 * t))(x),
     "Activation": lambda x: layers.Activation("softmax")(DenseVariational(4)(x)),
     "Softmax": lambda x: layers.Softmax()(DenseVariational(4)(x)),
     "operation": lambda x: ops.softmax(DenseVariational(4)(x)),
-    "Lambda": lambda x: layers.Lambda(tf.nn.softmax)(DenseVariational(4)(x)),
     "own code": lambda x: layers.Lambda(own_softmax)(DenseVariational(4)(x)),
     "Reshape after": lambda x: layers.Reshape((2, 2))(
         ops.softmax(DenseVariational(4)(x))
-    ),
-    "cast after": lambda x: ops.cast(ops.softmax(DenseVariational(4)(x)), "float32"),
-    "dropout before": lambda x: ops.softmax(
-        layers.Dropout(0.5)(DenseVariational(4)(x))
     ),
     "average of two": lambda x: layers.Average()(
         [DenseVariational(4, "softmax")(x), DenseVariational(4, "softmax")(x)]

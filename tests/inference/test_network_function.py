@@ -23,19 +23,6 @@ def trained():
     return model
 
 
-def test_outputs_are_those_of_a_network_with_these_weights(trained):
-    points = with_posterior(trained, "point")
-    network = NetworkFunction(points)
-    vectors = np.random.default_rng(1).normal(size=(4, network.size)).astype("float32")
-    outputs = network.outputs(network.split(vectors), X)
-    for values, found in zip(vectors, outputs, strict=True):
-        for weight, value in zip(
-            network.weights, network.split(values[None]), strict=True
-        ):
-            weight.variables["mean"].assign(value[0])
-        np.testing.assert_allclose(found, points(X), rtol=1e-5, atol=1e-5)
-
-
 def test_log_likelihood_and_prior_are_those_of_the_loss(trained):
     points = with_posterior(trained, "point")
     points.compile()
@@ -47,12 +34,6 @@ def test_log_likelihood_and_prior_are_those_of_the_loss(trained):
     assert -float(network.log_prior(values)[0]) == pytest.approx(kl, rel=1e-5)
 
 
-def test_vectors_are_split_and_joined(trained):
-    network = NetworkFunction(trained)
-    vectors = np.random.default_rng(1).normal(size=(4, network.size)).astype("float32")
-    np.testing.assert_array_equal(network.join(network.split(vectors)), vectors)
-
-
 def test_each_weight_vector_has_its_own_noise(trained):
     network = NetworkFunction(with_posterior(trained, "point", members=2))
     values = network.split(network.means())
@@ -61,26 +42,6 @@ def test_each_weight_vector_has_its_own_noise(trained):
     swapped = network.log_likelihood(values, X, Y, [raw[::-1]])
     np.testing.assert_allclose(both, swapped[::-1])
     assert np.abs(both[0] - both[1]).min() > 0
-
-
-def test_a_model_with_one_noise_takes_another_for_each_vector(trained):
-    network = NetworkFunction(with_posterior(trained, "point"))
-    ensemble = NetworkFunction(with_posterior(trained, "point", members=2))
-    values = ensemble.split(ensemble.means())
-    raw = np.array([[0.0], [1.0]], "float32")
-    np.testing.assert_allclose(
-        network.log_likelihood(values, X, Y, [raw]),
-        ensemble.log_likelihood(values, X, Y, [raw]),
-        rtol=1e-6,
-    )
-
-
-def test_members_can_start_apart(trained):
-    means = NetworkFunction(trained).means()
-    apart = with_posterior(trained, "point", members=2, same_start=False)
-    first, second = NetworkFunction(apart).means()
-    np.testing.assert_array_equal(first, means[0])
-    assert np.abs(second - means[0]).max() > 0.1
 
 
 def test_other_posteriors_keep_means_units_and_rows(trained):

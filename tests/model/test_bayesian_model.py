@@ -29,8 +29,6 @@ def untraced(**options):
     return regression(**options, run_eagerly=True)
 
 
-def kl_weights(model):
-    return [float(layer.kl_weight.numpy()) for layer in model.variational_layers]
 
 
 def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
@@ -67,23 +65,6 @@ def test_second_fit_keeps_the_variables_of_the_optimizer():
     assert [id(v) for v in model.optimizer.variables] == [id(v) for v in before]
 
 
-def test_fit_takes_the_sum_of_sample_weights_for_n():
-    model = untraced()
-    model.fit(X, Y, sample_weight=np.full(60, 0.5), verbose=0)
-    np.testing.assert_allclose(kl_weights(model), 1 / 30, rtol=1e-6)
-
-
-def test_fit_counts_a_dataset_and_believes_dataset_size():
-    model = untraced()
-    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
-    model.fit(data, verbose=0)
-    np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
-    model.fit(data.repeat(), steps_per_epoch=2, verbose=0)
-    np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
-    model.fit(data.repeat(), steps_per_epoch=2, dataset_size=1000, verbose=0)
-    np.testing.assert_allclose(kl_weights(model), 1 / 1000, rtol=1e-6)
-
-
 def test_only_the_first_fit_standardises_targets_on_training_rows():
     model = untraced()
     model.fit(X, Y, validation_split=0.25, verbose=0)
@@ -106,15 +87,6 @@ def test_fit_that_fails_before_its_first_step_leaves_nothing_behind():
     np.testing.assert_allclose(model.likelihood.target_shift, Y.mean(axis=0), rtol=1e-6)
 
 
-def test_targets_with_and_without_a_last_dimension_train_alike():
-    def trained(y):
-        keras.utils.set_random_seed(3)
-        model = untraced()
-        return model.fit(X, y, epochs=2, shuffle=False, verbose=0).history["nll"]
-
-    np.testing.assert_allclose(trained(Y), trained(Y[:, 0]), rtol=1e-5)
-
-
 def test_users_see_raw_units_everywhere():
     model = regression()
     model.compile(keras.optimizers.Adam(0.02), metrics=["mae"], steps_per_execution=48)
@@ -127,17 +99,6 @@ def test_users_see_raw_units_everywhere():
     assert model.evaluate(X, Y, verbose=0, return_dict=True)["mae"] < 15
     # The noise is 5: within a factor of two, from 60 rows and a short training.
     assert 2.5 < np.sqrt(prediction.aleatoric.mean()) < 10
-
-
-def test_loss_averages_over_rows_by_their_weights():
-    model = untraced(likelihood=Normal(scale=3.0))
-    model.fit(X, Y, verbose=0)
-    outputs = model(X)
-    weights = GENERATOR.uniform(size=60).astype("float32")
-    per_row = -np.asarray(model.likelihood.log_prob(Y, outputs))
-    loss = model.compute_loss(X, Y, outputs, sample_weight=weights)
-    expected = np.average(per_row, weights=weights) + np.sum(model.losses)
-    np.testing.assert_allclose(loss, expected, rtol=1e-5)
 
 
 def test_classes_train_with_metrics_on_probabilities():
@@ -153,42 +114,6 @@ def test_classes_train_with_metrics_on_probabilities():
     assert history["accuracy"][-1] > 0.7
     classes = model.predictive(X).probabilities.argmax(axis=1)
     assert np.mean(classes == LABELS) > 0.9
-
-
-def test_compiled_model_takes_class_indices_and_one_hot_targets():
-    inputs = keras.Input((3,))
-    model = tfbbb.BayesianModel(
-        inputs, DenseVariational(2)(inputs), likelihood=Categorical()
-    )
-    outputs = model(X)
-    given = (LABELS, LABELS[:, np.newaxis], np.eye(2)[LABELS])
-    losses = [model.compute_loss(X, targets, outputs) for targets in given]
-    np.testing.assert_array_equal(losses[0], losses[1])
-    np.testing.assert_array_equal(losses[0], losses[2])
-    model.compile("sgd")
-    # 20 divides the rows, so that the batch's shape is static in the trace.
-    for targets in given:
-        history = model.fit(X, targets, batch_size=20, verbose=0).history
-        assert np.isfinite(history["nll"][0])
-
-
-def test_saved_models_come_back_with_config_weights_and_predictive(tmp_path):
-    model = untraced(likelihood=Normal(heteroscedastic=True), units=2)
-    model.fit(X, Y, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert isinstance(loaded, tfbbb.BayesianModel)
-    assert loaded.likelihood.heteroscedastic
-    assert loaded.num_rows == 60
-    for mine, other in zip(model.weights, loaded.weights, strict=True):
-        np.testing.assert_array_equal(mine, other)
-    for mine, other in zip(
-        model.variational_layers, loaded.variational_layers, strict=True
-    ):
-        assert mine.get_config() == other.get_config()
-    first, second = (m.predictive(X, seed=4, method="local") for m in (model, loaded))
-    np.testing.assert_array_equal(first.mean, second.mean)
-    np.testing.assert_array_equal(first.variance, second.variance)
 
 
 def test_kl_schedule_is_compiled_saved_and_kept_to(tmp_path):
@@ -258,21 +183,6 @@ def test_refuses_several_outputs():
     outputs = [DenseVariational(1)(inputs), DenseVariational(1)(inputs)]
     with pytest.raises(ValueError, match="Received: 2 outputs"):
         tfbbb.BayesianModel(inputs, outputs)
-
-
-def test_generator_trains_once_the_targets_are_known():
-    model = untraced()
-
-    def batches():
-        while True:
-            yield X[:20], Y[:20]
-
-    arguments = {"steps_per_epoch": 2, "dataset_size": 60, "verbose": 0}
-    with pytest.raises(ValueError, match=r"model\.likelihood\.adapt\(y\)"):
-        model.fit(batches(), **arguments)
-    model.likelihood.adapt(Y)
-    model.fit(batches(), **arguments)
-    np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
 
 
 def test_yesterdays_posterior_is_todays_prior_in_the_same_units():

@@ -8,39 +8,13 @@ import pytest
 import tensorflow as tf
 
 import tfbbb
-from tests.ensembles import ALMOST_A_POINT, X, Y, gradients, network
+from tests.ensembles import ALMOST_A_POINT, X, Y, network
 from tests.repeated_calls import repeated
 from tfbbb.bayes.estimators import (
     Flipout,
-    Local,
     ScoreFunction,
-    Weight,
 )
 from tfbbb.layers import DenseVariational
-
-SAMPLING = [
-    "local",
-    "weight",
-    "flipout",
-    Local(num_samples=2),
-    Weight(num_samples=2),
-    Flipout(num_samples=2),
-]
-
-
-@pytest.mark.parametrize("estimator", SAMPLING, ids=repr)
-def test_each_member_has_the_gradients_of_a_lone_posterior(estimator):
-    # Almost a point: no noise is left, and everything else must be equal.
-    model = network(3, estimator)
-    together = gradients(model)
-    for index, member in enumerate(model.members):
-        alone = gradients(member)
-        assert len(alone) == len(together)
-        for ensemble, single in zip(together, alone, strict=True):
-            assert ensemble.shape == (3, *single.shape)
-            np.testing.assert_allclose(
-                ensemble[index], single, rtol=2e-4, atol=2e-5 * np.abs(single).max()
-            )
 
 
 @pytest.mark.parametrize("prior", ["student_t", "scale_mixture_normal"])
@@ -130,22 +104,6 @@ def test_learned_noise_is_each_members_own():
     each = [m.predictive(X, num_samples=2).aleatoric for m in model.members]
     assert not np.allclose(each[0], each[1])
     np.testing.assert_allclose(together, np.mean(each, axis=0), rtol=1e-5)
-
-
-def test_members_train_apart_and_are_saved_together(tmp_path):
-    model = network(3, "local", posterior="mean_field_normal")
-    model.compile("adam")
-    model.fit(X, Y, epochs=2, verbose=0)
-    kernels = np.asarray(model.variational_layers[0].kernel.mean)
-    assert kernels.shape == (3, 3, 6)
-    assert np.abs(kernels[0] - kernels[1]).max() > 0.1
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    assert len(loaded.members) == 3
-    before, after = (m.predictive(X, num_samples=6) for m in (model, loaded))
-    np.testing.assert_array_equal(before.mean, after.mean)
-    np.testing.assert_array_equal(before.aleatoric, after.aleatoric)
-    loaded.fit(X, Y, verbose=0)
 
 
 def test_keras_predict_is_the_mean_over_the_members():

@@ -126,7 +126,3 @@ def test_no_row_gets_more_than_the_most(model, monkeypatch):
     found = model.predictive(X, 64, "local", max_standard_error=1e-9)
     np.testing.assert_array_equal(found.num_samples, 256)
     assert found.truncated.all()
-
-
-
-

@@ -23,22 +23,16 @@ class Scale(keras.layers.Layer):
         return inputs * self.factors[0] * FACTOR
 
 
-
-
 def normalization():
     layer = keras.layers.Normalization()
     layer.adapt(X)
     return layer, lambda: layer.adapt(5 + 3 * X)
 
 
-
-
 def string_lookup():
     layer = keras.layers.StringLookup(output_mode="multi_hot")
     layer.set_vocabulary(["a", "b"])
     return layer, lambda: layer.set_vocabulary(["c", "a"])
-
-
 
 
 def loaded_weights(tmp_path):
@@ -81,8 +75,6 @@ def closure():
     factor = {"value": tf.constant(2.0)}
     layer = keras.layers.Lambda(lambda x: x * factor["value"], output_shape=(2,))
     return layer, lambda: factor.update(value=tf.constant(7.0))
-
-
 
 
 def activation():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tests.posterior_draws import engine_draws
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
 
@@ -26,8 +26,6 @@ def linear():
     layer.bias.variables["mean"].assign([5.0, -5.0])
     layer.kernel.variables["log_scale"].assign(GENERATOR.normal(size=(4, 2)))
     return model
-
-
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -53,8 +51,6 @@ def test_draws_of_weights_are_functions_of_all_rows(linear):
     products = centred[:, 0] * centred[:, 1]
     error = products.std(axis=0) / np.sqrt(4000)
     assert np.all(np.abs(products.mean(axis=0) - expected) < 4.0 * error)
-
-
 
 
 @pytest.mark.parametrize("method", METHODS)

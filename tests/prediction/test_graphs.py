@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb import layers
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
@@ -70,8 +71,6 @@ def branch_without_a_stochastic_layer():
     return keras.Model(inputs, variational(2)(joined))
 
 
-
-
 def shared_layer():
     inputs = keras.Input((4,))
     shared = variational(2)
@@ -97,8 +96,6 @@ def nested_model_of_named_inputs():
     return keras.Model(inputs, nested({"a": variational(4)(inputs), "b": inputs}))
 
 
-
-
 def layer_that_calls_another_twice():
     inputs = keras.Input((4,))
     return keras.Model(inputs, Even()(inputs))
@@ -121,6 +118,14 @@ def constants():
     return keras.Model(inputs, variational(2)(keras.ops.multiply(row, hidden) + row))
 
 
+def images():
+    inputs = keras.Input((18,))
+    wide = {"posterior": MeanFieldNormal(initial_scale=1.0), "estimator": "weight"}
+    hidden = keras.layers.Reshape((3, 3, 2))(inputs)
+    hidden = layers.Conv2DVariational(4, 2, groups=2, activation="relu", **wide)(hidden)
+    hidden = layers.DepthwiseConv2DVariational(2, padding="same", **wide)(hidden)
+    hidden = layers.Conv2DTransposeVariational(2, 2, strides=2, **wide)(hidden)
+    return keras.Model(inputs, variational(2)(keras.layers.Flatten()(hidden)))
 
 
 def time_distributed():
@@ -129,11 +134,9 @@ def time_distributed():
     return keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(hidden))
 
 
-
-
 def attention_to_masked_words():
     inputs = keras.Input((5,), dtype="int32")
-    words = tfbbb.layers.EmbeddingVariational(
+    words = layers.EmbeddingVariational(
         4,
         3,
         mask_zero=True,
@@ -144,14 +147,12 @@ def attention_to_masked_words():
     return keras.Model(inputs, variational(2)(keras.layers.Flatten()(hidden)))
 
 
-
-
 def recurrence():
     inputs = keras.Input((5, 4))
     return keras.Model(inputs, variational(2)(keras.layers.GRU(3)(inputs)))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("build", "x"),
     [
@@ -165,6 +166,7 @@ def recurrence():
         (layer_that_calls_another_twice, X),
         (inference_of_dropout_and_normalization, X),
         (constants, X),
+        (images, GENERATOR.normal(size=(3, 18))),
         (time_distributed, SEQUENCES),
         (attention_to_masked_words, np.array([[1, 2, 0, 0, 0], [3, 3, 1, 2, 0]])),
         (recurrence, SEQUENCES),
@@ -198,8 +200,6 @@ def test_positions_share_weights(method):
     variance = engine_draws(mean, repeated, method, 4000).var(axis=0)
     # Normal draws: a variance is good to sqrt(2 / S).
     np.testing.assert_allclose(variance, expected, rtol=4.0 * np.sqrt(2.0 / 4000))
-
-
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "float64"])

@@ -100,9 +100,3 @@ def test_prediction_moves_neither_weights_nor_the_noise_of_training(model):
     model.predictive(X, num_samples=5)
     for value, variable in zip(before, model.variables, strict=True):
         np.testing.assert_array_equal(variable, value)
-
-
-
-
-
-

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tfbbb.bayes.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.prediction.mixture import Mixture
 
 GENERATOR = np.random.default_rng(0)
@@ -39,5 +39,3 @@ def test_log_prob_is_the_log_of_the_average_density(num_targets):
     np.testing.assert_allclose(
         Mixture(likelihood, values).log_prob(targets), expected, rtol=1e-9
     )
-
-

@@ -41,15 +41,6 @@ def test_auto_draws_weights_of_later_layers_where_rows_are_many(deep):
     assert 2**3 < 2**few < 2**6
 
 
-def test_auto_draws_weights_without_keeping_them_for_many_rows(deep):
-    plans = [local_layers(deep, "auto", 2**power, 1000) for power in range(16)]
-    assert 2**7 < 2 ** plans.count([True] * 3) < 2**10
-
-
-def test_auto_never_draws_weights_of_a_single_layer():
-    assert local_layers(network(100), "auto", 10**6) == [True]
-
-
 def test_layers_whose_weights_serve_several_positions_draw_weights():
     layers = [Conv1DVariational(2, 3), keras.layers.Flatten(), DenseVariational(1)]
     model = keras.Sequential([keras.Input((8, 2)), *layers])

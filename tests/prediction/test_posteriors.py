@@ -5,8 +5,6 @@ not be odd (`rank_1` multiplies two noises) nor even continuous (a distribution 
 takes its seeds from it): every draw has to be one from the posterior all the same.
 """
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -69,8 +67,6 @@ def network(name, members=1):
     return model
 
 
-
-
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_draws_are_those_of_ordinary_calls(name):
@@ -88,8 +84,6 @@ def test_draws_are_those_of_ordinary_calls(name):
     first, mirrored = drawn[::2], drawn[1::2]
     assert_same_moments(first, loop)
     assert_same_moments(mirrored, loop)
-
-
 
 
 def test_pre_activations_are_drawn_of_independent_normals_alone():

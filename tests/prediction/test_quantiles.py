@@ -13,7 +13,6 @@ from tfbbb.bayes.likelihoods import (
     Poisson,
 )
 from tfbbb.prediction import quantiles as module
-from tfbbb.prediction.levels import checked_levels
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.quantiles import quantiles
 
@@ -100,14 +99,6 @@ def test_quantiles_of_components_of_unequal_orders_of_magnitude_are_found(spread
         below = Mixture(likelihood, values).cdf(found[:, index])
         # A quantile is found to 10^-12 of itself; noise is 1e-4 of it at the least.
         np.testing.assert_allclose(below, np.full((50, 1), level), atol=1e-8)
-
-
-
-
-
-
-
-
 
 
 def counts(likelihood, average):

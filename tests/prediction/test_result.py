@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 import tfbbb
 from tests.posterior_draws import engine_draws
@@ -61,10 +61,6 @@ def components(regression):
     return stats.norm(likelihood.mean(draws).numpy(), np.sqrt(variance))
 
 
-
-
-
-
 def test_interval_is_central(prediction):
     lower, upper = prediction.interval(0.8)
     expected = prediction.quantile([0.1, 0.9])
@@ -114,10 +110,6 @@ def test_targets_of_one_sample_share_one_draw_of_weights():
     assert np.all(np.abs(drawn[..., 0] - drawn[..., 1]) < 6.0 * np.sqrt(2.0) * 1e-3)
 
 
-
-
-
-
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed again"])
 def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
     model = network(2, Normal())
@@ -142,8 +134,6 @@ def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
     for old, new in zip(before, answers(), strict=True):
         np.testing.assert_array_equal(new, old)
     assert not np.any(model.predictive(X, num_samples=20).mean == prediction.mean)
-
-
 
 
 def test_questions_that_have_no_answer_are_refused(prediction, classes):

@@ -71,14 +71,10 @@ def codebook():
     return keras.Model(inputs, distances)
 
 
-
-
 def steps_as_rows():
     inputs = keras.Input((5, 4))
     hidden = variational(3, "tanh")(ops.reshape(inputs, (-1, 4)))
     return keras.Model(inputs, ops.sum(ops.reshape(hidden, (-1, 5, 3)), axis=1))
-
-
 
 
 def steps_first_as_rows():

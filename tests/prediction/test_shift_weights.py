@@ -93,8 +93,6 @@ def test_scores_are_quantiles_by_weight_with_the_new_row_at_infinity():
         assert conformal_reach(found.T, level) == brute_force
 
 
-
-
 def test_like_rows_get_the_weight_one():
     generator = np.random.default_rng(0)
     different = 0

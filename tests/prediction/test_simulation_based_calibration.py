@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 
 import tfbbb
-from tests.posterior_draws import engine_draws
 from tfbbb.bayes.likelihoods import Normal
 from tfbbb.bayes.posteriors import MeanFieldNormal
 from tfbbb.layers import DenseVariational
@@ -103,5 +102,3 @@ def test_ranks_tell_a_posterior_that_is_too_narrow(simulated):
     widened = stats.norm.cdf(np.sqrt(2.0) * stats.norm.ppf(simulated[0]["local"]))
     counts = np.histogram(widened, bins=10, range=(0.0, 1.0))[0]
     assert stats.chisquare(counts).pvalue < 1e-4
-
-

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import stats
 
 from tfbbb.bayes.likelihoods import Categorical, Normal
 from tfbbb.prediction.summary import merged, summary, sums
@@ -123,8 +123,6 @@ def test_variance_of_an_integrated_mean_is_epistemic():
     more = found["epistemic"] - without["epistemic"]
     np.testing.assert_allclose(more, tf.reduce_mean(variance, axis=1))
     np.testing.assert_array_equal(found["aleatoric"], without["aleatoric"])
-
-
 
 
 def test_information_is_finite_and_not_negative_where_classes_are_certain():

@@ -17,7 +17,6 @@ from tests.keras_twins import (
     with_weights,
 )
 from tests.posterior_draws import assert_same_moments
-from tests.repeated_calls import repeated
 from tfbbb import estimators
 from tfbbb.layers import (
     Conv1DTransposeVariational,
@@ -135,64 +134,6 @@ def test_local_has_the_variance_that_q_implies_and_independent_positions(name):
     expected = variance[:, :, None] * np.eye(variance.shape[1])
     error = np.sqrt((variance[:, :, None] * variance[:, None] + expected**2) / DRAWS)
     assert np.all(np.abs(found - expected) < 5 * error + 1e-5)
-
-
-def pooled_loss(name, estimator, num_draws=400):
-    """Returns draws of loss and gradient, and their expectation.
-
-    The loss compares sums over all outputs of a row with targets: positions that were
-    drawn apart from each other would not give the right one.
-    """
-    x = np.concatenate([rows_of(name)] * 4)
-    targets = np.random.default_rng(3).normal(size=len(x)).astype("float32")
-    layer = made(name, estimator, x)
-    variables = [variable.value for variable in layer.trainable_weights]
-
-    def draw():
-        with tf.GradientTape() as tape:
-            sums = tf.reduce_sum(tf.reshape(layer(x), [len(x), -1]), axis=1)
-            loss = tf.reduce_mean(tf.square(sums - targets))
-        gradients = map(tf.convert_to_tensor, tape.gradient(loss, variables))
-        return tf.concat([[loss], *(tf.reshape(g, [-1]) for g in gradients)], 0)
-
-    matrix = design_matrix(layer, x).sum(axis=1)
-    mean, stddev = flat_posterior(layer)
-    residual = matrix @ mean - targets
-    # E[(f - y)^2] = (E[f] - y)^2 + sum_i a_i^2 sigma_i^2
-    variances = matrix**2 * stddev**2
-    of_mean = 2 * residual @ matrix / len(x)
-    of_log_scale = 2 * variances.mean(axis=0)
-    exact = [np.mean(residual**2 + variances.sum(axis=1))]
-    start = 0
-    for weight in layer.variational_weights:
-        part = slice(start, start + weight.size)
-        exact += [*of_mean[part], *of_log_scale[part]]
-        start += weight.size
-    return repeated(draw, num_draws), np.array(exact)
-
-
-@pytest.mark.few(3)
-@pytest.mark.parametrize(
-    "name",
-    [
-        "conv2d",
-        "conv1d_transpose",
-        "depthwise_conv2d",
-        "einsum_of_positions",
-        "einsum_of_blocks",
-        "embedding",
-    ],
-)
-def test_loss_and_gradient_are_unbiased_and_flipout_has_less_variance(name):
-    spread = {}
-    kinds = ["weight", "flipout", *(["local"] if name == "einsum_of_blocks" else [])]
-    for estimator in kinds:
-        draws, exact = pooled_loss(name, estimator)
-        error = draws.std(axis=0) / np.sqrt(len(draws))
-        # 350 figures in all, of skew draws: 6 standard errors.
-        assert np.all(np.abs(draws.mean(axis=0) - exact) < 6 * error + 1e-5)
-        spread[estimator] = draws.var(axis=0).sum()
-    assert list(spread) == sorted(spread, key=spread.get, reverse=True)
 
 
 @pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])

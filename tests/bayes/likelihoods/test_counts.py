@@ -70,6 +70,12 @@ def test_agrees_with_the_counts_of_scipy(kind):
         )
 
 
+def test_outputs_that_are_no_numbers_end_the_search_of_a_quantile():
+    found = built("poisson").quantile(0.5, np.array([[np.nan, 0.0]])).numpy()[0]
+    assert np.isnan(found[0])
+    assert found[1] >= 0.0
+
+
 @EVERY
 def test_entropy_is_the_sum_over_the_counts_of_all_targets(kind):
     likelihood = built(kind)

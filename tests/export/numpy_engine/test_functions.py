@@ -2,7 +2,6 @@
 
 import copy
 import json
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -57,46 +56,6 @@ def test_a_function_takes_and_returns_what_is_nested() -> None:
     square = read_functions(written(FORM)).square
     assert square([np.array([1.0, 2.0])])["square"] == 36.0
     assert [argument.dtype for argument in square.inputs] == [np.float64]
-
-
-def test_what_follows_from_known_inputs_is_computed_once() -> None:
-    computed = []
-
-    def add(x: int, y: int) -> int:
-        computed.append((x, y))
-        return x + y
-
-    steps = [
-        Step(add, (1, 1), (2,)),
-        Step(add, (0, 2), (3,)),
-        Step(add, (2, 2), (4,)),
-    ]
-    graph = Graph(2, steps, [3], {}, 5)
-    assert graph([1, 10]) == [21]
-    # The last step has no use.
-    assert computed == [(10, 10), (1, 20)]
-    known = graph.with_known({1: 10})
-    computed.clear()
-    assert known([1]) == [21]
-    assert known([2]) == [22]
-    assert computed == [(1, 20), (2, 20)]
-
-
-def test_values_that_no_later_step_reads_are_freed() -> None:
-    alive: list[weakref.ref[np.ndarray]] = []
-
-    def add_one(x: np.ndarray) -> np.ndarray:
-        found = x + 1
-        alive.append(weakref.ref(found))
-        return found
-
-    def count(*_: np.ndarray) -> int:
-        return sum(value() is not None for value in alive)
-
-    steps = [Step(add_one, (n,), (n + 1,)) for n in range(3)]
-    # Of three values the first one is not read any more.
-    graph = Graph(1, [*steps, Step(count, (2, 3), (4,))], [4], {}, 5)
-    assert graph([np.zeros(3)]) == [2]
 
 
 # f(x, n) = x as n rows of the size that the shape of x gives.

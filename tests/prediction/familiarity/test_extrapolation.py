@@ -169,14 +169,6 @@ def test_slopes_are_of_what_the_important_columns_explain():
     assert (found.slopes[1:, 0] < 0.4 * found.slopes[0, 0]).all()
 
 
-def test_rows_farther_away_are_farther_beyond():
-    familiarity = tfbbb.Familiarity.fit(X)
-    far = np.stack([np.linspace(1.1, 50.0, 40), np.zeros(40)], axis=1)
-    rows = familiarity.encode(far.astype(np.float32))
-    scores = familiarity.scores(rows, *familiarity.nearest(rows))
-    assert (np.diff(familiarity.exceedance(scores)) > 0.0).all()
-
-
 def test_a_new_category_is_beyond_the_training_rows():
     columns = {
         "x": RNG.normal(size=400).astype(np.float32),
@@ -215,19 +207,6 @@ def test_the_amplitude_has_the_greatest_likelihood():
     # Errors like those of other rows need none.
     errors, ones = RNG.standard_t(6, size=2000), np.ones(2000)
     assert left_out_blocks._best_amplitude(0.9 * errors, ones, ones) == 0.0
-
-
-
-
-def test_blocks_are_quarters_that_keep_equal_values_together():
-    rows = np.stack([RNG.integers(0, 10, 400), RNG.normal(size=400)], axis=1)
-    blocks = list(left_out_blocks._blocks(rows, np.random.default_rng(0)))
-    assert len(blocks) == 8
-    for block in blocks:
-        column = next(c for c in rows.T if not np.isin(c[block], c[~block]).any())
-        between = (column > column[block].min()) & (column < column[block].max())
-        assert block[between].all()
-        assert 0.2 < block.mean() < 0.5
 
 
 def test_fitted_intervals_cover_what_blocks_leave_out():
@@ -386,8 +365,6 @@ def test_a_familiarity_without_its_rows_is_refused():
     copied = copy.deepcopy(model)
     with pytest.raises(ValueError, match=r"Fit it again to them, `Familiarity\.fit"):
         tfbbb.Extrapolation.fit(copied.familiarity, model.likelihood, Y)
-
-
 
 
 def test_an_extrapolation_is_none_or_a_fitted_one():

@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 import tfbbb
 from tfbbb.layers import DenseVariational
@@ -31,12 +30,3 @@ def network(members, estimator="auto", posterior=ALMOST_A_POINT, likelihood="nor
     for layer in model.variational_layers:
         layer.kl_weight.assign(1.0 / len(X))
     return model
-
-
-def gradients(model, x=X, y=Y):
-    """Returns the gradient of a training step's loss by the path of its variable."""
-    with tf.GradientTape() as tape:
-        loss = model.compute_loss(x, y, model(x, training=True))
-    variables = model.trainable_variables
-    values = tape.gradient(loss, [variable.value for variable in variables])
-    return [tf.convert_to_tensor(value).numpy() for value in values]

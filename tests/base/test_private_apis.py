@@ -1,4 +1,4 @@
-"""Private names of libraries are used in two modules; here is what each means."""
+"""Private names of libraries have one home; here is what the subtle ones mean."""
 
 import ast
 import functools
@@ -13,7 +13,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-import tensorflow_probability as tfp
 
 import tfbbb
 from tfbbb.base import private_apis
@@ -155,108 +154,7 @@ def test_subclasses_share_no_private_names_with_their_bases():
     assert shared_private_names() == private_apis.OVERRIDDEN
 
 
-# What each function relies on.
-
-
-@pytest.fixture(scope="module")
-def functional():
-    a, b = keras.Input((2,), name="a"), keras.Input((2,), name="b")
-    hidden = keras.layers.Dense(3, name="hidden")(a + b)
-    return keras.Model({"a": a, "b": b}, [keras.layers.Dense(1, name="last")(hidden)])
-
-
-@pytest.fixture(scope="module")
-def sequential():
-    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-
-
-def test_graph_of(functional, sequential):
-    class Subclassed(keras.Model):
-        pass
-
-    assert private_apis.graph_of(functional) is functional
-    graph = private_apis.graph_of(sequential)
-    assert isinstance(graph, keras.Model)
-    assert graph.outputs
-    assert private_apis.graph_of(Subclassed()) is None
-    assert private_apis.graph_of(keras.layers.Dense(1)) is None
-
-
-def test_sublayers(sequential):
-    outer = keras.Sequential([keras.Input((2,)), sequential, sequential])
-    found = private_apis.sublayers(outer)
-    assert found[0] is outer
-    assert [layer for layer in found if layer is sequential] == [sequential]
-    assert sequential.layers[0] in found
-
-
-def test_nodes_by_depth(functional):
-    levels = private_apis.nodes_by_depth(functional)
-    operations = [[node.operation for node in level] for level in levels]
-    assert len(operations[0]) == 2
-    assert [o.name for o in operations[-1]] == ["last"]
-    assert [tensor.shape for tensor in levels[-1][0].outputs] == [(None, 1)]
-
-
-def test_producer(functional):
-    assert private_apis.producer(functional.outputs[0]).name == "last"
-
-
-def test_input_structure(functional):
-    structure = private_apis.input_structure(functional)
-    assert {name: tensor.name for name, tensor in structure.items()} == {
-        "a": "a",
-        "b": "b",
-    }
-
-
-def test_output_structure(functional):
-    structure = private_apis.output_structure(functional)
-    assert [tensor.shape for tensor in structure] == [(None, 1)]
-
-
-def test_standardize_inputs(functional):
-    found = private_apis.standardize_inputs(
-        functional, {"b": np.ones((3, 2)), "a": np.zeros((3, 2))}
-    )
-    assert [tensor.dtype for tensor in found] == [tf.float32, tf.float32]
-    assert [float(tensor[0, 0]) for tensor in found] == [0.0, 1.0]
-
-
-def test_run_through_graph(functional):
-    called = []
-
-    def operation(op):
-        return lambda *args, **kwargs: called.append(op.name) or "output"
-
-    found = private_apis.run_through_graph(functional, ["a", "b"], operation)
-    assert found == ["output"]
-    assert called[1:] == ["hidden", "last"]
-
-
-def test_arguments_of_the_call_of_a_graph_reach_its_operations():
-    inputs = keras.Input((3,))
-    hidden = keras.layers.Dropout(0.5)(keras.layers.Dense(2)(inputs))
-    model = keras.Model(inputs, hidden)
-    given = {}
-
-    def operation(op):
-        return lambda *args, **kwargs: given.update({op: kwargs}) or "output"
-
-    tensor, mask = tf.zeros([1, 3]), tf.constant([[True, False, True]])
-    arguments = private_apis.call_arguments(model, (tensor, True), {"mask": mask})
-    assert arguments[0] is tensor
-    assert arguments[1] == {"training": True}
-    assert private_apis.mask_of(tensor) is mask
-    private_apis.run_through_graph(model, [tensor], operation, **arguments[1])
-    assert list(given.values()) == [{"training": True}] * 2
-
-
-def test_arguments_of_node(functional):
-    node = private_apis.nodes_by_depth(functional)[-1][0]
-    args, kwargs = private_apis.arguments_of_node(node)
-    assert [x.shape for x in args] == [x.shape for x in node.input_tensors]
-    assert not kwargs
+# What functions rely on, where no test of their users would say what has changed.
 
 
 def test_calls_outside_keep_the_losses_of_those_around_them():
@@ -276,80 +174,6 @@ def test_calls_outside_keep_the_losses_of_those_around_them():
     outer(tf.ones([2, 1]), training=True)
     assert seen == [None, outer]
     assert len(layer.losses) == 1
-
-
-def test_sources_and_index_of_outputs():
-    inputs = keras.Input((4,))
-    first, second = keras.ops.split(inputs, 2, axis=1)
-    total = first + second
-    assert all(
-        one is other
-        for one, other in zip(private_apis.sources(total), (first, second), strict=True)
-    )
-    assert private_apis.sources(inputs) == []
-    assert private_apis.index_of_output(second) == 1
-
-
-def test_activations_mark_their_results():
-    logits = tf.ones((2, 3))
-    for activation in (keras.activations.softmax, keras.ops.sigmoid):
-        assert private_apis.has_activation_logits(activation(logits))
-    assert not private_apis.has_activation_logits(logits)
-
-
-def test_calls_in_a_graph_are_recorded_and_shapes_are_not(functional):
-    layer, inputs = keras.layers.Dense(1), keras.Input((2,))
-    assert private_apis.is_recorded(inputs)
-    assert private_apis.is_recorded(layer(inputs))
-    assert not private_apis.is_recorded(layer.compute_output_spec(inputs))
-
-
-def test_keras_clones_a_model_by_a_run_through_its_graph(functional):
-    run = []
-
-    class Watched(keras.Model):
-        def _run_through_graph(self, inputs, *args, **kwargs):
-            outputs = super()._run_through_graph(inputs, *args, **kwargs)
-            run.append((inputs, outputs))
-            return outputs
-
-    model = Watched(functional.inputs, functional.outputs)
-    run.clear()
-    clone = keras.models.clone_model(model)
-    # Its constructor checks the graph afterwards.
-    assert [x is y for x, y in zip(run[0][0], clone.inputs, strict=True)] == [True] * 2
-    assert run[0][1][0] is clone.outputs[0]
-
-
-def test_has_constructor_of_functional():
-    class Same(keras.Model):
-        def __init__(self, inputs, outputs, name=None, *, other=1):
-            pass
-
-    class Other(keras.Model):
-        def __init__(self, units, **kwargs):
-            pass
-
-    assert private_apis.has_constructor_of_functional(Same)
-    assert not private_apis.has_constructor_of_functional(Other)
-
-
-def test_is_h5_of_whole_models(tmp_path):
-    seen = []
-
-    @keras.saving.register_keras_serializable(package="test_private_apis")
-    class Watching(keras.layers.Layer):
-        def get_config(self):
-            seen.append(private_apis.is_h5_of_whole_models())
-            return super().get_config()
-
-    model = keras.Sequential([keras.Input((2,)), Watching()])
-    model.save(tmp_path / "model.keras")
-    assert not any(seen)
-    seen.clear()
-    model.save(tmp_path / "model.h5")
-    assert all(seen)
-    assert not private_apis.is_h5_of_whole_models()
 
 
 def test_exports_call(tmp_path):
@@ -383,114 +207,6 @@ def test_average_loss_in():
     loss = model.evaluate(np.ones((2, 1)), np.ones((2, 1)), verbose=0)
     assert np.isfinite(loss)
     assert [x.dtype for x in model.metrics if x.name == "loss"] == ["float64"]
-
-
-def test_masks():
-    embedding = keras.layers.Embedding(3, 2, mask_zero=True)
-    outputs = embedding(np.array([[1, 0]]))
-    assert private_apis.mask_of(outputs).numpy().tolist() == [[True, False]]
-    assert private_apis.mask_of(tf.ones(2)) is None
-    inputs = tf.ones((1, 2, 3))
-    private_apis.set_mask(inputs, tf.constant([[True, False]]))
-    outputs = keras.layers.Activation("relu")(inputs)
-    assert private_apis.mask_of(outputs).numpy().tolist() == [[True, False]]
-
-
-def test_outermost_call_and_layer():
-    calls, entries = [], []
-
-    class Recording(keras.layers.Layer):
-        def call(self, inputs):
-            calls.append(private_apis.outermost_call(self))
-            entries.append(private_apis.outermost_layer(self))
-            return inputs
-
-    layer = Recording()
-    inputs = keras.Input((2,))
-    model = keras.Model(inputs, layer(layer(inputs)))
-    calls.clear()
-    entries.clear()
-    model(np.ones((1, 2)))
-    model(np.ones((1, 2)))
-    first, again, second, _ = calls
-    assert first is again
-    assert first is not second
-    assert all(entry is model for entry in entries)
-
-
-def test_remove_loss():
-    class Penalized(keras.layers.Layer):
-        def call(self, inputs):
-            first, second = tf.constant(1.0), tf.constant(2.0)
-            self.add_loss(first)
-            self.add_loss(second)
-            private_apis.remove_loss(self, first)
-            return inputs
-
-    layer = Penalized()
-    layer(np.ones((1, 2)))
-    assert [float(loss) for loss in layer.losses] == [2.0]
-
-
-def test_own_variables(sequential):
-    layer = keras.layers.BatchNormalization()
-    layer.build((None, 2))
-    own = private_apis.own_variables(layer)
-    assert [v.name for v in own] == ["gamma", "beta", "moving_mean", "moving_variance"]
-    assert private_apis.own_variables(sequential) == []
-    layer.trainable = False
-    trainable = private_apis.own_trainable_variables(layer)
-    assert [v.name for v in trainable] == ["gamma", "beta"]
-
-
-def test_tracked_variables():
-    layer = keras.layers.Dense(1)
-    layer.build((None, 2))
-    with pytest.raises(ValueError, match="cannot add new elements of state"):
-        layer.add_weight(shape=())
-    with private_apis.unlocked(layer):
-        added = layer.add_weight(shape=())
-    private_apis.untrack_variables(layer, [added])
-    assert layer.variables == [layer.kernel, layer.bias]
-    other = keras.Variable(1.0)
-    assert private_apis.track_variable(layer, other)
-    assert not private_apis.track_variable(layer, other)
-    assert layer.trainable_variables[-1] is other
-    with pytest.raises(ValueError, match="cannot add new elements of state"):
-        layer.add_weight(shape=())
-
-
-def test_is_validation_of_fit():
-    class Model(keras.Model):
-        def evaluate(self, *args, **kwargs):
-            bound = inspect.signature(super().evaluate).bind(*args, **kwargs)
-            found.append(private_apis.is_validation_of_fit(bound.arguments))
-            return super().evaluate(*args, **kwargs)
-
-    found = []
-    inputs = keras.Input((1,))
-    model = Model(inputs, keras.layers.Dense(1)(inputs))
-    model.compile(loss="mse")
-    x = np.ones((2, 1))
-    model.fit(x, x, validation_data=(x, x), verbose=0)
-    model.evaluate(x, x, verbose=0)
-    assert found == [True, False]
-
-
-def test_in_stateless_scope():
-    assert not private_apis.in_stateless_scope()
-    with keras.StatelessScope():
-        assert private_apis.in_stateless_scope()
-
-
-def test_adam_moments():
-    optimizer = keras.optimizers.Adam(beta_1=0.5, beta_2=0.75)
-    others, variable = keras.Variable(1.0), keras.Variable(1.0)
-    optimizer.build([others, variable])
-    optimizer.apply([tf.constant(0.0), tf.constant(2.0)])
-    first, second = private_apis.adam_moments(optimizer, variable)
-    assert float(first.numpy()) == pytest.approx(1.0)
-    assert float(second.numpy()) == pytest.approx(1.0)
 
 
 def test_wrap_until_built():
@@ -539,41 +255,6 @@ def test_compiled_metrics_and_their_functions():
     assert private_apis.wrapped_function(keras.metrics.AUC()) is None
 
 
-@pytest.mark.parametrize(
-    ("mode", "is_again"), [("full", True), ("activations", False), (None, False)]
-)
-def test_is_rematerialized(mode, is_again):
-    with keras.RematScope(mode):
-        layer = keras.layers.Dense(1, "relu")
-    given = layer.rematerialized_call(layer.call)
-    assert private_apis.is_rematerialized(layer, layer.call, given) == is_again
-
-
-def test_around_control_flow():
-    assert private_apis.current_graph() is None
-    assert private_apis.around_control_flow(None) is None
-    graphs, bodies = [], []
-
-    def look(*given):
-        bodies.append(private_apis.current_graph())
-        return given
-
-    @tf.function
-    def function(x):
-        graphs.append(private_apis.current_graph())
-        tf.while_loop(lambda x: x < 3, lambda x: [look(x)[0] + 1], [x])
-        return tf.cond(
-            x > 0, lambda: tf.switch_case(x, [lambda: look(x)]), lambda: look(x)
-        )
-
-    function.get_concrete_function(tf.TensorSpec([], tf.int32))
-    assert len(bodies) == 3
-    for body in bodies:
-        assert body is not graphs[0]
-        assert private_apis.around_control_flow(body) is graphs[0]
-        assert private_apis.around_control_flow(body, within=body) is body
-
-
 def test_compiled_metrics_are_updated_by_a_function():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     private_apis.update_compiled_metrics_by(model, pytest.fail)
@@ -583,58 +264,6 @@ def test_compiled_metrics_are_updated_by_a_function():
     (compiled,) = (m for m in model.metrics if m.name == "compile_metrics")
     compiled.update_state(1.0, 2.0)
     assert updates == [(1.0, 2.0)]
-
-
-@pytest.fixture
-def attention():
-    return keras.layers.MultiHeadAttention(
-        2, 3, output_shape=5, flash_attention=True, use_gate=True
-    )
-
-
-def test_attention_options(attention):
-    assert private_apis.attention_options(attention) == {
-        "use_gate": True,
-        "output_shape": (5,),
-        "flash_attention": True,
-    }
-
-
-def test_options_of_projections(attention):
-    options = private_apis.options_of_projections(attention)
-    projection = keras.layers.EinsumDense("ab,bc->ac", 4, **options)
-    assert projection(np.ones((1, 2))).shape == (1, 4)
-    assert {"kernel_initializer", "bias_constraint", "dtype"} <= set(options)
-
-
-def test_set_projection_and_build_attention(attention):
-    class Parts(keras.layers.MultiHeadAttention):
-        def build(self, query_shape, value_shape, key_shape=None):
-            for name in ("query", "key", "value"):
-                part = keras.layers.EinsumDense("abx,xyz->abyz", (None, 2, 3))
-                private_apis.set_projection(self, name, part)
-            private_apis.build_attention(self, 4)
-            part = keras.layers.EinsumDense("abyz,yzA->abA", (None, 4))
-            private_apis.set_projection(self, "output", part)
-
-    layer = Parts(2, 3)
-    x = np.ones((1, 5, 4), "float32")
-    assert layer(x, x).shape == (1, 5, 4)
-    assert layer.query_dense.built
-    assert layer.output_dense.built
-    assert private_apis.gate_projection(layer) is None
-
-
-def test_gate_projection(attention):
-    attention.build((None, 5, 4), (None, 5, 4))
-    assert private_apis.gate_projection(attention) in attention._flatten_layers()
-
-
-def test_variable_identity():
-    one, other = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="a")
-    found = private_apis.variable_identity(one)
-    assert found == private_apis.variable_identity(one)
-    assert found != private_apis.variable_identity(other)
 
 
 def apply_adam(variable):
@@ -763,67 +392,3 @@ def test_free_gradients_with():
     del function, graph
     gc.collect()
     assert not added & gradients_in_table()
-
-
-def test_a_custom_gradient_is_eager_too():
-    square = square_of_other_gradient(private_apis.custom_gradient)
-    assert value_and_gradient(square, 2.0) == (4.0, 14.0)
-
-
-def test_dispatch_by_type():
-    @private_apis.dispatch_by_type
-    class Number:
-        pass
-
-    @tf.experimental.dispatch_for_api(tf.cast, {"x": Number})
-    def cast(x, dtype, name=None):
-        return "cast"
-
-    assert tf.cast(Number(), tf.float32) == "cast"
-
-
-def test_operation_definition():
-    found = private_apis.operation_definition("Split")
-    (result,) = found.output_arg
-    assert (result.number_attr, result.type_attr) == ("num_split", "T")
-
-
-def test_searched_attributes():
-    normal = tfp.distributions.Normal(tf.Variable(1.0), 1.0)
-    found = private_apis.searched_attributes(normal)
-    assert normal.loc in [v for v in found.values() if isinstance(v, tf.Variable)]
-    assert not set(found) & normal._TF_MODULE_IGNORED_PROPERTIES
-
-
-def test_give_bernoulli_parameters():
-    bernoulli = tfp.distributions.Bernoulli(logits=[0.0, 1.0])
-    independent = tfp.distributions.Independent(bernoulli, 1)
-    private_apis.give_bernoulli_parameters(independent, bernoulli)
-    logits = tfp.distributions.Bernoulli.logits
-    found = logits.fget(independent) if isinstance(logits, property) else independent
-    assert getattr(found, "logits", found).numpy().tolist() == [0.0, 1.0]
-
-
-def test_set_mean():
-    normal = tfp.distributions.Normal(1.0, 1.0)
-    private_apis.set_mean(normal, lambda: tf.constant(7.0))
-    assert float(normal.mean()) == 7.0
-
-
-def test_a_tensor_coercible_has_its_tensor_in_value():
-    from tfbbb.lab.compat.tfp_layers.distribution_tensor import DistributionTensor
-
-    normal = tfp.distributions.Normal(1.0, 1.0)
-    tensor = DistributionTensor(normal, tf.constant(3.0))
-    assert float(tf.convert_to_tensor(tensor)) == 3.0
-    assert float(tfp.distributions.Normal(tensor, 1.0).mean()) == 3.0
-
-
-def test_an_adopted_variable_is_the_variable():
-    from tfbbb.lab.compat.tfp_layers.adopted_variable import AdoptedVariable
-
-    variable = tf.Variable(2.0)
-    adopted = AdoptedVariable(variable)
-    adopted.assign(3.0)
-    assert adopted.value is variable
-    assert float(variable.numpy()) == 3.0

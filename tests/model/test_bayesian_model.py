@@ -29,8 +29,6 @@ def untraced(**options):
     return regression(**options, run_eagerly=True)
 
 
-
-
 def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
     model = regression()
     history = model.fit(X, Y, validation_split=0.2, epochs=2, verbose=0).history

@@ -158,15 +158,6 @@ def test_outputs_are_distributed_like_keras_with_drawn_weights():
         assert_same_moments(*products)
 
 
-@every_estimator
-def test_all_positions_of_a_row_see_the_same_weights(estimator):
-    layer = attention(estimator=estimator)
-    constant = np.repeat(QUERY[:, :1], 4, axis=1)
-    outputs = np.asarray(layer(constant, constant))
-    np.testing.assert_allclose(outputs, outputs[:, :1].repeat(4, axis=1), rtol=1e-4)
-    assert not np.allclose(outputs, layer(constant, constant))
-
-
 @pytest.mark.parametrize(("estimator", "expected"), [("weight", 1.0), ("flipout", 0.0)])
 def test_rows_are_as_correlated_as_the_estimator_says(estimator, expected):
     # Small variances: the output is linear in the weights to first order.

@@ -277,27 +277,6 @@ def test_moped_centres_the_priors_of_layers_in_layers():
         np.testing.assert_array_equal(weight.mean, prior_mean)
 
 
-def test_trained_models_of_half_precision_are_converted():
-    inputs = keras.Input((3,))
-    inner = keras.Sequential(
-        [keras.Input((3,)), keras.layers.Dense(3, dtype="mixed_bfloat16")]
-    )
-    model = keras.Model(inputs, inner(inner(inputs)))
-    model.compile("sgd", "mse")
-    model.fit(X, X, verbose=0)
-    converted = tfbbb.convert(model, **ALMOST_A_POINT)
-    (layer,) = [x for x in sublayers(converted) if isinstance(x, VariationalLayer)]
-    assert layer.compute_dtype == "bfloat16"
-    assert layer.kernel.mean.dtype == layer.kernel.stddev.dtype == "float32"
-    # bfloat16 keeps eight bits.
-    near = {"rtol": 0.03, "atol": 0.03}
-    np.testing.assert_allclose(
-        *(np.asarray(m(X), "float32") for m in (converted, model)), **near
-    )
-    back = tfbbb.to_deterministic(converted)
-    np.testing.assert_array_equal(*(np.asarray(m(X), "float32") for m in (back, model)))
-
-
 def test_spectrally_normalised_layers_stay_as_they_are():
     normalised = keras.layers.SpectralNormalization(keras.layers.Dense(3, name="inner"))
     model = keras.Sequential([keras.Input((3,)), normalised, keras.layers.Dense(3)])

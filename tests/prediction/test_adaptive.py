@@ -95,7 +95,7 @@ def test_stopping_does_not_bias_a_skewed_predictive():
                 seed=seed,
                 max_standard_error=0.3,
             ).mean[0, 0]
-            for seed in range(400)
+            for seed in range(150)
         ]
     )
     expected = np.exp(0.5)

@@ -74,16 +74,6 @@ def test_inputs_of_unequal_widths_are_found_by_name(of_two_widths):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_every_prediction_finds_inputs_by_name(of_two_widths):
-    x = {"num": NUM, "cat": CAT[:, :1]}
-    joint = of_two_widths.predictive(x).joint_sample(2)
-    assert joint.shape == (2, 120, 1)
-    adaptive = of_two_widths.predictive(x, max_standard_error=10.0)
-    assert adaptive.mean.shape == (120, 1)
-    tfbbb.recalibrate(of_two_widths, x, Y)
-    of_two_widths.recalibration = None
-
-
 def test_exported_columns_are_found_by_name(tmp_path):
     keras.utils.set_random_seed(0)
     columns = {name: keras.Input((), name=name) for name in ("num", "cat")}

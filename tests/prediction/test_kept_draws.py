@@ -147,13 +147,6 @@ def test_draws_serve_predictions_of_several_kinds_in_turns(model, passes):
     assert len(passes) == 2
 
 
-def test_few_kinds_of_predictions_keep_their_draws(model, monkeypatch, passes):
-    monkeypatch.setattr(program, "_MOST_KEPT", 2)
-    for method in ("local", "weight", "moments"):
-        model.predictive(X, 20, method)
-    assert alive(passes) == [False, True, True]
-
-
 def test_number_of_kinds_of_predictions_is_bounded(model, monkeypatch, passes):
     monkeypatch.setattr("tfbbb.prediction.structure._MOST_PROGRAMS", 3)
     inputs = keras.Input((3,))

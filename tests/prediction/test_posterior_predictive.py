@@ -7,7 +7,6 @@ import pytest
 import tfbbb
 from tfbbb.bayes.likelihoods import Categorical, Normal
 from tfbbb.layers import DenseVariational
-from tfbbb.prediction.structure import Structure
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 NORMAL = Normal(scale=1.0)
@@ -63,13 +62,6 @@ def test_likelihoods_that_differ_are_not_taken_for_each_other(plain):
         np.testing.assert_allclose(prediction.aleatoric, scale**2, rtol=1e-6)
     scaled = predictions[0].mean * [10.0, 0.5] + [20.0, 0.5]
     np.testing.assert_allclose(shifted.mean, scaled, rtol=1e-5)
-
-
-def test_likelihoods_that_are_alike_share_one_computation(plain):
-    before = len(Structure.of(plain).programs)
-    for _ in range(3):
-        tfbbb.predictive(plain, X, likelihood=Normal(scale=0.2514))
-    assert len(Structure.of(plain).programs) == before + 1
 
 
 def test_own_likelihood_of_a_model_is_not_to_be_given():

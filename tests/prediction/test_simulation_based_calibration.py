@@ -20,8 +20,8 @@ METHODS = ("local", "weight", "moments")
 PRIOR_SCALE, NOISE_SCALE = 1.5, 0.7
 # Columns that are orthogonal to each other and to the ones of the bias.
 DESIGN = np.array([[-1, -1, 1], [-1, 1, -1], [1, -1, -1], [1, 1, 1]]) * [0.5, 1.0, 1.3]
-SIMULATIONS = 400
-# Of the ranks of a number among 7 draws: 50 simulations for each.
+SIMULATIONS = 240
+# Of the ranks of a number among 7 draws: 30 simulations for each.
 DRAWS = 7
 
 

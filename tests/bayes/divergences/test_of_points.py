@@ -5,7 +5,7 @@ import tensorflow_probability as tfp
 
 from tests.variational_weights import member_of, variational_weight
 from tfbbb import posteriors, priors
-from tfbbb.bayes.divergences import closed_form_of, kl_divergence
+from tfbbb.bayes.divergences import kl_divergence
 
 PRIORS = [
     priors.Normal(0.3),
@@ -55,8 +55,3 @@ def test_members_are_a_loop_over_single_weights(family, prior):
     for k, divergence in enumerate(divergences):
         alone = kl_divergence(member_of(weight, k), None)
         np.testing.assert_allclose(divergence, alone, rtol=1e-5)
-
-
-def test_weights_of_points_need_no_draw_of_the_divergence():
-    for family in ("point", "rank_1"):
-        assert closed_form_of(variational_weight(family)) is not None

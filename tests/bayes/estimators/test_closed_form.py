@@ -8,7 +8,6 @@ import tensorflow as tf
 
 import tfbbb
 from tests.repeated_calls import repeated
-from tfbbb.bayes.estimators import ClosedForm
 from tfbbb.bayes.likelihoods import Bernoulli, Categorical, Normal
 from tfbbb.bayes.posteriors import MatrixNormal
 from tfbbb.layers import DenseVariational
@@ -209,22 +208,6 @@ def test_every_policy_trains_with_weights_of_classes_and_metrics(policy):
         X, CLASSES, class_weight={0: 1.0, 1: 2.0, 2: 3.0}, verbose=0
     ).history
     assert np.isfinite(list(history.values())).all()
-
-
-def test_saved_model_has_the_same_loss_and_predictions(tmp_path):
-    model = model_of("closed_form", posterior="full_covariance_normal")
-    model.compile("adam")
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.layers[-1].estimator == ClosedForm()
-    np.testing.assert_array_equal(
-        loss_and_gradient(loaded, Y), loss_and_gradient(model, Y)
-    )
-    model.export_predictive(tmp_path / "exported")
-    exported = tfbbb.load(tmp_path / "exported")
-    expected = model.predictive(X, num_samples=20, seed=3)
-    found = exported.predictive(X, num_samples=20, seed=3)
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-5)
 
 
 def sequential(*layers, likelihood="normal"):

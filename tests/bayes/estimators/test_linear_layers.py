@@ -5,6 +5,8 @@ independent normal weights a row is therefore normal, of mean `A @ mean` and cov
 `A @ diag(sigma^2) @ A.T`: positions that share weights are correlated.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -99,16 +101,25 @@ def draws_of(layer, x):
     return np.asarray(outputs).reshape(DRAWS, len(x), -1)
 
 
-@pytest.mark.few(8)
-@pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.few(12)
+@pytest.mark.parametrize(
+    ("name", "estimator"),
+    [
+        *itertools.product(CASES, (estimators.Weight, estimators.Flipout)),
+        *((name, "local") for name in CASES if "sums" not in name),
+    ],
+)
 def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):
     x = rows_of(name)
-    layer = made(name, estimator(num_samples=DRAWS), x)
+    is_local = estimator == "local"
+    layer = made(name, "local" if is_local else estimator(num_samples=DRAWS), x)
     draws = draws_of(layer, x)
     matrix, (mean, stddev) = design_matrix(layer, x), flat_posterior(layer)
     covariance = np.einsum("noi,npi,i->nop", matrix, matrix, stddev**2)
     variance = np.einsum("noo->no", covariance)
+    if is_local:
+        # Positions are drawn apart.
+        covariance = variance[:, :, None] * np.eye(variance.shape[1])
     # Some 4000 figures in all: beyond 5 standard errors is one in one of 400 suites.
     # Of normal draws, Var[s_op] = (c_oo c_pp + c_op^2) / n.
     error = np.sqrt(variance / DRAWS)
@@ -117,23 +128,6 @@ def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):
     found = np.einsum("sno,snp->nop", centred, centred) / DRAWS
     error = np.sqrt((variance[:, :, None] * variance[:, None] + covariance**2) / DRAWS)
     assert np.all(np.abs(found - covariance) < 5 * error + 1e-5)
-
-
-@pytest.mark.few(5)
-@pytest.mark.parametrize("name", [n for n in CASES if "sums" not in n])
-def test_local_has_the_variance_that_q_implies_and_independent_positions(name):
-    x = rows_of(name)
-    layer = made(name, "local", x)
-    draws = draws_of(layer, x)
-    matrix, (mean, stddev) = design_matrix(layer, x), flat_posterior(layer)
-    variance = matrix**2 @ stddev**2
-    error = np.sqrt(variance / DRAWS)
-    assert np.all(np.abs(draws.mean(axis=0) - matrix @ mean) < 5 * error + 1e-5)
-    centred = draws - draws.mean(axis=0)
-    found = np.einsum("sno,snp->nop", centred, centred) / DRAWS
-    expected = variance[:, :, None] * np.eye(variance.shape[1])
-    error = np.sqrt((variance[:, :, None] * variance[:, None] + expected**2) / DRAWS)
-    assert np.all(np.abs(found - expected) < 5 * error + 1e-5)
 
 
 @pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])

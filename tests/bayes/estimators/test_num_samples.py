@@ -135,8 +135,3 @@ def test_numbers_of_samples_that_differ_are_refused():
 def test_bad_numbers_of_samples_are_refused(number):
     with pytest.raises(ValueError, match=r"`num_samples` must be an integer.*Received"):
         Weight(num_samples=number)
-
-
-def test_number_of_samples_survives_serialisation():
-    config = tfbbb.estimators.serialize(Weight(num_samples=3))
-    assert tfbbb.estimators.deserialize(config) == Weight(num_samples=3)

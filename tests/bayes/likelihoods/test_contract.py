@@ -298,34 +298,6 @@ def test_each_member_learns_as_it_would_alone(name, arguments):
             np.testing.assert_allclose(gradient[index], own, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.few(8)
-@pytest.mark.parametrize(("name", "arguments"), EVERY)
-def test_every_answer_is_a_graph_of_tensorflow_alone(name, arguments):
-    likelihood = built(name, arguments)
-    width = likelihood.num_outputs(size_of(likelihood))
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec(shape) for shape in ([None, width], [None, None])
-        ],
-        autograph=False,
-    )
-    def answers(outputs, noise):
-        drawn = likelihood.sample(outputs, noise)
-        found = [getattr(likelihood, method)(outputs) for method in METHODS]
-        found.append(likelihood.log_prob(drawn, outputs))
-        if likelihood.ordered and likelihood.task == "regression":
-            found.append(likelihood.cdf(drawn, outputs))
-            found.append(likelihood.prob(drawn, outputs))
-            found.append(likelihood.quantile(0.5, outputs))
-        return found
-
-    graph = answers.get_concrete_function().graph.as_graph_def()
-    functions = [node for f in graph.library.function for node in f.node_def]
-    operations = {node.op for node in [*graph.node, *functions]}
-    assert not {op for op in operations if "PyFunc" in op}
-
-
 @pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
 def test_target_that_is_no_number_is_named_with_its_row(name, arguments):
     likelihood = built(name, arguments, num_targets=2)

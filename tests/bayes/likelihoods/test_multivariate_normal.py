@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 import tfbbb
-from tfbbb.bayes.likelihoods import MultivariateNormal, Normal
+from tfbbb.bayes.likelihoods import MultivariateNormal
 
 GENERATOR = np.random.default_rng(0)
 TARGETS = np.array([2000.0, -3.0, 0.0]) + GENERATOR.normal(size=(60, 3)) @ np.array(
@@ -74,30 +74,6 @@ def test_samples_have_the_covariance(heteroscedastic):
     # Entries of the covariance of 20 000 white draws are off by 1 / sqrt(20 000), the
     # diagonal by sqrt(2) of that; five standard errors.
     np.testing.assert_allclose(np.cov(white), np.eye(3), atol=5.0 * 0.01)
-
-
-def test_starts_with_the_variances_of_the_targets_and_no_correlation():
-    likelihood = MultivariateNormal()
-    likelihood.build((None, 3))
-    likelihood.adapt(TARGETS)
-    np.testing.assert_allclose(
-        likelihood.covariance(np.zeros((1, 3)))[0],
-        np.diag(TARGETS.var(axis=0)),
-        rtol=1e-3,
-    )
-
-
-def test_of_one_target_is_a_normal():
-    likelihood, normal = MultivariateNormal(), Normal()
-    for each in (likelihood, normal):
-        each.build((None, 1))
-        each.adapt(TARGETS[:, :1])
-    outputs = GENERATOR.normal(size=(60, 1))
-    np.testing.assert_allclose(
-        likelihood.log_prob(TARGETS[:, :1], outputs),
-        normal.log_prob(TARGETS[:, :1], outputs),
-        rtol=1e-6,
-    )
 
 
 def test_number_of_outputs_is_that_of_means_and_a_factor():

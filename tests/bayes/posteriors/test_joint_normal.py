@@ -9,7 +9,6 @@ from scipy import stats
 import tfbbb
 from tests.repeated_calls import repeated
 from tests.variational_weights import variational_weight
-from tfbbb import posteriors
 from tfbbb.bayes.posteriors import JointNormal
 from tfbbb.model.conversion import with_posterior
 
@@ -107,11 +106,6 @@ def test_trains_from_its_start(model):
     )
     np.testing.assert_array_equal(factor, np.tril(factor))
     assert np.abs(np.tril(factor, -1)).max() > 0
-
-
-def test_serialized_posteriors_come_back_equal():
-    family = JointNormal(size=9)
-    assert posteriors.get(posteriors.serialize(family)) == family
 
 
 @pytest.mark.parametrize("size", [0, 4097, 2.5])

@@ -57,8 +57,3 @@ def test_starts_near_the_initial_scale_relative_to_the_matrix():
 def test_refuses_a_factor_scale_that_is_not_positive_and_finite(scale):
     with pytest.raises(ValueError, match=f"Received: factor_scale={scale}"):
         posteriors.Rank1(factor_scale=scale)
-
-
-def test_serialized_family_comes_back_equal():
-    family = posteriors.Rank1(factor_scale=0.3, initial_scale=0.2)
-    assert posteriors.get(posteriors.serialize(family)) == family

@@ -180,8 +180,3 @@ def test_names_the_moment_that_tfp_does_not_know():
     )
     with pytest.raises(ValueError, match="no mean of SinhArcsinh"):
         _ = weight.mean
-
-
-def test_refuses_a_class_of_posteriors():
-    with pytest.raises(ValueError, match="Unknown posterior"):
-        posteriors.get(posteriors.MeanFieldNormal)

@@ -26,6 +26,11 @@ def kernel(*shape):
     return GENERATOR.normal(size=shape).astype(np.float32)
 
 
+def case(name, attributes=None, /, **inputs):
+    """An operation, its inputs in their order, and its attributes."""
+    return name, inputs, attributes or {}
+
+
 def one(*names, x=X, key="x"):
     return [(name, {key: x}, {}) for name in names]
 
@@ -42,7 +47,6 @@ def pool(name, **attributes):
 DIGITS = np.random.default_rng(1).integers(0, 5, (6, 9)).astype(np.float32)
 SAME = {"padding": "SAME"}
 VALID = {"padding": "VALID"}
-# The operation, its inputs in their order, and its attributes.
 CASES = [
     *one("Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Exp", "Expm1", "Floor"),
     *one("IsFinite", "IsInf", "IsNan", "Neg", "Round", "Sigmoid", "Sign", "Sin"),
@@ -57,9 +61,9 @@ CASES = [
     *one("Elu", "LeakyRelu", "Relu", "Relu6", "Selu", "Softplus", key="features"),
     *one("LogSoftmax", "Softmax", key="logits"),
     *one("Rank", "Shape", "Size", key="input"),
-    ("Shape", {"input": X}, {"out_type": tf.int64}),
-    ("Size", {"input": X}, {"out_type": tf.int64}),
-    ("LeakyRelu", {"features": X}, {"alpha": 0.3}),
+    case("Shape", {"out_type": tf.int64}, input=X),
+    case("Size", {"out_type": tf.int64}, input=X),
+    case("LeakyRelu", {"alpha": 0.3}, features=X),
     *two("AddV2", "DivNoNan", "Greater", "GreaterEqual", "Less", "LessEqual"),
     *two("Maximum", "Minimum", "Mul", "NotEqual", "RealDiv", "SquaredDifference"),
     *two("Add", "Equal", "Sub", y=X),
@@ -71,108 +75,107 @@ CASES = [
     *two("LogicalAnd", "LogicalOr", x=TRUTH, y=~TRUTH.T.reshape(2, 3)),
     *two("BitwiseAnd", "RightShift", x=WHOLE, y=np.array(1, np.int32)),
     *two("Pow", x=POSITIVE, y=UNIT),
-    ("AddN", {"inputs": [X, Y, X]}, {}),
-    *[(name, {"input": TRUTH, "axis": axes(1)}, {}) for name in ("All", "Any")],
+    case("AddN", inputs=[X, Y, X]),
+    *[case(name, input=TRUTH, axis=axes(1)) for name in ("All", "Any")],
     *[
-        (name, {"input": X, "axis": axes(0, -1)}, {"keep_dims": keep})
+        case(name, {"keep_dims": keep}, input=X, axis=axes(0, -1))
         for name in ("Max", "Mean", "Min", "Prod", "Sum")
         for keep in (False, True)
     ],
-    ("ArgMax", {"input": X, "dimension": np.array(1)}, {}),
-    ("ArgMin", {"input": X, "dimension": np.array(-1)}, {"output_type": tf.int32}),
-    ("BatchMatMulV2", {"x": X, "y": Y}, {"adj_y": True}),
-    ("BatchMatMulV2", {"x": X, "y": Y}, {"adj_x": True}),
-    ("MatMul", {"a": X[0], "b": Y[0]}, {"transpose_a": True}),
-    ("MatMul", {"a": X[0], "b": Y[0]}, {"transpose_b": True}),
-    ("Betainc", {"a": POSITIVE, "b": POSITIVE[::-1], "x": UNIT}, {}),
-    ("Igamma", {"a": POSITIVE, "x": POSITIVE[::-1]}, {}),
-    ("Igammac", {"a": POSITIVE, "x": POSITIVE[::-1]}, {}),
-    ("BiasAdd", {"value": X, "bias": Y[0, 0]}, {}),
-    ("BroadcastArgs", {"s0": axes(2, 1, 4), "s1": axes(3, 1)}, {}),
-    ("BroadcastTo", {"input": X[:, :1], "shape": axes(2, 3, 4)}, {}),
-    ("Cast", {"x": 3.0 * X}, {"DstT": tf.int32}),
-    ("Cast", {"x": WHOLE}, {"DstT": tf.float64}),
-    ("Cholesky", {"input": X[0] @ X[0].T + 3.0 * np.eye(3, dtype=np.float32)}, {}),
-    ("ConcatV2", {"values": [X, Y], "axis": np.array(1, np.int32)}, {}),
+    case("ArgMax", input=X, dimension=np.array(1)),
+    case("ArgMin", {"output_type": tf.int32}, input=X, dimension=np.array(-1)),
+    case("BatchMatMulV2", {"adj_y": True}, x=X, y=Y),
+    case("BatchMatMulV2", {"adj_x": True}, x=X, y=Y),
+    case("MatMul", {"transpose_a": True}, a=X[0], b=Y[0]),
+    case("MatMul", {"transpose_b": True}, a=X[0], b=Y[0]),
+    case("Betainc", a=POSITIVE, b=POSITIVE[::-1], x=UNIT),
+    case("Igamma", a=POSITIVE, x=POSITIVE[::-1]),
+    case("Igammac", a=POSITIVE, x=POSITIVE[::-1]),
+    case("BiasAdd", value=X, bias=Y[0, 0]),
+    case("BroadcastArgs", s0=axes(2, 1, 4), s1=axes(3, 1)),
+    case("BroadcastTo", input=X[:, :1], shape=axes(2, 3, 4)),
+    case("Cast", {"DstT": tf.int32}, x=3.0 * X),
+    case("Cast", {"DstT": tf.float64}, x=WHOLE),
+    case("Cholesky", input=X[0] @ X[0].T + 3.0 * np.eye(3, dtype=np.float32)),
+    case("ConcatV2", values=[X, Y], axis=np.array(1, np.int32)),
     *[
-        ("Cumsum", {"x": X, "axis": np.array(1, np.int32)}, attributes)
+        case("Cumsum", attributes, x=X, axis=np.array(1, np.int32))
         for attributes in ({}, {"exclusive": True}, {"reverse": True})
     ],
-    ("Einsum", {"inputs": [X, Y]}, {"equation": "abc,adc->abd"}),
-    ("ExpandDims", {"input": X, "axis": np.array(-2, np.int32)}, {}),
-    ("Fill", {"dims": axes(2, 3), "value": np.float32(0.5)}, {}),
-    ("GatherV2", {"params": X, "indices": axes(1, 1, 0), "axis": np.array(0)}, {}),
+    case("Einsum", {"equation": "abc,adc->abd"}, inputs=[X, Y]),
+    case("ExpandDims", input=X, axis=np.array(-2, np.int32)),
+    case("Fill", dims=axes(2, 3), value=np.float32(0.5)),
+    case("GatherV2", params=X, indices=axes(1, 1, 0), axis=np.array(0)),
     *[
-        (
+        case(
             "GatherV2",
-            {"params": X, "indices": WHOLE % 3, "axis": np.array(axis)},
             {"batch_dims": dims},
+            params=X,
+            indices=WHOLE % 3,
+            axis=np.array(axis),
         )
         for axis, dims in ((1, 0), (1, 1), (2, 1), (2, 2))
     ],
-    ("LowerBound", {"sorted_inputs": np.sort(X[0]), "values": Y[0]}, {}),
-    ("UpperBound", {"sorted_inputs": np.sort(X[0]), "values": X[0]}, {}),
-    ("LowerBound", {"sorted_inputs": np.sort(X[0]), "values": X[0]}, {}),
-    (
+    case("LowerBound", sorted_inputs=np.sort(X[0]), values=Y[0]),
+    case("UpperBound", sorted_inputs=np.sort(X[0]), values=X[0]),
+    case("LowerBound", sorted_inputs=np.sort(X[0]), values=X[0]),
+    case(
         "MatrixDiagPartV3",
-        {"input": X, "k": np.array(0, np.int32), "padding_value": np.float32(0)},
-        {},
+        input=X,
+        k=np.array(0, np.int32),
+        padding_value=np.float32(0),
     ),
     *[
-        (
+        case(
             "OneHot",
-            {
-                "indices": WHOLE,
-                "depth": np.array(4, np.int32),
-                "on": np.float32(1),
-                "off": np.float32(0),
-            },
             attributes,
+            indices=WHOLE,
+            depth=np.array(4, np.int32),
+            on=np.float32(1),
+            off=np.float32(0),
         )
         for attributes in ({}, {"axis": 0})
     ],
-    ("Pack", {"values": [X, Y]}, {"axis": 2}),
-    ("Pad", {"input": X, "paddings": np.array([[0, 1], [2, 0], [1, 1]])}, {}),
-    (
+    case("Pack", {"axis": 2}, values=[X, Y]),
+    case("Pad", input=X, paddings=np.array([[0, 1], [2, 0], [1, 1]])),
+    case(
         "PadV2",
-        {
-            "input": X,
-            "paddings": np.array([[0, 1], [2, 0], [1, 1]]),
-            "constant_values": np.float32(7.0),
-        },
-        {},
+        input=X,
+        paddings=np.array([[0, 1], [2, 0], [1, 1]]),
+        constant_values=np.float32(7.0),
     ),
-    ("Range", {"start": np.int32(7), "limit": np.int32(-2), "delta": np.int32(-3)}, {}),
-    ("Reshape", {"tensor": X, "shape": axes(4, -1)}, {}),
-    ("Select", {"condition": TRUTH, "x": WHOLE, "y": -WHOLE}, {}),
-    ("SelectV2", {"condition": TRUTH, "t": WHOLE, "e": np.array(9, np.int32)}, {}),
-    ("Slice", {"input": X, "begin": axes(0, 1, 2), "size": axes(1, -1, 2)}, {}),
-    (
-        "SparseSoftmaxCrossEntropyWithLogits",
-        {"features": X[0], "labels": axes(0, 3, 1)},
-        {},
-    ),
-    ("Split", {"axis": np.array(1, np.int32), "value": X}, {"num_split": 3}),
-    (
+    case("Range", start=np.int32(7), limit=np.int32(-2), delta=np.int32(-3)),
+    case("Reshape", tensor=X, shape=axes(4, -1)),
+    case("Select", condition=TRUTH, x=WHOLE, y=-WHOLE),
+    case("SelectV2", condition=TRUTH, t=WHOLE, e=np.array(9, np.int32)),
+    case("Slice", input=X, begin=axes(0, 1, 2), size=axes(1, -1, 2)),
+    case("SparseSoftmaxCrossEntropyWithLogits", features=X[0], labels=axes(0, 3, 1)),
+    case("Split", {"num_split": 3}, axis=np.array(1, np.int32), value=X),
+    case(
         "SplitV",
-        {"value": X, "size_splits": axes(1, -1), "axis": np.array(2, np.int32)},
         {"num_split": 2},
+        value=X,
+        size_splits=axes(1, -1),
+        axis=np.array(2, np.int32),
     ),
-    ("Squeeze", {"input": X[:1, :1]}, {}),
-    ("Squeeze", {"input": X[:1, :1]}, {"axis": [1]}),
-    ("StatelessRandomGetKeyCounter", {"seed": axes(3, -4)}, {}),
-    ("StringToHashBucketFast", {"input": TEXTS}, {"num_buckets": 97}),
-    ("Tile", {"input": X, "multiples": axes(1, 2, 3)}, {}),
-    ("TopKV2", {"input": np.float32([[1, 3, 3, 2]]), "k": np.array(3, np.int32)}, {}),
-    ("TopKV2", {"input": DIGITS, "k": np.array(4, np.int32)}, {}),
-    ("TopKV2", {"input": DIGITS, "k": np.array(9, np.int32)}, {}),
-    ("Transpose", {"x": X, "perm": axes(2, 0, 1)}, {}),
-    ("Unpack", {"value": X}, {"num": 3, "axis": 1}),
+    case("Squeeze", input=X[:1, :1]),
+    case("Squeeze", {"axis": [1]}, input=X[:1, :1]),
+    case("StatelessRandomGetKeyCounter", seed=axes(3, -4)),
+    case("StringToHashBucketFast", {"num_buckets": 97}, input=TEXTS),
+    case("Tile", input=X, multiples=axes(1, 2, 3)),
+    case("TopKV2", input=np.float32([[1, 3, 3, 2]]), k=np.array(3, np.int32)),
+    case("TopKV2", input=DIGITS, k=np.array(4, np.int32)),
+    case("TopKV2", input=DIGITS, k=np.array(9, np.int32)),
+    case("Transpose", x=X, perm=axes(2, 0, 1)),
+    case("Unpack", {"num": 3, "axis": 1}, value=X),
     *[
-        (
+        case(
             "StridedSlice",
-            {"input": X, "begin": axes(*b), "end": axes(*e), "strides": axes(*s)},
             attributes,
+            input=X,
+            begin=axes(*b),
+            end=axes(*e),
+            strides=axes(*s),
         )
         for b, e, s, attributes in [
             ((0, 1), (2, 3), (1, 2), {}),
@@ -187,117 +190,100 @@ CASES = [
         ]
     ],
     *[
-        (
+        case(
             "Conv2D",
-            {"input": IMAGES, "filter": kernel(3, 2, inner, 6)},
             {"strides": [1, s, s, 1], "dilations": [1, d, d, 1], **padding},
+            input=IMAGES,
+            filter=kernel(3, 2, inner, 6),
         )
         for inner in (4, 2)
         for s, d in ((1, 1), (2, 1), (1, 2))
         for padding in (SAME, VALID)
     ],
-    (
+    case(
         "Conv2D",
-        {"input": IMAGES, "filter": kernel(3, 3, 4, 2)},
         {
             "strides": [1, 1, 1, 1],
             "padding": "EXPLICIT",
             "explicit_paddings": [0, 0, 2, 1, 0, 3, 0, 0],
         },
+        input=IMAGES,
+        filter=kernel(3, 3, 4, 2),
     ),
-    (
+    case(
         "Conv3D",
-        {"input": VOLUMES, "filter": kernel(2, 3, 2, 2, 3)},
         {"strides": [1, 2, 1, 1, 1], **SAME},
+        input=VOLUMES,
+        filter=kernel(2, 3, 2, 2, 3),
     ),
     *[
-        (
+        case(
             "DepthwiseConv2dNative",
-            {"input": IMAGES, "filter": kernel(3, 2, 4, 2)},
             {"strides": [1, 2, 2, 1], **padding},
+            input=IMAGES,
+            filter=kernel(3, 2, 4, 2),
         )
         for padding in (SAME, VALID)
     ],
     *[
-        (
+        case(
             "Conv2DBackpropInput",
-            {
-                "input_sizes": axes(2, 7, 6, 4),
-                "filter": kernel(3, 2, 4, 5),
-                "out_backprop": GENERATOR.normal(size=shape).astype(np.float32),
-            },
             {"strides": [1, 2, 1, 1], **padding},
+            input_sizes=axes(2, 7, 6, 4),
+            filter=kernel(3, 2, 4, 5),
+            out_backprop=GENERATOR.normal(size=shape).astype(np.float32),
         )
         for padding, shape in ((SAME, (2, 4, 6, 5)), (VALID, (2, 3, 5, 5)))
     ],
-    (
+    case(
         "Conv3DBackpropInputV2",
-        {
-            "input_sizes": axes(2, 5, 4, 6, 2),
-            "filter": kernel(2, 3, 2, 2, 3),
-            "out_backprop": kernel(2, 3, 4, 3, 3),
-        },
         {"strides": [1, 2, 1, 2, 1], **SAME},
+        input_sizes=axes(2, 5, 4, 6, 2),
+        filter=kernel(2, 3, 2, 2, 3),
+        out_backprop=kernel(2, 3, 4, 3, 3),
     ),
-    ("GatherNd", {"params": X, "indices": np.array([[0, 2], [1, 1]], np.int32)}, {}),
+    case("GatherNd", params=X, indices=np.array([[0, 2], [1, 1]], np.int32)),
     *[
-        (
-            "MatrixBandPart",
-            {"input": X, "num_lower": axes(a)[0], "num_upper": axes(b)[0]},
-            {},
-        )
+        case("MatrixBandPart", input=X, num_lower=axes(a)[0], num_upper=axes(b)[0])
         for a, b in ((-1, 0), (0, -1), (1, 1))
     ],
-    (
+    case(
         "MatrixDiagV3",
-        {
-            "diagonal": X[0],
-            "k": axes(0)[0],
-            "num_rows": axes(-1)[0],
-            "num_cols": axes(-1)[0],
-            "padding_value": np.float32(0),
-        },
-        {},
+        diagonal=X[0],
+        k=axes(0)[0],
+        num_rows=axes(-1)[0],
+        num_cols=axes(-1)[0],
+        padding_value=np.float32(0),
     ),
-    (
-        "MatrixSetDiagV3",
-        {"input": X, "diagonal": Y[:, :, 0], "k": axes(0)[0]},
-        {},
-    ),
+    case("MatrixSetDiagV3", input=X, diagonal=Y[:, :, 0], k=axes(0)[0]),
     *[
-        (
+        case(
             "MatrixTriangularSolve",
-            {"matrix": X[:, :, :3] + 3.0 * np.eye(3, dtype=np.float32), "rhs": Y},
             {"lower": lower, "adjoint": adjoint},
+            matrix=X[:, :, :3] + 3.0 * np.eye(3, dtype=np.float32),
+            rhs=Y,
         )
         for lower in (True, False)
         for adjoint in (True, False)
     ],
     *[
-        ("BroadcastGradientArgs", {"s0": axes(*one_), "s1": axes(*other)}, {})
+        case("BroadcastGradientArgs", s0=axes(*one_), s1=axes(*other))
         for one_, other in (((2, 1, 4), (3, 1)), ((1,), (2, 1)), ((2, 3), (2, 3)))
     ],
-    (
-        "DynamicStitch",
-        {"indices": [axes(0, 3, 1), axes(2, 1)], "data": [X[0], Y[0, :2]]},
-        {},
-    ),
-    *[
-        (name, {"gradients": X, "features": Y}, {})
-        for name in ("ReluGrad", "SoftplusGrad")
-    ],
-    *[(name, {"y": X, "dy": Y}, {}) for name in ("SigmoidGrad", "TanhGrad")],
-    ("ReverseV2", {"tensor": X, "axis": axes(0, -1)}, {}),
+    case("DynamicStitch", indices=[axes(0, 3, 1), axes(2, 1)], data=[X[0], Y[0, :2]]),
+    *[case(name, gradients=X, features=Y) for name in ("ReluGrad", "SoftplusGrad")],
+    *[case(name, y=X, dy=Y) for name in ("SigmoidGrad", "TanhGrad")],
+    case("ReverseV2", tensor=X, axis=axes(0, -1)),
     *[
         pool(name, ksize=[1, 3, 2, 1], strides=[1, 2, 2, 1], **padding)
         for name in ("AvgPool", "MaxPool")
         for padding in (SAME, VALID)
     ],
     *[
-        (
+        case(
             name,
-            {"input": VOLUMES},
             {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 1, 2, 1], **SAME},
+            input=VOLUMES,
         )
         for name in ("AvgPool3D", "MaxPool3D")
     ],

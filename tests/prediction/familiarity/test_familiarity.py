@@ -174,13 +174,6 @@ def test_many_rows_are_compared_in_parts_in_any_graph():
     np.testing.assert_allclose(one_by_one, whole[::300], atol=2.1 / 501)
 
 
-def test_representatives_take_one_megabyte():
-    x = RNG.normal(size=(2500, 200)).astype(np.float32)
-    x[RNG.random(x.shape) < 0.01] = np.nan
-    known = tfbbb.Familiarity.fit(x)._known
-    assert 0.9e6 < known.rows.nbytes + known.ascending.nbytes < 1.05e6
-
-
 def test_constant_and_empty_columns_do_not_hide_others():
     x = RNG.normal(size=(200, 3))
     x[:, 1], x[:, 2] = 7.0, np.nan

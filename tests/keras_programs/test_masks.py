@@ -95,14 +95,6 @@ def test_metrics_skip_padding_as_those_of_keras(taggers):
         np.testing.assert_allclose(history[name][0], theirs[name], rtol=1e-5)
 
 
-def test_longer_padding_changes_nothing(taggers):
-    model, _ = taggers
-    wider = [np.pad(a, [(0, 0), (0, 5)]) for a in (TOKENS, CLASSES)]
-    short, long = evaluated(model, TOKENS, CLASSES), evaluated(model, *wider)
-    for name in ("loss", "nll", "accuracy"):
-        np.testing.assert_allclose(short[name], long[name], rtol=1e-5)
-
-
 def test_padding_before_the_sequence_is_skipped_too():
     def reader(layers):
         inputs = keras.Input((None,), dtype="int32")

@@ -145,36 +145,41 @@ def test_a_prior_whose_values_are_gone_is_refused_by_fit():
         model.fit(np.ones((8, 3)), np.arange(8.0), verbose=0)
 
 
-def test_trained_layers_of_other_names_are_listed():
-    prior = priors.FromPosterior(network())
-    layer = DenseVariational(2, prior=prior, name="first")
-    with pytest.raises(ValueError, match=r"'hidden/kernel'.*Received: 'first/kernel'"):
-        layer.build((None, 3))
+def in_layer(**options):
+    DenseVariational(2, **options).build((None, 3))
 
 
-def test_refuses_weights_of_another_shape():
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda prior: in_layer(prior=prior, name="first"),
+            r"'hidden/kernel'.*Received: 'first/kernel'",
+        ),
+        (
+            lambda prior: network(prior=prior, units=4),
+            r"`mean` is \(3, 2\).*'hidden/kernel'",
+        ),
+        (
+            lambda _: network(prior=priors.FromPosterior(network(posteriors.Rank1()))),
+            "has no density",
+        ),
+        (
+            lambda _: priors.FromPosterior(keras.Sequential([keras.Input((2,))])),
+            "no variational weights",
+        ),
+    ],
+)
+def test_posteriors_of_other_weights_are_refused(make, message):
     prior = priors.FromPosterior(network())
-    with pytest.raises(ValueError, match=r"`mean` is \(3, 2\).*'hidden/kernel'"):
-        network(prior=prior, units=4)
+    with pytest.raises(ValueError, match=message):
+        make(prior)
 
 
 def test_refuses_another_number_of_members():
     today = network(prior=priors.FromPosterior(network(members=2)), members=3)
     with pytest.raises(ValueError, match=r"2 members.*Received: members=3"):
         divergence(weights_of(today)[0])
-
-
-def test_refuses_models_without_variational_weights():
-    with pytest.raises(ValueError, match="no variational weights"):
-        priors.FromPosterior(
-            keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-        )
-
-
-def test_refuses_posteriors_without_a_density():
-    prior = priors.FromPosterior(network(posteriors.Rank1()))
-    with pytest.raises(ValueError, match="has no density"):
-        network(prior=prior)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
-from sklearn.metrics import roc_auc_score
 
 import tfbbb
 from tfbbb.model.conversion import with_posterior
@@ -114,16 +113,6 @@ def test_a_number_far_below_others_is_not_taken_for_a_missing_one():
     assert tfbbb.Familiarity.fit(x)(rows).numpy().max() < 0.01
 
 
-def test_rows_of_a_gap_are_less_familiar_than_others():
-    x = RNG.normal(size=(2000, 5))
-    gap = np.abs(x[:, 2]) < 0.4
-    others = x[~gap]
-    familiarity = tfbbb.Familiarity.fit(others[200:])
-    labels = np.r_[np.zeros(200), np.ones(gap.sum())]
-    scores = familiarity(np.r_[others[:200], x[gap]]).numpy()
-    assert roc_auc_score(labels, -scores) > 0.9
-
-
 def test_unseen_values_and_pairs_are_unfamiliar():
     n = 2000
     fuel = RNG.choice(["petrol", "diesel", "electric"], n)
@@ -218,15 +207,6 @@ def test_familiarity_is_saved_and_exported_with_the_model(tmp_path, layer):
     saved = tf.saved_model.load(tmp_path / "1")
     served = saved.signatures["serving_default"](inputs=tf.constant(new))
     np.testing.assert_allclose(served["familiarity"], expected, atol=2.1 / 301)
-
-
-def test_training_keeps_familiarity():
-    x = RNG.normal(size=(100, 4)).astype(np.float32)
-    model = small_model()
-    model.familiarity = tfbbb.Familiarity.fit(x)
-    model.compile("adam")
-    model.fit(x, x[:, :1], verbose=0)
-    assert model.familiarity.num_rows == 100
 
 
 def test_models_of_the_same_network_keep_the_features_of_a_layer():

@@ -3,10 +3,9 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import tfbbb
-from tfbbb.bayes.likelihoods import Categorical, Normal
+from tfbbb.bayes.likelihoods import Normal
 from tfbbb.prediction.output_mask import OutputMask
 
 POINT = {"posterior": "point", "bias_posterior": "point"}
@@ -42,30 +41,6 @@ def test_masked_labels_may_have_any_values():
         model.fit(np.ones((3, 4), int), labels, verbose=0)
 
 
-def test_masked_targets_do_not_set_the_scale():
-    model = embedding_model("normal", 1)
-    model.compile(tfbbb.optimizers.Adam(0.0), metrics=["mae"])
-    y = np.where(COUNTED, TOKENS, np.nan).astype("float32")[..., np.newaxis]
-    history = model.fit(TOKENS, y, verbose=0).history
-    assert np.isfinite([history["loss"], history["mae"]]).all()
-    counted = TOKENS[COUNTED]
-    np.testing.assert_allclose(model.likelihood.target_shift, [counted.mean()])
-    np.testing.assert_allclose(
-        model.likelihood.target_scale, [counted.std()], rtol=1e-6
-    )
-
-
-@pytest.mark.filterwarnings("ignore:The members of this model share")
-def test_each_member_leaves_out_masked_steps():
-    labels = np.where(COUNTED, TOKENS % 3, 0)
-    model = embedding_model("categorical", 3, members=2)
-    log = log_probabilities(model).reshape(2, *TOKENS.shape, 3)
-    chosen = np.take_along_axis(log, labels[np.newaxis, ..., np.newaxis], axis=-1)
-    expected = -chosen[:, COUNTED].sum() / (2 * len(TOKENS))
-    history = model.fit(TOKENS, labels, verbose=0).history
-    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
-
-
 def test_the_mask_of_a_model_within_a_model_counts():
     inputs = keras.Input((4,), dtype="int32")
     inner = keras.Sequential([keras.layers.Embedding(6, 4, mask_zero=True)])
@@ -98,65 +73,6 @@ def test_mask_and_weights_reach_the_log_posterior():
 
 
 GENERATOR = np.random.default_rng(0)
-IMAGES = GENERATOR.normal(size=(5, 3, 3, 2)).astype("float32")
-PIXELS = GENERATOR.integers(0, 2, size=(5, 3, 3))
-
-
-def image_model(**options):
-    inputs = keras.Input((3, 3, 2))
-    outputs = tfbbb.layers.Conv2DVariational(2, 1, **POINT)(inputs)
-    likelihood = Categorical(**options)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    model.compile(tfbbb.optimizers.Adam(0.0))
-    return model
-
-
-def pixel_log_prob(model, labels):
-    log = keras.ops.log_softmax(model(IMAGES)).numpy()
-    return np.take_along_axis(log, labels[..., np.newaxis], axis=-1)[..., 0]
-
-
-def test_weights_of_pixels_are_factors_of_their_log_likelihood():
-    model = image_model()
-    weights = GENERATOR.uniform(0.5, 1.5, size=PIXELS.shape)
-    history = model.fit(IMAGES, PIXELS, sample_weight=weights, verbose=0).history
-    expected = -np.sum(weights * pixel_log_prob(model, PIXELS)) / len(PIXELS)
-    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
-    assert model.num_rows == len(PIXELS)
-
-
-def test_a_void_class_does_not_count():
-    void = GENERATOR.uniform(size=PIXELS.shape) < 0.3
-    model = image_model(ignore_class=255)
-    model.compile(
-        tfbbb.optimizers.Adam(0.0),
-        metrics=["accuracy", "sparse_categorical_crossentropy"],
-    )
-    labels = np.where(void, 255, PIXELS)
-    history = model.fit(IMAGES, labels, verbose=0).history
-    log = pixel_log_prob(model, PIXELS)[~void]
-    accuracy = np.mean(log > np.log(0.5))
-    assert history["accuracy"][0] == pytest.approx(accuracy, rel=1e-5)
-    crossentropy = history["sparse_categorical_crossentropy"][0]
-    assert crossentropy == pytest.approx(-log.mean(), rel=1e-5)
-    expected = -np.sum(pixel_log_prob(model, PIXELS)[~void]) / len(PIXELS)
-    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
-    copy = Categorical.from_config(model.likelihood.get_config())
-    assert copy.ignore_class == 255
-
-
-@pytest.mark.parametrize("as_dataset", [False, True])
-def test_class_weights_of_pixels_are_relative(as_dataset):
-    model = image_model()
-    by_class = np.where(PIXELS == 1, 5.0, 1.0)
-    expected = -np.sum(by_class * pixel_log_prob(model, PIXELS))
-    expected /= by_class.mean() * len(PIXELS)
-    data = (IMAGES, PIXELS)
-    if as_dataset:
-        data = (tf.data.Dataset.from_tensor_slices(data).batch(2),)
-    history = model.fit(*data, class_weight={0: 0.01, 1: 0.05}, verbose=0).history
-    assert history["nll"][0] == pytest.approx(expected, rel=1e-5)
-    assert model.num_rows == len(PIXELS)
 
 
 def test_class_weights_of_rows_keep_n_and_the_elbo():

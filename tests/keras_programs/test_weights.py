@@ -253,15 +253,6 @@ def test_pixels_of_weight_zero_do_not_count():
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_training_without_void_pixels_ignores_their_labels():
-    weights = (~VOID).astype("float32")
-    first, second = (
-        trained(segmenter, "categorical", IMAGES, labels, sample_weight=weights)
-        for labels in (PIXELS, np.where(VOID, 1 - PIXELS, PIXELS))
-    )
-    assert_same_weights(first, second, rtol=1e-6, atol=0)
-
-
 def test_equal_weights_of_all_steps_of_a_row_weight_the_row():
     model, _ = twins(segmenter, "categorical", rate=0.0)
     model.fit(IMAGES, PIXELS, verbose=0)

@@ -21,7 +21,6 @@ PRIORS = [
     priors.StudentT(),
     priors.Horseshoe(),
     priors.GammaNormal(),
-    priors.CorrelatedNormal(0.3),
     priors.TFPDistribution(
         tfp.distributions.MixtureSameFamily(
             tfp.distributions.Categorical(probs=[0.3, 0.7]),

@@ -49,8 +49,17 @@ def added_within_a_function(model, path):
     tf.function(lambda: variable.assign_add(tf.ones_like(variable)))()
 
 
+def scattered(model, path):
+    variable = model.variational_layers[0].kernel.variables["mean"].value
+    variable.scatter_nd_add([[0, 0]], [5.0])
+
+
 def fitted(model, path):
     model.fit(X, Y, epochs=2, verbose=0)
+
+
+def set_weights(model, path):
+    model.set_weights([1.5 * weight for weight in model.get_weights()])
 
 
 def loaded(model, path):
@@ -71,6 +80,8 @@ def statistics_of_other_batches(model, path):
 CHANGES = [
     assigned,
     added_within_a_function,
+    scattered,
+    set_weights,
     loaded,
     fitted,
     likelihood_of_other_targets,

@@ -115,8 +115,9 @@ class WeightPosterior(keras.Layer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        _, *parameters = inspect.signature(cls._set_up).parameters.values()
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        _, *own = inspect.signature(cls._set_up).parameters.values()
+        parameters = [parameter for parameter in own if parameter.kind is kind]
         parameters += [
             inspect.Parameter(name, kind, default=default)
             for name, default in _SHARED.items()
@@ -156,7 +157,7 @@ class WeightPosterior(keras.Layer):
         self.supports_jit = False
         self._set_up(**own)
 
-    def _set_up(self) -> None:
+    def _set_up(self, *args: Any, **kwargs: Any) -> None:
         """Takes the arguments of the family."""
 
     @property

@@ -179,6 +179,22 @@ def test_a_convolution_loads(tmp_path):
     assert_same(model, saved_and_loaded(model, tmp_path), x)
 
 
+def test_the_weights_of_a_flow_are_saved(tmp_path):
+    def flow():
+        made = tfp.bijectors.AutoregressiveNetwork(2, hidden_units=[8], event_shape=3)
+        transform = tfpl.AutoregressiveTransform(made)
+        return keras.Sequential(
+            [keras.Input((6,)), tfpl.IndependentNormal(3, "mean"), transform]
+        )
+
+    model, loaded = flow(), flow()
+    model.save_weights(tmp_path / "model.weights.h5")
+    loaded.load_weights(tmp_path / "model.weights.h5")
+    assert_same(model, loaded, tf.random.normal([5, 6], seed=1))
+    with pytest.raises(ValueError, match="save_weights"):
+        model.save(tmp_path / "model.keras")
+
+
 def test_python_functions_load_outside_safe_mode_only(tmp_path):
     scale = 0.5
     layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale))

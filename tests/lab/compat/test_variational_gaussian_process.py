@@ -48,19 +48,3 @@ def test_variational_loss_takes_targets_of_any_dtype(make, dtype):
         np.testing.assert_allclose(loss, expected, rtol=1e-5)
     integers = d.variational_loss(y.astype("int32"), kl_weight=0.5)
     np.testing.assert_allclose(integers, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "floatx"), [("float32", "float64"), ("float64", "float32")]
-)
-def test_processes_train_under_another_floatx(dtype, floatx):
-    model = process(dtype)
-    keras.config.set_floatx(floatx)
-    model.compile(
-        keras.optimizers.SGD(0.0),
-        lambda y, d: d.variational_loss(y, kl_weight=0.5),
-    )
-    (loss,) = model.fit(X, X, batch_size=12, verbose=0).history["loss"]
-    assert model.evaluate(X, X, batch_size=12, verbose=0) == pytest.approx(loss)
-    expected = model(X.astype(dtype)).variational_loss(X, kl_weight=0.5)
-    assert loss == pytest.approx(np.mean(expected), rel=1e-4)

@@ -30,7 +30,8 @@ class AutoregressiveTransform(DistributionLambda):
         **kwargs: Options of `DistributionLambda`.
 
     Raises:
-        ValueError: `made.params` is not 2.
+        ValueError: `made.params` is not 2, or a model with a `made` of legacy Keras is
+            saved.
     """
 
     def __init__(self, made: Any, **kwargs: Any):
@@ -55,6 +56,12 @@ class AutoregressiveTransform(DistributionLambda):
         return keras.KerasTensor(distribution.shape, distribution.dtype)
 
     def get_config(self) -> Config:
+        if not isinstance(self._made, keras.Layer):
+            raise ValueError(
+                "A network of legacy Keras has no place in a file of Keras 3: save the "
+                "weights of the model, `model.save_weights`, and make its layers anew. "
+                f"Received: made={self._made!r}"
+            )
         config = super(DistributionLambda, self).get_config()
         return {
             **config,

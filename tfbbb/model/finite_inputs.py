@@ -19,15 +19,11 @@ _MOST_VALUES = 1 << 24
 
 
 class FiniteInputs:
-    """Checks that a model has finite outputs for its inputs.
+    """Checks that a functional model has finite outputs for its inputs.
 
     A layer may replace NaN, as those of `tfbbb.tables.preprocessing` do with missing
     values, so the model itself decides what is wrong: it runs on one row for each
     position that is NaN in some row, and on one for each that is infinite.
-
-    Args:
-        model: A functional model.
-        copies: Number of outputs of the model per row.
     """
 
     def __init__(self, model: keras.Model, copies: int = 1):
@@ -76,12 +72,7 @@ class FiniteInputs:
                 self._refuse(tried[int(np.argmin(finite.all(axis=(0, 2))))])
 
     def _rows_to_try(self, place: int, array: np.ndarray) -> list[int]:
-        """Returns the first row of each position that is not finite for the first time.
-
-        Args:
-            place: Place of the input among the model's.
-            array: [rows, ...].
-        """
+        """Returns the first row with each position that is newly not finite."""
         found: set[int] = set()
         flat = array.reshape(len(array), math.prod(array.shape[1:]))
         step = max(1, _VALUES_AT_ONCE // max(1, flat.shape[1]))

@@ -18,11 +18,7 @@ _MOST_ERROR = 2.0
 
 
 class FirstRows:
-    """Keeps the inputs of the first rows that `fit` reads.
-
-    Args:
-        model: A functional model.
-    """
+    """Keeps the inputs of the first rows that `fit` reads for a functional model."""
 
     def __init__(self, model: keras.Model):
         self._model = model
@@ -61,11 +57,8 @@ def warn_of_other_units(
 ) -> None:
     """Warns if a network that was converted is far worse than the mean of its targets.
 
-    Args:
-        likelihood: The likelihood.
-        targets: Targets of the first rows, [rows, ..., k] or [rows, ...].
-        residuals: Targets less predictions by member, [rows, members, ..., k]; NaN for
-            what does not count.
+    Residuals are targets less predictions by member, [rows, members, ..., k]; NaN for
+    what does not count.
     """
     spread = float(np.std(targets))
     error = float(np.sqrt(np.nanmean(np.square(residuals[:, 0]))))

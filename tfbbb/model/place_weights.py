@@ -14,13 +14,8 @@ def split_weights(
     the places of a row is 0 if that of the row is, so that targets of such rows may
     have any values.
 
-    Args:
-        sample_weight: Weights of rows, [rows], or of places, [rows, places...], each
-            with or without a last axis of 1; or None.
-        mask: Keras' mask of the outputs, [copies * rows, ...] with the first of the
-            places, or None.
-        num_places: Number of axes between the rows and the parameters of an output.
-        copies: How often the outputs hold each row, one copy after the other.
+    Weights may have a last axis of 1. The mask of the outputs, [copies * rows, ...],
+    may have the first of the places only.
     """
     of_places = None
     if sample_weight is not None and num_places:

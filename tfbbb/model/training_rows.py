@@ -87,20 +87,8 @@ def training_rows(
     `keras.utils.PyDataset` are read once, unless N and all that the targets tell are
     known. Rows that a dataset repeats count once: see `distinct_rows`. Where the length
     of the data is not known, `steps_per_epoch` steps are taken for one pass over the
-    rows, with a warning.
-
-    Args:
-        x: Inputs, or a dataset, as `fit` takes them.
-        y: Targets, or None with a dataset.
-        sample_weight: Weight of each row, [rows], or of each place, [rows, places...].
-        validation_split: Share of the rows of arrays that are for validation.
-        dataset_size: N, if the caller knows it.
-        steps_per_epoch: Number of steps of an epoch, if the caller gives it.
-        num_places: Number of the axes between the rows and the parameters of an output.
-        needs_size: Whether N must be known.
-        needs_targets: Whether the targets must be read.
-        mask: Returns which places of inputs count, [rows, places...], or None.
-        observe: Is called with the inputs of each batch, or with `x` if it is an array.
+    rows, with a warning. `mask` returns which places of inputs count, [rows,
+    places...], and `observe` gets the inputs of each batch, or `x` if it is an array.
     """
     if y is not None:
         _check_arrays(x)

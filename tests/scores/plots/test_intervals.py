@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from tests.scores.plots.class_prediction import ClassPrediction
+from tests.scores.metrics.known_predictions import Classes
 from tests.scores.plots.normal_prediction import NormalPrediction
 from tfbbb.scores.plots import intervals
 
@@ -63,7 +63,7 @@ def test_bars_of_few_and_many_rows_have_gaps(rows):
         (PREDICTION, TRUTH, {"level": "0.9"}, "`level` must be a number strictly"),
         (PREDICTION, TRUTH, {"target": 1}, "index of one of 1 targets"),
         (PREDICTION, TRUTH, {"target": True}, "index of one of 1 targets"),
-        (ClassPrediction(np.eye(3)), TRUTH, {}, "Classes have no mean"),
+        (Classes(np.eye(3)[np.newaxis]), TRUTH, {}, "Classes have no mean"),
         (MEAN, TRUTH, {}, "Received: prediction of type ndarray"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tests.scores.plots.class_prediction import ClassPrediction
+from tests.scores.metrics.known_predictions import Classes
 from tests.scores.plots.normal_prediction import NormalPrediction
 from tfbbb.scores.plots import predictive_band
 
@@ -93,7 +93,7 @@ def test_the_legend_names_the_bands():
         ({"x": np.ones((3, 2))}, "`x` must be an array of shape"),
         ({"data": [1.0, 2.0]}, "`data` must be a tuple of inputs and targets"),
         ({"data": ([1.0], [1.0, 2.0])}, "lengths {'inputs': 1, 'targets': 2}"),
-        ({"prediction": ClassPrediction(np.eye(3))}, "Classes have no mean"),
+        ({"prediction": Classes(np.eye(3)[np.newaxis])}, "Classes have no mean"),
         ({"prediction": MEAN}, "Received: prediction of type ndarray"),
     ],
 )

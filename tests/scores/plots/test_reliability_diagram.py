@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tests.scores.plots.class_prediction import ClassPrediction
+from tests.scores.metrics.known_predictions import Classes
 from tfbbb.scores.metrics import ReliabilityDiagram
 from tfbbb.scores.plots import reliability_diagram
 
@@ -44,9 +44,9 @@ def test_the_strip_above_counts_the_rows():
 
 
 def test_a_prediction_is_measured_in_the_requested_bins():
-    probabilities = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.02, 0.98]])
+    probabilities = [[[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.02, 0.98]]]
     axes = reliability_diagram(
-        ClassPrediction(probabilities), [0, 1, 1, 1], bins=2, axes=Figure().subplots()
+        Classes(probabilities), [0, 1, 1, 1], bins=2, axes=Figure().subplots()
     )
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections[1:]])
     np.testing.assert_allclose(dots, [[100 * 0.795, 75.0]])
@@ -55,7 +55,7 @@ def test_a_prediction_is_measured_in_the_requested_bins():
 @pytest.mark.parametrize(
     ("prediction", "y", "message"),
     [
-        (ClassPrediction(np.array([[0.5, 0.5]])), None, "Pass the true classes"),
+        (Classes([[[0.5, 0.5]]]), None, "Pass the true classes"),
         (MEASURED, [0, 1], "Pass a `tfbbb.Predictive` with `y`, or what"),
         ([[0.5, 0.5]], None, "Received: prediction of type list, y of type NoneType"),
         (SimpleNamespace(aleatoric=1.0, mean=np.ones((1, 1))), [0], "of classes"),

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.metrics import accuracy_score
 
-from tests.scores.plots.class_prediction import ClassPrediction
+from tests.scores.metrics.known_predictions import Classes
 from tests.scores.plots.normal_prediction import NormalPrediction
 from tfbbb.scores.plots import risk_coverage
 
@@ -12,8 +12,7 @@ from tfbbb.scores.plots import risk_coverage
 def of_classes():
     """Returns a prediction of classes, and the true ones."""
     generator = np.random.default_rng(0)
-    probabilities = generator.dirichlet(np.ones(3), size=50)
-    prediction = ClassPrediction(probabilities, generator.uniform(size=50))
+    prediction = Classes(generator.dirichlet(np.ones(3), size=(4, 50)))
     return prediction, generator.integers(3, size=50)
 
 

@@ -73,20 +73,11 @@ def test_a_narrow_prediction_has_a_valley_in_its_histogram():
     assert min(density[0], density[-1]) > 1.2 > 0.8 > max(density[1:-1])
 
 
-@pytest.mark.parametrize("central", [False, True])
 @pytest.mark.parametrize("kind", CALIBRATED)
-def test_a_calibrated_prediction_has_the_expected_shares(kind, central):
-    curve = calibration_curve(*CALIBRATED[kind], central=central)
+def test_a_calibrated_prediction_has_the_expected_shares(kind):
+    curve = calibration_curve(*CALIBRATED[kind])
     standard_error = np.sqrt(curve.expected * (1.0 - curve.expected) / ROWS)
     assert np.all(np.abs(curve.observed - curve.expected) < 4.0 * standard_error)
-
-
-def test_central_levels_count_targets_within_intervals():
-    prediction, y = CALIBRATED["numbers"]
-    curve = calibration_curve(prediction, y, [0.5, 0.9], central=True)
-    bounds = prediction.quantile([0.25, 0.75, 0.05, 0.95])
-    inside = (bounds[:, 0::2] <= y[:, None]) & (y[:, None] <= bounds[:, 1::2])
-    np.testing.assert_allclose(curve.observed, inside.mean(axis=(0, 2)))
 
 
 def test_error_of_a_calibrated_prediction_is_its_variance():

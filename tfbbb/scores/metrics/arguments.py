@@ -9,7 +9,6 @@ Args:
     per_row: Whether to return the score of each row or target instead of the mean.
     level: Probability of the interval, strictly between 0 and 1.
     levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
-    central: Whether `levels` are of central intervals instead of quantiles.
     bins: Number of bins, of equal width from 0 to 1.
     by: The uncertainty that orders the rows: `"entropy"`, `"mutual_information"`,
         `"epistemic"`, `"aleatoric"` or `"variance"`. Defaults to the entropy for

@@ -19,7 +19,7 @@ LEVELS = tuple(np.linspace(0.05, 0.95, 19).round(2).tolist())
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """The share of targets below each quantile, or within each central interval.
+    """The share of targets below each quantile.
 
     Attributes:
         expected: Levels, [Q].
@@ -109,15 +109,13 @@ def calibration_curve(
     y: ArrayLike,
     levels: Sequence[float] | None = None,
     *,
-    central: bool = False,
     seed: int = 0,
     sample_weight: ArrayLike = None,
 ) -> CalibrationCurve:
     """Computes the share of targets below each quantile (Kuleshov et al. 2018).
 
-    `observed_q = mean(1{F(y) <= expected_q})`, over rows and targets. With `central` it
-    is the share of targets within the central interval of that probability. For a
-    calibrated prediction of n targets the standard deviation of the observed share is
+    `observed_q = mean(1{F(y) <= expected_q})`, over rows and targets. For a calibrated
+    prediction of n targets the standard deviation of the observed share is
     `sqrt(level (1 - level) / n)`.
 
     Example:
@@ -134,8 +132,6 @@ def calibration_curve(
     expected = checked_levels(LEVELS if levels is None else levels)
     by_row = pit_values(prediction, y, seed=seed)
     values = by_row.reshape(-1)
-    if central:
-        values = np.abs(2.0 * values - 1.0)
     order = np.argsort(values)
     below = np.searchsorted(values[order], expected, side="right")
     observed = below / len(values)
@@ -152,7 +148,6 @@ def calibration_error(
     y: ArrayLike,
     levels: Sequence[float] | None = None,
     *,
-    central: bool = False,
     seed: int = 0,
     sample_weight: ArrayLike = None,
 ) -> float:
@@ -172,7 +167,7 @@ def calibration_error(
     0.1
     """
     curve = calibration_curve(
-        prediction, y, levels, central=central, seed=seed, sample_weight=sample_weight
+        prediction, y, levels, seed=seed, sample_weight=sample_weight
     )
     return float(np.mean((curve.expected - curve.observed) ** 2))
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @with_arguments
 def intervals(
-    prediction: "Predictive",
+    prediction: "Predictive | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]",
     y: npt.ArrayLike,
     *,
     level: float = 0.9,
@@ -45,26 +45,30 @@ def intervals(
     """Plots predictive intervals, sorted by predicted mean, and the true values.
 
     True values outside their interval have another colour; for a calibrated model their
-    expected share is `1 - level`.
+    expected share is `1 - level`. A tuple of means, lower and upper ends, [n] each, may
+    be given in place of the prediction.
 
     Example:
 
-    >>> import keras, tfbbb
     >>> from matplotlib.figure import Figure
-    >>> inputs = keras.Input((1,))
-    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
-    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0], [2.0]])
-    >>> intervals(prediction, prediction.mean, axes=Figure().subplots())
+    >>> axes = Figure().subplots()
+    >>> intervals(([1.2, 2.0], [0.8, 1.7], [1.6, 2.3]), [1.0, 2.5], axes=axes)
     <Axes: xlabel='rows, by predicted mean', ylabel='target'>
     """
     checked_level("level", level)
-    check_of_numbers(prediction)
-    bounds = prediction.interval(level)
-    mean, lower, upper = (
-        column("prediction", values, target) for values in (prediction.mean, *bounds)
-    )
+    if isinstance(prediction, tuple):
+        parts = prediction
+    else:
+        check_of_numbers(prediction)
+        parts = (prediction.mean, *prediction.interval(level))
+    if len(parts) != 3:
+        raise ValueError(
+            "A tuple in place of a prediction has means, lower and upper ends. "
+            f"Received: a tuple of {len(parts)}"
+        )
+    mean, lower, upper = (column("prediction", part, target) for part in parts)
     truth = column("y", y, target)
-    check_same_length(prediction=mean, y=truth)
+    check_same_length(mean=mean, lower=lower, upper=upper, y=truth)
     order = np.argsort(mean, kind="stable")
     truth, mean, lower, upper = (array[order] for array in (truth, mean, lower, upper))
     inside = (lower <= truth) & (truth <= upper)

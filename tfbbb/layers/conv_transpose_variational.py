@@ -108,7 +108,9 @@ class Conv1DTransposeVariational(ConvTransposeVariational):
 
     It maps from the output shape of a convolution to its input shape, as the gradient
     of a convolution does. All positions of a row share their weights, as in
-    `Conv2DVariational`.
+    `Conv2DVariational`. The fan-in is the mean number of inputs that an output sums
+    over, `positions of the kernel / product of strides * channels`; Keras' initializers
+    count as for a convolution.
 
     Example:
 
@@ -118,9 +120,7 @@ class Conv1DTransposeVariational(ConvTransposeVariational):
     TensorShape([2, 11, 4])
 
     Args:
-        **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
-            that an output sums over, `positions of the kernel / product of strides *
-            channels`; Keras' initializers count as for a convolution.
+        filters: Number of output channels.
 
     Input shape:
         [batch, steps, channels], or [batch, channels, steps]
@@ -146,7 +146,9 @@ class Conv2DTransposeVariational(ConvTransposeVariational):
 
     It maps from the output shape of a convolution to its input shape, as the gradient
     of a convolution does. All positions of a row share their weights, as in
-    `Conv2DVariational`.
+    `Conv2DVariational`. The fan-in is the mean number of inputs that an output sums
+    over, `positions of the kernel / product of strides * channels`; Keras' initializers
+    count as for a convolution.
 
     Example:
 
@@ -156,9 +158,7 @@ class Conv2DTransposeVariational(ConvTransposeVariational):
     TensorShape([2, 11, 11, 4])
 
     Args:
-        **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
-            that an output sums over, `positions of the kernel / product of strides *
-            channels`; Keras' initializers count as for a convolution.
+        filters: Number of output channels.
 
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width]
@@ -184,7 +184,9 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
 
     It maps from the output shape of a convolution to its input shape, as the gradient
     of a convolution does. All positions of a row share their weights, as in
-    `Conv2DVariational`.
+    `Conv2DVariational`. The fan-in is the mean number of inputs that an output sums
+    over, `positions of the kernel / product of strides * channels`; Keras' initializers
+    count as for a convolution.
 
     Example:
 
@@ -194,9 +196,7 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
     TensorShape([2, 5, 5, 5, 4])
 
     Args:
-        **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
-            that an output sums over, `positions of the kernel / product of strides *
-            channels`; Keras' initializers count as for a convolution.
+        filters: Number of output channels.
 
     Input shape:
         [batch, depth, height, width, channels], or [batch, channels, depth, height,

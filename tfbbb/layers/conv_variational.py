@@ -201,7 +201,6 @@ class Conv1DVariational(ConvVariational):
     Args:
         padding: `"valid"` (none), `"same"`, or `"causal"`: an output sees no later
             inputs.
-        **options: As for `Conv2DVariational`.
 
     Input shape:
         [batch, steps, channels], or [batch, channels, steps] with
@@ -229,7 +228,8 @@ class Conv2DVariational(ConvVariational):
     one sign per input channel and one per filter. `"local"` draws each output
     separately, with the mean `conv2d(input, mean)` and the variance
     `conv2d(input^2, sigma^2)` (Kingma et al. 2015). This is an approximation, because
-    positions then do not share weights.
+    positions then do not share weights. `"auto"` takes `"flipout"` if the posterior
+    allows it. The fan-in is `height * width * channels / groups` of the kernel.
 
     Example:
 
@@ -244,10 +244,7 @@ class Conv2DVariational(ConvVariational):
     TensorShape([2, 1])
 
     Args:
-        **options: `posterior`, `prior`, `bias_posterior`, `bias_prior`, `estimator`,
-            `kl_weight`, `members`, `seed` as for `DenseVariational`. The fan-in is
-            `height * width * channels / groups` of the kernel; `estimator="auto"`
-            takes `"flipout"` if the posterior allows it.
+        filters: Number of output channels.
 
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width] with
@@ -282,7 +279,7 @@ class Conv3DVariational(ConvVariational):
     TensorShape([2, 3, 4, 4, 4])
 
     Args:
-        **options: As for `Conv2DVariational`.
+        filters: Number of output channels.
 
     Input shape:
         [batch, depth, height, width, channels], or [batch, channels, depth, height,

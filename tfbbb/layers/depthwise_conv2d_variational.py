@@ -28,7 +28,8 @@ class DepthwiseConv2DVariational(Convolution):
     `output[..., c * depth_multiplier + m] = activation(conv2d(input[..., c],
     kernel[..., c, m]) + bias)`, `kernel, bias ~ q`
 
-    All positions of a row share its weights, as in `Conv2DVariational`.
+    All positions of a row share its weights, as in `Conv2DVariational`. The fan-in is
+    `height * width` of the kernel.
 
     Example:
 
@@ -47,8 +48,6 @@ class DepthwiseConv2DVariational(Convolution):
         depthwise_initializer: Keras initializer of the kernel's posterior mean.
         depthwise_regularizer: Keras regularizer of the kernel's posterior mean.
         depthwise_constraint: Keras constraint on the kernel's posterior mean.
-        **options: As for `Conv2DVariational`. The fan-in is `height * width` of the
-            kernel.
 
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width] with

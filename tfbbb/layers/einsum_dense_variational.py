@@ -23,6 +23,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
     `"local"` (Kingma et al. 2015) is exact if each weight multiplies one input and adds
     to one output of a row: if the kernel has all axes of input and output except the
     rows, and the bias has all axes of the output. `"auto"` decides by the equation.
+    The fan-in is the product of the kernel's axes that are summed over.
 
     Example:
 
@@ -39,9 +40,6 @@ class EinsumDenseVariational(LinearVariationalLayer):
         output_shape: Sizes of the output's axes, without the rows and the axes of an
             ellipsis; None for sizes that follow from the input.
         bias_axes: Letters of the output's axes that the bias has; None for no bias.
-        **options: `posterior`, `prior`, `bias_posterior`, `bias_prior`, `estimator`,
-            `kl_weight`, `members`, `seed` as for `DenseVariational`. The fan-in is the
-            product of the kernel's axes that are summed over.
 
     Input shape:
         [batch, ...], as the equation says.

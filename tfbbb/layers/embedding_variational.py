@@ -45,8 +45,8 @@ class EmbeddingVariational(LinearVariationalLayer):
         weights: Initial posterior mean, [input_dim, output_dim], or a list of that.
         posterior: q of the table.
         prior: p of the table.
-        **options: `estimator`, `kl_weight`, `members`, `seed` as for
-            `DenseVariational`; `bias_posterior` and `bias_prior` have no effect.
+        bias_posterior: Without effect, as there is no bias.
+        bias_prior: Without effect.
 
     Input shape:
         [batch, ...], integers from 0 to `input_dim - 1`.

@@ -1,5 +1,3 @@
-import inspect
-
 import matplotlib
 import numpy as np
 import pytest
@@ -8,7 +6,6 @@ from matplotlib.figure import Figure
 
 from tests.scores.plots.pictures import PICTURES
 from tfbbb import plots
-from tfbbb.scores.plots import style
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -50,13 +47,6 @@ def test_invalid_axes_are_refused(axes):
         plots.pit_histogram([0.2, 0.7], axes=axes)
 
 
-@pytest.mark.parametrize("name", plots.__all__)
-def test_every_plot_accepts_axes_by_name(name):
-    axes = inspect.signature(getattr(plots, name)).parameters["axes"]
-    assert axes.default is None
-    assert axes.kind is inspect.Parameter.KEYWORD_ONLY
-
-
 def test_legends_leave_the_data_free():
     figure = Figure(figsize=(8, 4.5))
     axes = figure.subplots()
@@ -64,9 +54,3 @@ def test_legends_leave_the_data_free():
     figure.canvas.draw()
     legend = axes.get_legend().get_window_extent()
     assert all(bar.get_window_extent().y1 <= legend.y0 for bar in axes.patches[1:])
-
-
-def test_many_dots_are_smaller_and_fainter_than_few():
-    few, many = style.dots(10), style.dots(10_000)
-    assert many["s"] < few["s"]
-    assert many["alpha"] < few["alpha"]

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -154,14 +153,6 @@ def test_arrow_types_are_read_as_numbers(
     assert found["mean"].to_pylist() == [
         pytest.approx(row["mean"], rel=1e-7) for row in expected
     ]
-
-
-def test_dates_where_numbers_belong_are_refused(client: httpx.Client) -> None:
-    dates = pa.array([datetime(2030, 1, 1, tzinfo=UTC)] * 2)
-    assert dates.type == pa.timestamp("us", "UTC")
-    answer = send(client, "diabetes", NUMBERS | {"age": dates})
-    assert answer.status_code == 400
-    assert "'age' holds values of type timestamp" in answer.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -57,15 +57,6 @@ def test_other_paths_are_no_pages(anyone: httpx.Client, path: str) -> None:
     assert "/guide opens its first one" in response.json()["error"]
 
 
-def test_a_missing_guide_says_how_to_build_it(
-    anyone: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(guide, "GUIDE", tmp_path / "guide")
-    response = anyone.get("/guide/keras.html")
-    assert response.status_code == 404
-    assert "make docs" in response.json()["error"]
-
-
 @pytest.mark.usefixtures("site")
 def test_a_browser_gets_a_page_where_there_is_none(
     anyone: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,4 @@
 import httpx
-import pytest
 
 from tests.service.serving import wait_until_ready
 
@@ -21,15 +20,6 @@ def test_every_model_is_listed_with_its_versions(client: httpx.Client) -> None:
     assert (newest["version"], newest["metrics"]) == ("2", {"rmse": 54.0})
 
 
-def test_status_is_that_of_tensorflow_serving(client: httpx.Client) -> None:
-    wait_until_ready(client)
-    answer = client.get("/v1/models/iris").json()
-    assert answer["model_version_status"] == [
-        {"version": "7", "state": "AVAILABLE", "status": AVAILABLE}
-    ]
-    assert answer["description"]["classes"] == ["setosa", "versicolor", "virginica"]
-
-
 def test_version_is_described_with_what_it_reads(client: httpx.Client) -> None:
     description = client.get("/v1/models/patients/versions/1").json()["description"]
     feature = description["features"][1]
@@ -43,14 +33,3 @@ def test_version_is_described_with_what_it_reads(client: httpx.Client) -> None:
     }
     assert isinstance(feature["imputed"], bool)
     assert description["metrics"] == {"rmse": 54.0}
-
-
-@pytest.mark.parametrize(("path", "version"), [("", "2"), ("/versions/1", "1")])
-def test_metadata_hold_signatures_and_manifest(
-    client: httpx.Client, path: str, version: str
-) -> None:
-    answer = client.get(f"/v1/models/diabetes{path}/metadata").json()
-    assert answer["model_spec"]["version"] == version
-    signatures = answer["metadata"]["signature_def"]["signature_def"]
-    assert signatures["predict"]["inputs"]["seed"]["dtype"] == "DT_INT32"
-    assert answer["metadata"]["manifest"]["num_rows"] == 442

@@ -1,14 +1,12 @@
 """Adapted intervals and sets of groups, without the processes of the service."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import orjson
 import pytest
 
-from service.model_process.adaptation import groups_of
 from service.model_process.answer import (
     Answer,
     Block,
@@ -22,7 +20,6 @@ from service.model_process.codecs import CODECS
 from service.model_process.scores import score
 from service.shared.settings import Settings
 from tests.service.model_process.exporting import CLASSES, exported, network
-from tfbbb.export.inputs import Tensors
 from tfbbb.judging.adaptive_intervals import LEVELS, AdaptiveIntervals, adapt_levels
 from tfbbb.prediction.recalibration import ConformalIntervals, ConformalSets
 
@@ -134,19 +131,3 @@ def test_scores_of_classes_are_the_least_levels_of_their_sets(classes: Any) -> N
         assert prediction.prediction_set(above)[row, name]
         smallest = prediction.prediction_set(1e-6)[row, name]
         assert smallest or not prediction.prediction_set(below)[row, name]
-
-
-def test_groups_are_named_by_their_values() -> None:
-    feature = SimpleNamespace(name="a b", tensor="a_b")
-
-    def named(values: Any, groups: Any) -> Any:
-        config = {"by": "a b", "groups": groups}
-        manifest: Any = SimpleNamespace(
-            recalibration={"config": config}, features=[feature]
-        )
-        return groups_of(Tensors({"a_b": np.array(values)}), manifest)
-
-    texts = np.array([b"m\xc3\xbchle", "park", "other"], object)
-    assert named(texts, ["mühle", "park"]) == ["mühle", "park", None]
-    numbers = np.array([[1.5], [np.nan], [2.0]], np.float32)
-    assert named(numbers, [1.5, None]) == ["1.5", "missing", None]

@@ -1,14 +1,15 @@
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
 from service.model_process.adoption import AdoptionError, Ledger
-from service.shared.database import Database, upgrade
+from service.shared.database import Database
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.errors import Unavailable
+from service.shared.queue import Queue
+from tests.service.queued import submitted
 from tests.service.stores import directory_store
 from tfbbb.export.manifest import MANIFEST_PATH
 
@@ -16,11 +17,8 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "2" / "columns"
 
 
 @pytest.fixture
-def database(database_url: str, tmp_path: Path) -> Iterator[Database]:
-    database = Database(database_url)
-    upgrade(database, tmp_path)
-    yield database
-    database.close()
+def database(queue: Queue) -> Database:
+    return queue.database
 
 
 @pytest.fixture
@@ -73,22 +71,12 @@ def test_number_of_a_deleted_version_is_never_used_again(
 
 
 def test_version_of_a_job_is_not_adopted_until_it_ends(
-    database: Database, directory: Path
+    queue: Queue, database: Database, directory: Path
 ) -> None:
     job_id = "0123456789abcdef01234567"
     lineage = f'"lineage": {{"job_id": "{job_id}"}}, "default_seed": 0'
     alter(directory, '"default_seed": 0', lineage)
-    with database.writing() as session:
-        job = Job(
-            id=job_id,
-            name="wine",
-            dataset_sha256="0" * 64,
-            dataset_format="csv",
-            spec={},
-            state="exporting",
-            created_at=0.0,
-        )
-        session.add(job)
+    submitted(queue, id=job_id, name="wine")
     with pytest.raises(Unavailable, match=f"being published by the job {job_id}"):
         ledger(database, directory).record("wine", 1, directory)
     assert rows(database) == []

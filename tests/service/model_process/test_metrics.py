@@ -59,17 +59,6 @@ def test_classes_are_counted_by_their_entropy(uncertainty: UncertaintyMetrics) -
     assert value_of(uncertainty, "tfbbb_epistemic_share_sum") == 0.5
 
 
-def test_unfamiliar_rows_are_counted(uncertainty: UncertaintyMetrics) -> None:
-    variance = np.ones((4, 1))
-    outputs = {"variance": variance, "epistemic": variance / 2}
-    familiarity = np.float32([0.004, 0.05, 0.3, 1.0])
-    uncertainty.observe(VERSION, outputs | {"familiarity": familiarity})
-    name = "tfbbb_familiarity"
-    assert value_of(uncertainty, f"{name}_bucket", le="0.01") == 1
-    assert value_of(uncertainty, f"{name}_bucket", le="0.05") == 2
-    assert value_of(uncertainty, f"{name}_bucket", le="1.0") == 4
-
-
 def test_deleted_versions_are_not_reported(uncertainty: UncertaintyMetrics) -> None:
     outputs = {"entropy": np.array([0.5]), "mutual_information": np.array([0.1])}
     uncertainty.observe(VERSION, outputs)

@@ -17,7 +17,7 @@ from service.model_process.descriptions import model_status, model_summary
 from service.model_process.metrics import LoadedMetrics
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
-from service.shared.errors import Unavailable, UnknownModel
+from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
 from service.shared.route import Route
 from tests.service import stand_in
@@ -39,27 +39,6 @@ def registry(registry_root: Path, ledger: Ledger) -> ModelRegistry:
 
 def states(registry: ModelRegistry, name: str) -> dict[int, VersionState]:
     return {version.number: version.state for version in registry.versions(name)}
-
-
-def test_newest_version_is_in_charge_and_older_ones_wait(
-    registry: ModelRegistry,
-) -> None:
-    assert registry.version("diabetes").number == 2
-    assert states(registry, "diabetes") == {
-        2: VersionState.AVAILABLE,
-        1: VersionState.START,
-    }
-
-
-def test_new_version_takes_charge_once_it_is_loaded(
-    registry: ModelRegistry, registry_root: Path
-) -> None:
-    shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
-    assert registry.version("diabetes").number == 2
-    assert registry.version("diabetes", 10).number == 10
-    registry.refresh()
-    assert registry.version("diabetes").number == 10
-    assert states(registry, "diabetes")[2] is VersionState.START
 
 
 def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
@@ -168,18 +147,6 @@ def test_fault_of_the_files_is_not_tried_again(
         clock[0] += 1000.0
     assert stumble.calls == 1
     assert states(registry, "diabetes")[1] is VersionState.END
-
-
-def test_deleted_version_gives_way_to_the_one_before(
-    registry: ModelRegistry, registry_root: Path
-) -> None:
-    shutil.rmtree(registry_root / "diabetes" / "2")
-    registry.refresh()
-    assert registry.version("diabetes").number == 1
-    shutil.rmtree(registry_root / "diabetes")
-    registry.refresh()
-    with pytest.raises(UnknownModel, match="the models are: none"):
-        registry.version("diabetes")
 
 
 @pytest.mark.parametrize(

@@ -87,14 +87,6 @@ def test_the_earliest_deadline_is_computed_first() -> None:
     assert queue.order == [["early"], ["middle"], ["late"]]
 
 
-def test_a_batch_has_the_work_of_one_block_at_most() -> None:
-    queue = Queue()
-    for name in "abc":
-        queue.submit(name, rows=2000, work=40_000)
-    queue.run()
-    assert queue.order == [["a", "b"], ["c"]]
-
-
 def test_a_large_task_lets_others_take_turns_between_its_blocks() -> None:
     queue = Queue(max_seconds=10.0)
     queue.submit("large", rows=10_000, work=1_000_000, key="large")
@@ -120,14 +112,6 @@ def test_a_failing_task_fails_alone() -> None:
     assert queue.outcomes["good"] == ["good[0:1]"]
     assert queue.outcomes["fine"] == ["fine[0:1]"]
     assert str(queue.outcomes["bad"]) == "a bad row"
-
-
-def test_a_cancelled_task_is_not_computed() -> None:
-    queue = Queue()
-    task = queue.submit("gone")
-    queue.scheduler.cancel(task)
-    queue.run()
-    assert (queue.batches, queue.outcomes) == ([], {})
 
 
 def test_a_task_is_not_computed_after_its_deadline() -> None:
@@ -159,14 +143,6 @@ def test_more_waiting_work_than_the_limit_is_refused() -> None:
     queue.submit("more")
 
 
-def test_a_large_task_does_not_keep_small_ones_out() -> None:
-    queue = Queue(max_seconds=0.5)
-    queue.submit("large", rows=10_000, work=9_000_000, key="large")
-    queue.submit("small")
-    with pytest.raises(Overloaded):
-        queue.submit("also large", rows=10_000, work=9_000_000, key="also large")
-
-
 def test_spare_tasks_are_computed_while_no_other_waits() -> None:
     queue = Queue()
     queue.submit("spare", key=1, is_spare=True)
@@ -175,14 +151,6 @@ def test_spare_tasks_are_computed_while_no_other_waits() -> None:
     queue.submit("soon", deadline=1.0, key=2)
     queue.run()
     assert queue.order == [["soon"], ["late"], ["spare", "spare too"]]
-
-
-def test_the_only_task_is_tried_whatever_the_estimate() -> None:
-    queue = Queue()
-    queue.speed.fixed = 100.0
-    queue.submit("only", deadline=1.0)
-    queue.run()
-    assert queue.order == [["only"]]
 
 
 def test_speed_follows_the_load_of_the_machine() -> None:

@@ -85,17 +85,14 @@ def test_draws_that_fit_the_deadline_are_those_of_the_model(
         np.testing.assert_allclose(row[name], values[0], rtol=1e-6)
 
 
-def test_enough_time_leaves_every_draw(predictions: Predictions) -> None:
-    found = asked(predictions, **AMPLE)
-    assert found["num_samples"] == 100
-    assert "truncated" not in found
-
-
-def test_number_of_draws_that_is_asked_for_is_kept(predictions: Predictions) -> None:
+def test_draws_are_kept_if_asked_for_or_if_there_is_time(
+    predictions: Predictions,
+) -> None:
     # An idle process tries, however long it seems to take.
-    found = asked(predictions, num_samples=90, **TIGHT)
-    assert found["num_samples"] == 90
-    assert "truncated" not in found
+    for asking, expected in (({"num_samples": 90, **TIGHT}, 90), (AMPLE, 100)):
+        found = asked(predictions, **asking)
+        assert found["num_samples"] == expected
+        assert "truncated" not in found
 
 
 def test_standard_error_is_as_small_as_the_deadline_allows(

@@ -129,21 +129,6 @@ def test_a_backup_is_not_written_over_another(
         back_up(database, settings, tmp_path)
 
 
-def test_a_backup_that_fails_leaves_nothing(
-    settings: Settings,
-    database: Database,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*arguments: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("service.shared.backup.copy_sqlite", fail)
-    with pytest.raises(OSError, match="No space left"):
-        back_up(database, settings, tmp_path / "backup")
-    assert [path.name for path in tmp_path.iterdir()] == ["here"]
-
-
 _FOREVER = """
 import sys
 import threading

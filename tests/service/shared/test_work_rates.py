@@ -77,25 +77,12 @@ def test_request_above_the_most_credit_leaves_a_debt(rates: Rates) -> None:
     assert rates.is_charged("key", 1)
 
 
-def test_key_is_not_limited_by_the_others(rates: Rates) -> None:
-    while rates.is_charged("greedy", 10):
-        pass
-    assert rates.is_charged("modest", MOST)
-    assert rates.is_charged(None, MOST)  # Requests without a key have their own.
-    assert not rates.is_charged(None, 1)
-
-
 def test_work_that_was_not_done_is_given_back(rates: Rates) -> None:
     rates.charge(KEY, MOST)
     rates.correct(KEY, -MOST)
     rates.correct(KEY, -MOST)
     assert rates.is_charged("key", MOST)
     assert not rates.is_charged("key", 1)
-
-
-def test_without_a_rate_nothing_is_limited(tmp_path: Path) -> None:
-    assert Rates(tmp_path, None).is_charged("key", 1e30)
-    assert not list(tmp_path.iterdir())
 
 
 def test_threads_and_processes_share_the_credit_exactly(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-import sqlalchemy
 
 from service.api.keys import keyring
 from service.api.keys.scope import Scope
@@ -163,20 +162,6 @@ def test_a_session_ends_by_itself_and_with_its_key(
     httpx.post(f"{browser.base_url}{URL}", json=other, headers=OF_PAGE)
     with database.reading() as session:
         assert session.get(BrowserSession, prefix) is None
-
-
-def test_a_key_keeps_its_newest_sessions(
-    browser: httpx.Client, monkeypatch: pytest.MonkeyPatch, database: Database
-) -> None:
-    monkeypatch.setattr("service.api.keys.sessions._MOST_PER_KEY", 3)
-    tokens = []
-    for _ in range(5):
-        browser.cookies.clear()
-        browser.post(URL, json={"key": ADMIN_KEY})
-        tokens.append(cookie(browser).partition(".")[0])
-    with database.reading() as session:
-        left = set(session.scalars(sqlalchemy.select(BrowserSession.prefix)))
-    assert left & set(tokens) == set(tokens[2:])
 
 
 def test_services_of_one_database_share_sessions(

@@ -1,20 +1,9 @@
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from prometheus_client import CollectorRegistry
 
 from service.api.metrics.jobs import JobMetrics
-from service.shared.database import Database, upgrade
+from service.shared.database import Database
 from service.shared.database.tables import Job
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
-    upgrade(database, tmp_path)
-    yield database
-    database.close()
 
 
 def add(

@@ -61,15 +61,6 @@ def test_version_and_commit_of_the_service_are_labels(client: httpx.Client) -> N
     assert figures(client)["tfbbb_build_info", labels] == 1
 
 
-def test_both_processes_say_what_they_take(client: httpx.Client) -> None:
-    wait_until_ready(client)
-    found = figures(client)
-    api = found["process_resident_memory_bytes", frozenset()]
-    models = found["tfbbb_models_process_resident_memory_bytes", frozenset(["0"])]
-    assert min(api, models) > 2**20
-    assert api != models
-
-
 def test_number_of_models_with_a_label_is_bounded(saved_models: Path) -> None:
     with serving(Settings(models=saved_models, max_metric_models=1)) as client:
         wait_until_ready(client)

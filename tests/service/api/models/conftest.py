@@ -6,7 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.shared.database import Database, upgrade
+from service.shared.database import Database
+from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests.service.serving import serving, wait_until_ready
 from tfbbb.export.manifest import MANIFEST_PATH
@@ -15,11 +16,8 @@ METRICS = '"rmse": 54.0'
 
 
 @pytest.fixture
-def database(database_url: str, tmp_path: Path) -> Iterator[Database]:
-    database = Database(database_url)
-    upgrade(database, tmp_path)
-    yield database
-    database.close()
+def database(queue: Queue) -> Database:
+    return queue.database
 
 
 @pytest.fixture(scope="package")

@@ -100,17 +100,6 @@ async def until_asked(echo: Echo, count: int) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_every_question_gets_its_own_answer(client: ModelsClient) -> None:
-    async def questions() -> None:
-        bodies = [bytes([i]) * (i * 10_000) for i in range(50)]
-        answers = await asyncio.gather(
-            *(predict(client, "a", 1, body) for body in bodies)
-        )
-        assert list(answers) == bodies
-
-    run(client, questions())
-
-
 def test_every_error_crosses_the_socket(client: ModelsClient) -> None:
     async def questions() -> None:
         for name in ERRORS.keys() - {"ServiceError"}:

@@ -74,14 +74,6 @@ def look(homes: Homes, times: int = 3) -> None:
     asyncio.run(looks())
 
 
-def test_models_are_spread_over_the_processes() -> None:
-    homes, (a, b) = cluster(2, "pqrs")
-    look(homes)
-    assert len(a.kept) == len(b.kept) == 2
-    assert a.kept | b.kept == set("pqrs")
-    homes.check_ready()
-
-
 def test_service_is_not_ready_before_every_model_is_loaded() -> None:
     homes, (a, _) = cluster(2, "pq")
     with pytest.raises(Unavailable, match="being loaded"):
@@ -90,20 +82,6 @@ def test_service_is_not_ready_before_every_model_is_loaded() -> None:
     look(homes)
     with pytest.raises(Unavailable, match="being loaded"):
         homes.check_ready()
-
-
-def test_models_of_a_process_that_ended_go_to_another() -> None:
-    homes, (a, b) = cluster(2, "pq")
-    look(homes)
-    (name,) = a.kept
-    a.runs = False
-    assert homes.choose(name) is b  # At once, and for good:
-    look(homes)
-    assert b.kept == {"p", "q"}
-    homes.check_ready()
-    a.runs, a.kept = True, set()
-    look(homes)
-    assert len(a.kept) == len(b.kept) == 1
 
 
 def test_old_home_answers_until_the_new_one_has_loaded() -> None:

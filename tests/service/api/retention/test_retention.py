@@ -163,25 +163,6 @@ def test_what_was_needed_meanwhile_stays(queue: Queue, state: ServiceState) -> N
     assert JobFiles(queue.settings, job_id).log.exists()
 
 
-def test_killed_removal_is_finished_by_the_next(
-    queue: Queue, state: ServiceState
-) -> None:
-    job_id = ended_job(queue, 15)
-
-    def remove_and_die(files: JobFiles) -> None:
-        files.log.unlink()
-        raise KeyboardInterrupt
-
-    with (
-        mock.patch.object(JobFiles, "remove_log", remove_and_die),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        remove(state)
-    assert num_events(queue, job_id, "epoch") == 2
-    assert remove(state) == {"job logs": [job_id]}
-    assert num_events(queue, job_id, "epoch") == 0
-
-
 def test_newest_copy_of_an_upgrade_stays(queue: Queue, state: ServiceState) -> None:
     copies = queue.settings.data_dir / "backups"
     copies.mkdir(parents=True, exist_ok=True)

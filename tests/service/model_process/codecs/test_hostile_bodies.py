@@ -192,24 +192,6 @@ def test_fault_of_a_tensor_is_described(given: Any, raw: bytes, message: str) ->
         read("open_inference", body, options)
 
 
-@pytest.mark.parametrize(
-    ("datatype", "shape", "data", "message"),
-    [
-        ("FP32", [2], ["1", 2], "has the datatype FP32, but holds '1'"),
-        ("INT8", [1], [300], "not in the range of INT8"),
-        ("BOOL", [1], [1], "but holds 1"),
-        ("FP32", [10**12], [1], "`data` of the shape"),
-    ],
-)
-def test_fault_of_data_in_json_is_described(
-    datatype: str, shape: list[int], data: Any, message: str
-) -> None:
-    given = {"name": "a", "datatype": datatype, "shape": shape, "data": data}
-    body, _ = inference({"inputs": [given]})
-    with pytest.raises(InvalidRequest, match=message):
-        read("open_inference", body, {})
-
-
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
 def test_compressed_arrow_is_refused(compression: str) -> None:
     table = pa.table({"b": pa.array(["x" * 10**4]).dictionary_encode()})

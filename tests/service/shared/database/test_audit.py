@@ -1,4 +1,3 @@
-import pytest
 from sqlalchemy import select
 
 from service.shared.database import Actor, acting
@@ -76,15 +75,3 @@ def test_published_version_is_that_of_the_key_of_its_job(queue: Queue) -> None:
         ("the service", "version", "publish", "wine/2"),
     ]
     assert versions[2][2:] == ("delete", "wine/1")
-
-
-def test_change_that_is_rolled_back_has_no_entry(queue: Queue) -> None:
-    def change_and_fail() -> None:
-        with queue.database.writing() as session:
-            session.add(a_version(1))
-            session.flush()
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        change_and_fail()
-    assert entries(queue) == []

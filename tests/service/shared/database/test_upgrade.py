@@ -26,13 +26,6 @@ BEFORE_NEWEST = revisions()[:-1]
 MIGRATIONS = Path(service.shared.database.__file__).parent / "migrations"
 
 
-def a_key() -> Key:
-    return Key(
-        name="first", prefix="first", secret_sha256="0" * 64, scopes=["admin"],
-        created_at=1.0,
-    )  # fmt: skip
-
-
 def migrate(database: Database, to: str) -> None:
     """Makes the tables of an older revision."""
     config = Config()
@@ -137,19 +130,6 @@ def test_what_a_writer_has_read_stays_true_until_it_commits(tmp_path: Path) -> N
             pytest.raises(sqlite3.OperationalError, match="locked"),
         ):
             other.execute("BEGIN IMMEDIATE")
-    database.close()
-
-
-def test_a_reader_sees_one_state_of_the_database(
-    database_url: str, tmp_path: Path
-) -> None:
-    database = Database(database_url)
-    upgrade(database, tmp_path / "copies")
-    with database.reading() as reader:
-        assert reader.scalars(select(Key)).all() == []
-        with database.writing() as writer:
-            writer.add(a_key())
-        assert reader.scalars(select(Key)).all() == []
     database.close()
 
 

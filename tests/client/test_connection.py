@@ -30,9 +30,7 @@ print([n for n in ("tensorflow", "keras", "pandas", "fastapi") if n in sys.modul
     assert done.stdout == "[]\n"
 
 
-def test_the_environment_sets_address_and_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_environment_sets_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(Answer(body={"models": []})) as service:
         monkeypatch.setenv("TFBBB_URL", f"{service.url}/")
         monkeypatch.setenv("TFBBB_KEY", "prefix.secret")
@@ -129,10 +127,7 @@ def test_an_upload_is_not_retried(tmp_path) -> None:
 
 
 def test_a_retried_submission_has_the_same_idempotency_key() -> None:
-    with (
-        answering(LOST, Answer(201, JOB)) as service,
-        Client(service.url) as client,
-    ):
+    with answering(LOST, Answer(201, JOB)) as service, Client(service.url) as client:
         job = client.train("0" * 24, "price", name="houses", priority=3)
         assert job.state == "queued"
         client.train("0" * 24, "price", name="houses", priority=3)

@@ -72,9 +72,7 @@ def test_wait_reports_every_event_and_returns_the_job() -> None:
     told = []
     with (
         answering(
-            job("queued"),
-            stream(QUEUED, EPOCH, DONE),
-            job("succeeded", version=4),
+            job("queued"), stream(QUEUED, EPOCH, DONE), job("succeeded", version=4)
         ) as service,
         Client(service.url) as client,
     ):

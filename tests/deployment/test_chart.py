@@ -126,9 +126,7 @@ def test_rendered_objects_follow_the_schemas_of_kubernetes(
         kubernetes_validate.validate(found, version, strict=True)
 
 
-def test_optional_objects_are_rendered_on_demand(
-    objects: dict[str, list[Any]],
-) -> None:
+def test_optional_objects_are_rendered_on_demand(objects: dict[str, list[Any]]) -> None:
     kinds = {name: {found["kind"] for found in objects[name]} for name in VALUES}
     always = {"Deployment", "Service", "ServiceAccount", "PodDisruptionBudget"}
     assert kinds["required"] == always

@@ -60,9 +60,7 @@ class Behaviour:
 
 
 def write_regression(
-    directory: Path,
-    features: Sequence[Feature] = MATRIX_FEATURES,
-    **behaviour: Any,
+    directory: Path, features: Sequence[Feature] = MATRIX_FEATURES, **behaviour: Any
 ) -> Path:
     """Reads a matrix `[n, 3]`, or what other features name."""
     return _write(directory, features, None, Behaviour(**behaviour))

@@ -17,11 +17,7 @@ from service.api.predictions.schemas import table_body
 from service.shared.settings import Settings
 from tests.service.serving import ADMIN_KEY, REAL, ask, serving, wait_until_ready
 from tfbbb.cli import app
-from tfbbb.tables import (
-    Schema,
-    preprocessing,
-    samples,
-)
+from tfbbb.tables import Schema, preprocessing, samples
 
 ROWS = 3
 

@@ -132,9 +132,7 @@ def service(
         yield service
 
 
-def test_every_line_of_the_output_is_json_with_time_and_level(
-    service: Service,
-) -> None:
+def test_every_line_of_the_output_is_json_with_time_and_level(service: Service) -> None:
     service.ask()
     # A request is logged when its response is sent.
     wait_until(lambda: PATH in service.log.read_text())

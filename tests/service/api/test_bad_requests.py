@@ -192,10 +192,7 @@ def test_text_that_utf_8_lacks_is_quoted_in_an_error(
 def test_more_rows_times_samples_than_the_limit_are_refused(
     client: httpx.Client, rows: int, num_samples: int
 ) -> None:
-    body = {
-        "instances": [[1, 2, 3]] * rows,
-        "parameters": {"num_samples": num_samples},
-    }
+    body = {"instances": [[1, 2, 3]] * rows, "parameters": {"num_samples": num_samples}}
     message = message_of(ask(client, "diabetes", body), 413)
     assert "at most 100000 units of work" in message
     assert "TFBBB_MAX_WORK" in message
@@ -227,9 +224,7 @@ def test_other_content_than_json_is_refused(client: httpx.Client) -> None:
     assert "Received: 'multipart/form-data'" in message_of(response, 415)
 
 
-def test_error_names_the_row_without_a_finite_answer(
-    client: httpx.Client,
-) -> None:
+def test_error_names_the_row_without_a_finite_answer(client: httpx.Client) -> None:
     response = ask(client, "diabetes", {"instances": [[1, 2, 3], [3e38, 3e38, 0]]})
     message = message_of(response, 400)
     assert "no finite `mean` for row 2: its values are too far from" in message

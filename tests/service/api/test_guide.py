@@ -45,10 +45,7 @@ def test_pages_may_load_files_of_the_service_alone(anyone: httpx.Client) -> None
 
 
 @pytest.mark.usefixtures("site")
-@pytest.mark.parametrize(
-    "path",
-    ["no.html", "api", "api/..%2F..%2Fsecret.html"],
-)
+@pytest.mark.parametrize("path", ["no.html", "api", "api/..%2F..%2Fsecret.html"])
 def test_other_paths_are_no_pages(anyone: httpx.Client, path: str) -> None:
     request = anyone.build_request("GET", "/guide/x")
     request.url = request.url.copy_with(raw_path=f"/guide/{path}".encode())

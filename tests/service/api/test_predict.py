@@ -101,11 +101,7 @@ def test_columns_that_the_model_does_not_read_are_left_aside(
 
 @pytest.mark.parametrize(
     "inputs",
-    [
-        ROWS,
-        {"inputs": ROWS},
-        {"age": [1.0, 0.5], "bmi": [2.0, 0.0], "bp": [3.0, -0.5]},
-    ],
+    [ROWS, {"inputs": ROWS}, {"age": [1.0, 0.5], "bmi": [2.0, 0.0], "bp": [3.0, -0.5]}],
 )
 def test_columns_are_answered_as_columns(client: httpx.Client, inputs: Any) -> None:
     by_rows = ask(client, "diabetes", {"instances": ROWS}).json()["predictions"]

@@ -17,9 +17,7 @@ from service.shared.settings import Settings
 from tfbbb.base.known_fields import KnownFields
 from tfbbb.base.suggestions import field_paths
 from tfbbb.base.texts import abbreviate
-from tfbbb.base.validation_errors import (
-    describe_validation_error,
-)
+from tfbbb.base.validation_errors import describe_validation_error
 from tfbbb.training.spec import JobSpec
 
 

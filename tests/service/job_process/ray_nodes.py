@@ -82,10 +82,7 @@ def cluster_of(count: int, slots: int) -> Iterator[Cluster]:
 
 def on_ray(settings: Settings, cluster: Cluster) -> Settings:
     """Settings of jobs on a cluster, in the Python of its nodes, that of the tests."""
-    changes = {
-        "launcher": "ray",
-        "ray_address": cluster.address,
-    }
+    changes = {"launcher": "ray", "ray_address": cluster.address}
     return settings.model_copy(update=changes)
 
 

@@ -82,10 +82,7 @@ class CountedModel:
             ),
             passes={},
             operations=(),
-            lineage={
-                "job_id": self.job_id,
-                "created_at": timestamp(time.time()),
-            },
+            lineage={"job_id": self.job_id, "created_at": timestamp(time.time())},
         )
         (directory / MANIFEST_PATH).write_text(manifest.to_json())
 

@@ -21,14 +21,7 @@ from service.shared.settings import Settings
 from service.shared.store import StoreError, StoreOutageError
 from service.shared.store.directory_store import DirectoryStore
 from tests.service.job_process.stand_in_trainer import CountedModel
-from tests.service.queued import (
-    job,
-    leased,
-    let_expire,
-    registered,
-    states,
-    submitted,
-)
+from tests.service.queued import job, leased, let_expire, registered, states, submitted
 from tfbbb.tables import TableError
 from tfbbb.training.job_clock import JobClock
 from tfbbb.training.progress import Interrupted, Progress

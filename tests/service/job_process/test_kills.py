@@ -56,8 +56,7 @@ def kill(services: list[Replica], kind: str, chance: random.Random) -> None:
     indirect=True,
 )
 @pytest.mark.parametrize(
-    ("num_kills", "num_jobs"),
-    [(5, 5), pytest.param(50, 60, marks=pytest.mark.slow)],
+    ("num_kills", "num_jobs"), [(5, 5), pytest.param(50, 60, marks=pytest.mark.slow)]
 )
 def test_every_job_ends_once_whatever_is_killed(
     queue: Queue, services: list[Replica], num_kills: int, num_jobs: int

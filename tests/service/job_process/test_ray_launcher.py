@@ -17,10 +17,7 @@ import ray
 
 from service.job_process import ray_launcher
 from service.job_process.dispatcher import Dispatcher
-from service.job_process.ray_launcher import (
-    RayLauncher,
-    submission_id,
-)
+from service.job_process.ray_launcher import RayLauncher, submission_id
 from service.shared import job_events as events
 from service.shared.database import Database
 from service.shared.database.tables import DispatcherRegistration, Job
@@ -254,10 +251,7 @@ def test_jobs_of_a_killed_dispatcher_are_taken_over(
 
 
 def test_cancelled_job_is_stopped_on_its_node(
-    queue: Queue,
-    dispatcher: Dispatcher,
-    api: JobsApi,
-    monkeypatch: pytest.MonkeyPatch,
+    queue: Queue, dispatcher: Dispatcher, api: JobsApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.job_process.dispatcher._SECONDS_TO_STOP", -1.0)
     (job_id,) = submitted(queue)

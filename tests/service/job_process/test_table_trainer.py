@@ -19,10 +19,7 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
 ) -> None:
     settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
     job = Job(
-        id="a" * 24,
-        spec={"target": "y"},
-        dataset_sha256="b" * 64,
-        dataset_format="csv",
+        id="a" * 24, spec={"target": "y"}, dataset_sha256="b" * 64, dataset_format="csv"
     )
     table = tmp_path / "datasets" / dataset_name(job.dataset_sha256, job.dataset_format)
     table.parent.mkdir(parents=True)

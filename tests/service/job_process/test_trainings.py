@@ -147,11 +147,7 @@ def test_yesterdays_posterior_is_todays_prior(
     ],
 )
 def test_job_that_cannot_continue_a_version_is_refused_at_once(
-    client: Client,
-    trained: Job,
-    dataset: str,
-    asked: dict[str, Any],
-    problem: str,
+    client: Client, trained: Job, dataset: str, asked: dict[str, Any], problem: str
 ) -> None:
     spec = {"start_from": {"model": "first", "version": 1}} | asked
     with pytest.raises(ServiceError, match=problem):

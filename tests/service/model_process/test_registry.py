@@ -149,10 +149,7 @@ def test_fault_of_the_files_is_not_tried_again(
     assert states(registry, "diabetes")[1] is VersionState.END
 
 
-@pytest.mark.parametrize(
-    "place",
-    ["diabetes/.3.tmp", "diabetes/007", "a:b/1"],
-)
+@pytest.mark.parametrize("place", ["diabetes/.3.tmp", "diabetes/007", "a:b/1"])
 def test_what_is_not_a_version_is_passed_over(
     registry: ModelRegistry, registry_root: Path, place: str
 ) -> None:

@@ -53,10 +53,7 @@ def predictions(
 
 
 def answer(
-    predictions: Predictions,
-    body: bytes,
-    codec: str = "json",
-    **options: Any,
+    predictions: Predictions, body: bytes, codec: str = "json", **options: Any
 ) -> Frame:
     header: dict[str, Any] = {"name": "diabetes", "options": options}
     header |= {"arrived": time.monotonic(), "reads": codec, "writes": codec}

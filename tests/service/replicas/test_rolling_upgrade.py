@@ -16,12 +16,7 @@ import pytest
 from service.shared.database import Database
 from service.shared.database.upgrade import revision, revisions
 from tests.service.postgresql import new_database
-from tests.service.running import (
-    TABLE,
-    Replica,
-    new_key,
-    stopped_at_the_end,
-)
+from tests.service.running import TABLE, Replica, new_key, stopped_at_the_end
 from tests.service.stores import S3
 from tests.waiting import wait_until
 

@@ -13,10 +13,7 @@ from tests.service.queued import job, submitted
 
 @pytest.mark.parametrize(
     ("num_processes", "num_jobs"),
-    [
-        (3, 60),
-        pytest.param(8, 2000, marks=pytest.mark.slow),
-    ],
+    [(3, 60), pytest.param(8, 2000, marks=pytest.mark.slow)],
 )
 def test_processes_that_claim_at_once_take_every_job_once(
     queue: Queue, tmp_path: Path, num_processes: int, num_jobs: int

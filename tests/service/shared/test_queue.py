@@ -3,14 +3,7 @@ import pytest
 from service.shared import job_events as events
 from service.shared.database.tables import Job, Key
 from service.shared.queue import Lease, Queue, StaleAttemptError
-from tests.service.queued import (
-    job,
-    leased,
-    let_expire,
-    registered,
-    states,
-    submitted,
-)
+from tests.service.queued import job, leased, let_expire, registered, states, submitted
 
 
 def test_jobs_are_leased_by_priority_then_age(queue: Queue) -> None:
@@ -137,9 +130,7 @@ def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
     assert queue.is_active(lease)
 
 
-def test_job_whose_process_dies_three_times_fails_with_the_reason(
-    queue: Queue,
-) -> None:
+def test_job_whose_process_dies_three_times_fails_with_the_reason(queue: Queue) -> None:
     (job_id,) = submitted(queue)
     dispatcher = registered(queue)
     for _ in range(3):
@@ -218,9 +209,7 @@ def test_queued_job_is_cancelled_at_once_and_ended_one_stays(queue: Queue) -> No
     assert queue.lease(registered(queue)) is None
 
 
-def test_retried_job_starts_with_a_clean_record(
-    queue: Queue,
-) -> None:
+def test_retried_job_starts_with_a_clean_record(queue: Queue) -> None:
     (job_id,) = submitted(queue)
     dispatcher = registered(queue)
     queue.fail(leased(queue, dispatcher), "of no use")

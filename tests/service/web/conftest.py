@@ -12,13 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    Page,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from service.shared.database import Database
 from service.shared.settings import Settings

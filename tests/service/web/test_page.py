@@ -10,13 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import (
-    Browser,
-    Locator,
-    Page,
-    Route,
-    expect,
-)
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from service.shared.database.tables import Job
 from tests.service.serving import ADMIN_KEY
@@ -455,9 +449,7 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
     }
     assert body["abstain_above"] == 95
     # The service chooses the rest, such as the columns and the posterior.
-    assert set(body) == {
-        *("dataset_id", "target", "name", "training", "abstain_above"),
-    }
+    assert set(body) == {*("dataset_id", "target", "name", "training", "abstain_above")}
 
 
 def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> None:

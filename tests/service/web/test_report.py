@@ -62,11 +62,7 @@ def report_of(task: str) -> dict[str, Any]:
             {"name": "bmi", "kind": "number", "values": [18.5, 19.9], **effect},
             {"name": "kind", "kind": "text", "values": ["a", SCRIPT], **effect},
         ],
-        "tried": {
-            "chosen": {"network": "linear"},
-            "networks": [],
-            "likelihoods": [],
-        },
+        "tried": {"chosen": {"network": "linear"}, "networks": [], "likelihoods": []},
     }
 
 

@@ -93,9 +93,7 @@ def test_dataset_of_a_job_stays_until_the_job_ends(
     database.close()
 
 
-def test_start_removes_only_files_of_dead_processes(
-    tmp_path: Path,
-) -> None:
+def test_start_removes_only_files_of_dead_processes(tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     with serving(settings) as client:
         made = post(client, TABLE).json()

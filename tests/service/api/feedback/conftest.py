@@ -9,20 +9,11 @@ import pytest
 from sqlalchemy import delete
 
 from service.shared.database import Database
-from service.shared.database.tables import (
-    Feedback,
-    FeedbackReceipt,
-    Label,
-    RecordedRow,
-)
+from service.shared.database.tables import Feedback, FeedbackReceipt, Label, RecordedRow
 from service.shared.settings import Settings
 from tests.service.model_process.exporting import CLASSES, network
 from tests.service.serving import REAL, serving, wait_until_ready
-from tfbbb.judging.drift_reference import (
-    REFERENCE_FILE,
-    DriftReference,
-    drift_scores,
-)
+from tfbbb.judging.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
 
 
 def export(path: Path, likelihood: str, units: int, **options: Any) -> None:

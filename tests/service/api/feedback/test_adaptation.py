@@ -10,12 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tfbbb
-from tests.service.api.feedback.test_feedback import (
-    ROWS,
-    TARGETS,
-    found,
-    give,
-)
+from tests.service.api.feedback.test_feedback import ROWS, TARGETS, found, give
 from tests.service.serving import ADMIN_KEY
 from tfbbb.cli import app
 from tfbbb.client import Client

@@ -238,9 +238,7 @@ def test_gate_compares_feedback_and_labels_show_it(client: httpx.Client) -> None
     assert client.delete(path).status_code == 204
 
 
-def test_client_sends_feedback_in_blocks_to_one_version(
-    client: httpx.Client,
-) -> None:
+def test_client_sends_feedback_in_blocks_to_one_version(client: httpx.Client) -> None:
     rows, targets = np.tile(X, (30, 1)), np.tile(Y[:, 0], 30)
     with Client(str(client.base_url), ADMIN_KEY) as service:
         model = service.model("numbers")

@@ -28,10 +28,7 @@ SETTINGS = Settings(max_body_bytes=5000)
 CHUNKED = {"transfer-encoding": "chunked"}
 MB = 2**20
 # Paths that need no key. The body of a sign-in has the key, and may have 4 KiB.
-OPEN = (
-    *("/health/", "/v2/health/", "/v1/session", "/web/", "/guide"),
-    "/openapi.json",
-)
+OPEN = (*("/health/", "/v2/health/", "/v1/session", "/web/", "/guide"), "/openapi.json")
 
 
 @pytest.fixture(scope="module")

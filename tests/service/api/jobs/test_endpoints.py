@@ -94,10 +94,7 @@ REFUSALS: tuple[tuple[dict[str, Any], str, str | None, str], ...] = (
         {"start_from": {"model": "houses", "version": 3}},
         *("unknown_model", "start_from", "no version 3"),
     ),
-    (
-        {"training": {"epochs": True}},
-        *("invalid_request", "training.epochs", "epochs"),
-    ),
+    ({"training": {"epochs": True}}, *("invalid_request", "training.epochs", "epochs")),
     ({"epochs": 3}, "invalid_request", "epochs", "epochs"),
 )
 
@@ -160,11 +157,7 @@ def test_the_body_that_is_offered_after_drift_makes_a_job(
         dataset = session.get_one(Dataset, body["dataset_id"])
         dataset.created_at = 1e10
     offered = offer_retraining(queue, "houses", 3).body
-    assert offered == {
-        **body,
-        **parent,
-        "features": ["area", "street"],
-    }
+    assert offered == {**body, **parent, "features": ["area", "street"]}
     response = post(client, offered)
     assert response.status_code == 201, response.text
     with queue.database.writing() as session:
@@ -262,9 +255,7 @@ def test_a_list_that_can_not_be_is_refused(client: httpx.Client) -> None:
         assert response.status_code == 400, parameters
 
 
-def test_unknown_jobs_are_not_found_and_other_ids_refused(
-    client: httpx.Client,
-) -> None:
+def test_unknown_jobs_are_not_found_and_other_ids_refused(client: httpx.Client) -> None:
     for method, verb in (("GET", ""), ("GET", "/events"), ("POST", ":cancel")):
         unknown = client.request(method, f"/v1/jobs/{UNKNOWN}{verb}")
         assert unknown.status_code == 404, (method, verb)

@@ -121,10 +121,7 @@ def test_canary_is_the_version_that_is_new_to_the_label(
 def test_gate_refuses_a_canary_as_it_refuses_a_move(
     client: httpx.Client, canary: str
 ) -> None:
-    target = {
-        "versions": {"1": 0.5, "2": 0.5},
-        "gate": {"max_nll_increase": 0.5},
-    }
+    target = {"versions": {"1": 0.5, "2": 0.5}, "gate": {"max_nll_increase": 0.5}}
     refused = put(client, canary, target)
     assert refused.status_code == 409
     assert "cannot move from version 1 to version 2" in refused.json()["error"]

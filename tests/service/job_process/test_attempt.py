@@ -24,7 +24,7 @@ from tests.service.job_process.stand_in_trainer import CountedModel
 from tests.service.queued import job, leased, let_expire, registered, states, submitted
 from tfbbb.tables import TableError
 from tfbbb.training.job_clock import JobClock
-from tfbbb.training.progress import Interrupted, Progress
+from tfbbb.training.progress import Progress
 
 # The tests of the queue run on each kind of database.
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -167,43 +167,6 @@ def test_a_trainer_knows_the_version_that_is_latest(queue: Queue) -> None:
                 Label(name="model", label=LATEST, number=1, moved_at=time.time())
             )
     assert known == [None, 1, 1]
-
-
-def test_a_process_that_leaves_puts_its_job_back(queue: Queue, lease: Lease) -> None:
-    stopping = threading.Event()
-
-    def stop() -> None:
-        stopping.set()
-        assert trainer.should_stop()
-        raise Interrupted
-
-    trainer = Trainer(stop)
-    scratch = JobFiles(queue.settings, lease.job_id).scratch
-    scratch.mkdir(parents=True)
-    assert not Attempt(queue, lease, stopping, trainer).run()
-    assert (job(queue, lease.job_id).state, job(queue, lease.job_id).deaths) == (
-        "queued",
-        0,
-    )
-    assert scratch.exists()
-
-
-def test_a_cancelled_job_stops_and_leaves_the_process_as_new(
-    queue: Queue, lease: Lease
-) -> None:
-    def wait_for_the_word() -> None:
-        with queue.database.writing() as session:
-            queue.cancel(session, session.get_one(Job, lease.job_id))
-        stopped = threading.Event()
-        for _ in range(200):
-            if trainer.should_stop():
-                raise Interrupted
-            stopped.wait(0.05)
-        pytest.fail("it was not told within 10 s")
-
-    trainer = Trainer(wait_for_the_word)
-    assert attempt(queue, lease, trainer).run()
-    assert job(queue, lease.job_id).state == "cancelled"
 
 
 def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import threading
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from service.job_process.dispatcher import Dispatcher
 from service.job_process.launcher import LocalLauncher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
-from service.shared.database.tables import DispatcherRegistration, Job
+from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.job_state import JobState
 from service.shared.queue import Lease, Queue
@@ -245,22 +244,6 @@ def test_a_cancelled_job_is_given_time_then_terminated_then_killed(
     assert [verb for verb, _ in launcher.asked] == ["terminate", "kill"]
     dispatcher.step()
     assert job(queue, job_id).state == "cancelled"
-
-
-def test_dispatcher_that_stops_requeues_its_jobs_and_deregisters(
-    queue: Queue, dispatcher: Dispatcher
-) -> None:
-    jobs = submitted(queue, 2)
-    dispatcher.step()
-    with queue.database.reading() as session:
-        assert session.get(DispatcherRegistration, dispatcher.id) is not None
-    stop = threading.Event()
-    stop.set()
-    dispatcher.run(stop)
-    for job_id in jobs:
-        assert (job(queue, job_id).state, job(queue, job_id).deaths) == ("queued", 0)
-    with queue.database.reading() as session:
-        assert session.get(DispatcherRegistration, dispatcher.id) is None
 
 
 def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:

@@ -41,16 +41,6 @@ def test_draws_suffice_for_the_standard_error(
     assert answer == expected
 
 
-def test_classes_have_the_standard_error_of_their_probabilities(classes: Any) -> None:
-    def largest_error(answer: Any) -> float:
-        return float(np.max([x["mean_standard_error"] for x in answer["predictions"]]))
-
-    bound = 0.4 * largest_error(asked(classes))
-    answer = asked(classes, max_standard_error=bound)
-    assert largest_error(answer) < 1.3 * bound
-    assert answer["num_samples"] > 60
-
-
 def test_error_that_takes_too_many_draws_is_refused(numbers: Any) -> None:
     with pytest.raises(RequestTooLarge, match=r"draws of at most 3333333$"):
         asked(numbers, max_standard_error=1e-6)
@@ -73,18 +63,6 @@ def test_method_is_that_of_the_live_prediction(numbers: Any, method: str) -> Non
         np.testing.assert_allclose(
             found, np.reshape(values, found.shape), rtol=1e-5, err_msg=name
         )
-
-
-def test_classes_are_predicted_by_another_method(classes: Any) -> None:
-    parameters = {"prediction_sets": [0.9], "return_samples": True}
-    rows = asked(classes, method="weight", num_samples=30, **parameters)["predictions"]
-    expected = classes.predictive(ROWS, 30, "weight").probabilities
-    np.testing.assert_allclose(
-        [row["probabilities"] for row in rows], expected, rtol=1e-5
-    )
-    assert list(rows[0])[:3] == ["probabilities", "entropy", "mutual_information"]
-    assert len(rows[0]["samples"]) == 30
-    assert rows[0]["class"] in rows[0]["prediction_sets"][0]
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,9 @@ def test_sets_and_densities_of_known_targets_are_printed(
         assert json.loads(text) == names
     expected = prediction.log_prob(trained.schema.targets(table))
     np.testing.assert_allclose(column(answers, "log_prob"), expected, rtol=1e-4)
+    refused = tfbbb("predict", path, data, "--intervals", "50")
+    assert refused.exit_code == 1
+    assert "Only numbers have intervals" in refused.stderr
 
     path, trained = regression
     result = tfbbb("predict", path, data, "--log-prob")
@@ -199,12 +202,6 @@ def test_identifiers_and_kept_columns_stand_before_several_intervals(
     first = json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])
     assert list(first) == [*table.column_names, "patient", *few.column_names[1:]]
     assert first["mean"] == pytest.approx(column(few, "mean")[0], rel=1e-3)
-
-
-def test_intervals_are_of_numbers(tfbbb, data, classification):
-    result = tfbbb("predict", classification[0], data, "--intervals", "50")
-    assert result.exit_code == 1
-    assert "Only numbers have intervals" in result.stderr
 
 
 def test_a_model_without_familiarity_is_told(tfbbb, regression, data, tmp_path):

@@ -102,6 +102,19 @@ def rows(tmp_path):
     return path
 
 
+@pytest.fixture
+def predict(tfbbb, held, tmp_path):
+    """Predicts the lines of a table; returns the result and the file of answers."""
+
+    def run(lines, *options):
+        path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+        path.write_text("\n".join(lines))
+        options = (*options, "--output", output, "--key", "a.b")
+        return tfbbb("remote", "predict", "m", path, *options), output
+
+    return run
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "xlsx"])
 def test_few_rows_are_held_at_a_time(tfbbb, held, rows, tmp_path, suffix):
     output = tmp_path / f"answers.{suffix}"
@@ -120,11 +133,9 @@ def test_few_rows_are_held_at_a_time(tfbbb, held, rows, tmp_path, suffix):
     assert warned == ["far" if value > 2000 else "" for value in x]
 
 
-def test_rows_without_an_answer_have_the_reason(tfbbb, held, tmp_path):
-    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
-    path.write_text("\n".join(["x", *map(str, range(2 * BLOCK))]))
-    options = ("--abstain-above", 98, "--output", output, "--key", "a.b")
-    result = tfbbb("remote", "predict", "m", path, *options)
+def test_rows_without_an_answer_have_the_reason(predict):
+    lines = ["x", *map(str, range(2 * BLOCK))]
+    result, output = predict(lines, "--abstain-above", 98)
     assert result.exit_code == 0, result.output
     assert "abstained from 101 of 200 rows" in result.stderr
     assert "Warning" not in result.output
@@ -137,23 +148,18 @@ def test_rows_without_an_answer_have_the_reason(tfbbb, held, tmp_path):
     assert reasons == ["unlike" if row else "" for row in above]
 
 
-def test_an_error_names_the_row_of_its_block(tfbbb, held, tmp_path):
-    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+def test_an_error_names_the_row_of_its_block(predict):
     rows = [*range(BLOCK), FAULTY, FAULTY + 1]
-    path.write_text("\n".join(["x", *map(str, rows)]))
-    result = tfbbb("remote", "predict", "m", path, "--output", output, "--key", "a.b")
+    result, output = predict(["x", *map(str, rows)])
     assert result.exit_code == 1
     assert f"Counted from row {BLOCK + 1}: Row 2 is wrong." in result.stderr
     assert not output.exists()
 
 
-def test_rows_without_a_target_have_no_log_prob(tfbbb, held, tmp_path):
-    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+def test_rows_without_a_target_have_no_log_prob(predict):
     # The first block has no target at all.
     lines = (f"{x},{x if x >= BLOCK and x % 2 else ''}" for x in range(3 * BLOCK))
-    path.write_text("\n".join(["x,y", *lines]))
-    options = ("--log-prob", "--output", output, "--key", "a.b")
-    result = tfbbb("remote", "predict", "m", path, *options)
+    result, output = predict(["x,y", *lines], "--log-prob")
     assert result.exit_code == 0, result.output
     answers = read_table(output)
     assert "warnings" not in answers.column_names
@@ -162,11 +168,8 @@ def test_rows_without_a_target_have_no_log_prob(tfbbb, held, tmp_path):
     np.testing.assert_array_equal(known, (x >= BLOCK) & (x % 2 == 1))
 
 
-def test_a_table_without_targets_is_refused(tfbbb, held, tmp_path):
-    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
-    path.write_text("x,y\n1,\n2,\n")
-    options = ("--log-prob", "--output", output, "--key", "a.b")
-    result = tfbbb("remote", "predict", "m", path, *options)
+def test_a_table_without_targets_is_refused(predict):
+    result, output = predict(["x,y", "1,", "2,", ""], "--log-prob")
     assert result.exit_code == 1
     assert "No row of the table has a target" in result.stderr
     assert not output.exists()

@@ -1,9 +1,10 @@
 """The familiarity of rows, and what widens unfamiliar ones, of a table's model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from keras import tree
 
 from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
@@ -76,29 +77,28 @@ def changes_by_missing(
     encoded = familiarity.encode(_take(inputs, places), missing=True)
     missing = np.asarray(encoded)[:, -width:]
 
-    def predict(rows: Inputs) -> Prediction:
-        return Prediction.of(model, rows, seed)
-
     given = _take(inputs, some)
-    whole = predict(given)
+    blank = [_without(given, _column(familiarity, place)) for place in range(width)]
+    lacking = [places[missing[:, k] > 0.0][:_ROWS_OF_A_COLUMN] for k in range(width)]
+    # The network has learned to predict training rows that lack a value.
+    known = {k: rows for k, rows in enumerate(lacking) if len(rows) >= LEAST_ROWS}
+    trained = [_take(inputs, rows) for rows in known.values()]
+    whole, *found = _predict(model, [given, *blank, *trained], seed)
+    of_trained = dict(zip(known, found[width:], strict=True))
     changes, factors = [], []
-    for place in range(width):
-        column = place if familiarity.columns is None else familiarity.columns[place]
-        without = predict(_without(given, column))
+    for place, without in enumerate(found[:width]):
         change = without.locations - whole.locations
         # Rows that lack the value do not change.
         changed = max(int((change != 0.0).any(axis=1).sum()), 1)
         changes.append(change / np.sqrt(changed))
         variance = np.square(changes[-1]).sum(axis=0)
-        lacking = places[missing[:, place] > 0.0][:_ROWS_OF_A_COLUMN]
         # The changes reach less far than normal numbers of their variance, if bounded.
         rows, least = some, 0.8
-        if len(lacking) >= LEAST_ROWS:
-            rows, least = lacking, 0.0
-            without = predict(_take(inputs, lacking))
-        known = likelihood.locations(targets[rows])
-        assert known is not None
-        factors.append(_widening(known, without, variance, least))
+        if place in known:
+            rows, least, without = known[place], 0.0, of_trained[place]
+        locations = likelihood.locations(targets[rows])
+        assert locations is not None
+        factors.append(_widening(locations, without, variance, least))
     scaled = np.stack(changes, axis=1) * np.sqrt(factors)[:, np.newaxis]
     return _shorter(scaled)
 
@@ -112,16 +112,25 @@ class Prediction(NamedTuple):
     locations: np.ndarray
     deviations: np.ndarray
 
-    @classmethod
-    def of(cls, model: BayesianModel, rows: Inputs, seed: int) -> "Prediction":
-        """Predicts rows by a model."""
-        found = model.predictive(rows, _DRAWS, seed=seed)
-        upper = model.likelihood.locations(found.quantile(0.95))
-        assert upper is not None
-        locations = found.of_outputs(
-            lambda outputs: np.asarray(outputs)[..., : upper.shape[1]].mean(axis=1)
-        )
-        return cls(locations, (upper - locations) / _REACH)
+
+def _predict(
+    model: BayesianModel, parts: Sequence[Inputs], seed: int
+) -> list[Prediction]:
+    """Predicts parts of rows, all at once and by the same draws of the weights."""
+    ends = np.cumsum([len(tree.flatten(part)[0]) for part in parts])[:-1]
+    rows = tree.map_structure(lambda *columns: np.concatenate(columns), *parts)
+    found = model.predictive(rows, _DRAWS, method="weight", seed=seed)
+    upper = model.likelihood.locations(found.quantile(0.95))
+    assert upper is not None
+    locations = found.of_outputs(
+        lambda outputs: np.asarray(outputs)[..., : upper.shape[1]].mean(axis=1)
+    )
+    deviations = (upper - locations) / _REACH
+    return list(map(Prediction, np.split(locations, ends), np.split(deviations, ends)))
+
+
+def _column(familiarity: Familiarity, place: int) -> str | int:
+    return place if familiarity.columns is None else familiarity.columns[place]
 
 
 def _widening(

@@ -49,7 +49,9 @@ class Candidate:
     @property
     def trial(self) -> Trial | None:
         """The trial that is compared with those of other networks, if there is one."""
-        return self.compared or (self.choice and self.choice.best)
+        if self.compared is not None or self.choice is None:
+            return self.compared
+        return self.choice.best
 
     @property
     def log_likelihood(self) -> float:

@@ -73,17 +73,6 @@ def test_clone_with_the_weights_predicts_alike(ensemble):
     assert_same_predictions(cloned, model, predictions)
 
 
-@pytest.mark.slow
-def test_clone_trains_alone():
-    model = fitted()
-    before = model.get_weights()
-    cloned = keras.models.clone_model(model)
-    cloned.compile("sgd", run_eagerly=True)
-    cloned.fit(X, Y, verbose=0)
-    for old, new in zip(before, model.get_weights(), strict=True):
-        np.testing.assert_array_equal(old, new)
-
-
 def test_clone_fits_the_units_of_its_own_targets():
     cloned = keras.models.clone_model(fitted())
     cloned.compile(keras.optimizers.Adam(0.02), run_eagerly=True)

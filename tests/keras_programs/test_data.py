@@ -118,14 +118,6 @@ def test_each_form_of_data_trains_on_its_rows(form):
     )
 
 
-def test_stream_that_is_read_once_trains_on_all_batches():
-    model = bayesian()
-    model.likelihood.adapt(Y)
-    history = model.fit(stream(), dataset_size=50, verbose=0).history
-    assert int(model.optimizer.iterations.numpy()) == 5
-    assert np.isfinite(history["loss"]).all()
-
-
 def test_stream_gives_the_steps_of_arrays():
     of_stream, of_arrays = (twins(regression)[0] for _ in range(2))
     of_arrays.set_weights(of_stream.get_weights())

@@ -64,17 +64,6 @@ def test_labels_of_padding_do_not_move_training():
     assert_same_weights(trained(0), trained(2), rtol=1e-6, atol=0)
 
 
-@pytest.mark.slow
-def test_padded_rows_count_as_each_row_alone(taggers):
-    model, _ = taggers
-    alone = [
-        evaluated(model, TOKENS[i : i + 1, :n], CLASSES[i : i + 1, :n])["nll"]
-        for i, n in enumerate(LENGTHS)
-    ]
-    nll = evaluated(model, TOKENS, CLASSES)["nll"]
-    np.testing.assert_allclose(nll, np.mean(alone), rtol=1e-5)
-
-
 def test_masked_numbers_do_not_count():
     model, twin = twins(tracker, metrics=["mae"])
     model.fit(SIGNAL, TARGETS, batch_size=6, verbose=0)
@@ -181,19 +170,6 @@ def test_padding_does_not_shift_the_units_of_targets():
     real = 50 + TARGETS[REAL]
     np.testing.assert_allclose(model.likelihood.target_shift, real.mean(0), rtol=1e-5)
     np.testing.assert_allclose(model.likelihood.target_scale, real.std(0), rtol=1e-3)
-
-
-def test_log_probability_of_a_row_leaves_padding_out(taggers):
-    model, twin = taggers
-    log = np.log(twin.predict(TOKENS, verbose=0))
-    chosen = np.take_along_axis(log, CLASSES[..., None], -1)[..., 0]
-    expected = np.where(REAL, chosen, 0.0)
-    found = np.asarray(model.predictive(TOKENS).log_prob(CLASSES))
-    if found.ndim == 2:  # step by step
-        found, expected = found * REAL, expected
-    else:
-        expected = expected.sum(axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_row_of_padding_alone_does_no_harm():

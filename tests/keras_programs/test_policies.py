@@ -23,21 +23,13 @@ from tests.keras_programs.twins import (
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(41, 3)).astype("float32")
 Y = X[:, :1] - 0.3 * RANDOM.normal(size=(41, 1)).astype("float32")
-KINDS = (
-    "normal",
-    *(
-        pytest.param(k, marks=pytest.mark.slow)
-        for k in ("bernoulli", "student_t", "gamma", "categorical")
-    ),
-)
 
 
-def bayesian(likelihood="normal", units=1, **options):
+def bayesian():
     inputs = keras.Input((3,))
     hidden = tfbbb.layers.DenseVariational(4, "tanh")(inputs)
-    outputs = tfbbb.layers.DenseVariational(units)(hidden)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    model.compile(keras.optimizers.SGD(0.05), **options)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    model.compile(keras.optimizers.SGD(0.05), run_eagerly=True)
     return model
 
 
@@ -48,18 +40,6 @@ def policy(request):
     keras.config.set_dtype_policy(request.param)
     yield request.param
     keras.config.set_dtype_policy(before)
-
-
-@pytest.mark.parametrize("policy", ["float64"], indirect=True)
-@pytest.mark.parametrize("kind", KINDS)
-def test_double_precision_trains_and_predicts(policy, kind):
-    y = {"bernoulli": Y > 0, "categorical": (Y > 0).astype(int)}.get(kind, np.exp(Y))
-    model = bayesian(kind, 2 if kind == "categorical" else 1, run_eagerly=True)
-    history = model.fit(X.astype("float64"), y, validation_split=0.2, verbose=0).history
-    np.testing.assert_allclose(
-        history["loss"], np.add(history["nll"], np.divide(history["kl"], 32)), rtol=1e-4
-    )
-    assert np.isfinite(model.predictive(X.astype("float64")).mean).all()
 
 
 @pytest.mark.parametrize("policy", ["float64"], indirect=True)
@@ -140,24 +120,16 @@ def test_compilation_does_not_change_the_figures(options):
     assert_same_weights(model, twin)
 
 
-def test_same_seed_trains_and_predicts_the_same():
-    def program():
-        keras.utils.set_random_seed(7)
-        model = bayesian(run_eagerly=True)
+def test_seed_decides_training_and_prediction():
+    def program(seed):
+        keras.utils.set_random_seed(seed)
+        model = bayesian()
         history = model.fit(X, Y, epochs=2, verbose=0).history
         return history["loss"], model.predictive(X, seed=3).sample(2)
 
-    (first, draws), (second, same) = program(), program()
-    assert first == second
+    (first, draws), (second, same), (other, _) = map(program, (7, 7, 8))
+    assert first == second != other
     np.testing.assert_array_equal(draws, same)
-
-
-def test_other_seed_trains_otherwise():
-    losses = []
-    for seed in (1, 2):
-        keras.utils.set_random_seed(seed)
-        losses.append(bayesian(run_eagerly=True).fit(X, Y, verbose=0).history["loss"])
-    assert losses[0] != losses[1]
 
 
 @pytest.mark.slow

@@ -127,25 +127,6 @@ def _products(draws):
     return np.einsum("dnsu,dntu->dnstu", draws, draws)
 
 
-@every_estimator
-def test_all_time_steps_see_the_same_weights(estimator):
-    layer = SimpleRNNVariational(
-        3,
-        activation=None,
-        recurrent_initializer="zeros",
-        posterior=MeanFieldNormal(0.5),
-        return_sequences=True,
-        estimator=estimator,
-        kl_weight=0.1,
-    )
-    layer.build((None, 4, 2))
-    layer.recurrent_kernel.variables["log_scale"].assign(np.full((3, 3), -30.0))
-    constant = np.repeat(SEQUENCES[:, :1], 4, axis=1)
-    outputs = np.asarray(layer(constant))
-    np.testing.assert_allclose(outputs, outputs[:, :1].repeat(4, axis=1), rtol=1e-5)
-    assert not np.allclose(outputs, layer(constant))
-
-
 @pytest.mark.parametrize(("estimator", "expected"), [("weight", 1.0), ("flipout", 0.0)])
 @pytest.mark.parametrize("kind", ["simple_rnn", "lstm"])
 def test_sequences_are_as_correlated_as_the_estimator_says(kind, estimator, expected):

@@ -219,6 +219,21 @@ def test_student_t_learns_what_is_neither_given_nor_an_output(
     assert likelihood.learns == bool(learned)
 
 
+def test_log_normal_is_the_exponential_of_a_normal():
+    likelihood, of_logs = built(LogNormal()), built(Normal(), np.log(SHARES))
+    outputs = outputs_for(likelihood, 60)
+    noise = GENERATOR.normal(size=(60, 2))
+    np.testing.assert_allclose(
+        likelihood.sample(outputs, noise), np.exp(of_logs.sample(outputs, noise))
+    )
+    np.testing.assert_allclose(
+        likelihood.log_prob(SHARES, outputs),
+        of_logs.log_prob(np.log(SHARES), outputs) - np.log(SHARES).sum(axis=1),
+        # What is learned is kept in single precision.
+        rtol=1e-6,
+    )
+
+
 @pytest.mark.parametrize("df", [2.001, 3.0, 19.9, 20.1, 1e3, 9e4, 2e5])
 def test_student_t_agrees_with_scipy_in_centre_and_tails(df):
     z = np.concatenate([-np.logspace(2, -6, 40), np.logspace(-6, 2, 40)])

@@ -154,7 +154,6 @@ class Request:
             parameters.deadline_ms is not None
             and parameters.num_samples is None
             and self.asks_moments
-            and (parameters.method or self.manifest.method) != "moments"
             and not any(question.draws_first for question in self.asked)
             and not (self.detector == "epistemic" and self.abstain_above is not None)
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from service.shared.errors import InvalidRequest, RequestTooLarge
+from service.shared.errors import RequestTooLarge
 from service.shared.prediction_parameters import DrawParameters
 from tfbbb.export.inputs import Tensors
 from tfbbb.prediction.adaptive import count_needed_draws
@@ -34,11 +34,6 @@ def find_num_samples(
     """
     bound = parameters.max_standard_error
     assert bound is not None
-    if parameters.method == "moments":
-        raise InvalidRequest(
-            "`parameters.max_standard_error` is about draws, and the method `moments` "
-            "makes none: leave one of them out."
-        )
     seed = model.manifest.default_seed if parameters.seed is None else parameters.seed
     allowed = most if most_in_time is None else min(most, most_in_time)
     pilot = max(num_samples, min(_LEAST_PILOT, allowed))

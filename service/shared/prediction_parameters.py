@@ -21,7 +21,7 @@ Level = Annotated[
 ]
 
 
-Method = Literal["auto", "local", "weight", "linearised", "moments"]
+Method = Literal["auto", "local", "weight", "linearised"]
 # What decides about abstaining, the default first.
 Detector = Literal["familiarity", "epistemic"]
 
@@ -60,8 +60,8 @@ class DrawParameters(KnownFields):
     method: Method | None = Field(
         None,
         description="How to predict: `auto`, which is the method of the export, or "
-        "another that the export has, such as `weight` or `moments`.",
-        examples=["moments"],
+        "another that the export has, such as `weight`.",
+        examples=["weight"],
     )
 
     abstain_above: Annotated[float, Field(ge=0, le=100)] | None = Field(

@@ -152,8 +152,7 @@ def fields_of_version_3(fields: dict[str, Any]) -> dict[str, Any]:
     one = {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}
     return fields | {
         "schema_version": 3,
-        "signatures": {"serving_default": "local", "moments": "moments"},
-        "without_moments": None,
+        "signatures": {"serving_default": "local", "quantiles": "local"},
         "targets": {
             "shape": [],
             "support": None,
@@ -161,8 +160,7 @@ def fields_of_version_3(fields: dict[str, Any]) -> dict[str, Any]:
             "discrete": False,
             "noise_size": 1,
         },
-        "passes": {"local": one | {"rounds": None}, "moments": one | {"rounds": 64}},
-        "operations": [{"name": "a", "kind": "Dense", "exact": False, "why": "So."}],
+        "passes": {"local": one, "weight": one | {"drawn": 40}},
         "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
         "lineage": {"job_id": "5f1d7e2a9c3b4d6e8f012345", "seed": 7},
         "recalibration_choice": {"chosen": "none"},
@@ -174,17 +172,16 @@ def test_version_3_says_what_answers_by_which_method(
 ) -> None:
     manifest = Manifest.from_json(json.dumps(fields_of_version_3))
     assert json.loads(manifest.to_json()) == fields_of_version_3
-    assert manifest.has_signature("moments")
+    assert manifest.has_signature("quantiles")
     assert not manifest.has_signature("predict")
     del fields_of_version_3["lineage"], fields_of_version_3["recalibration_choice"]
     assert Manifest.from_json(json.dumps(fields_of_version_3)).lineage is None
     older = Manifest.from_json(json.dumps(fields))
     assert older.has_signature("predict")
     assert not older.has_signature("quantiles")
-    assert not older.has_signature("moments")
 
 
-@pytest.mark.parametrize("name", ["signatures", "targets", "passes", "operations"])
+@pytest.mark.parametrize("name", ["signatures", "targets", "passes"])
 def test_each_version_has_its_own_fields(
     name: str, fields: dict[str, Any], fields_of_version_3: dict[str, Any]
 ) -> None:

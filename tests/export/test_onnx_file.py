@@ -50,14 +50,11 @@ def test_every_likelihood_answers_as_live(name: str, tmp_path: Path) -> None:
         units = likelihood.num_outputs(targets.shape[-1])
     live = network(likelihood, units)
     live.likelihood.adapt(targets)
-    for method in ("weight", "moments"):
-        path = tmp_path / f"{method}.onnx"
-        live.export_predictive(
-            path, format="onnx", method=method, num_samples=20, seed=5
-        )
-        found = run(path, {"inputs": X})
-        assert len(found) == (3 if live.likelihood.task == "classification" else 4)
-        assert_as_live(found, live.predictive(X, 20, method, seed=5))
+    path = tmp_path / "a.onnx"
+    live.export_predictive(path, format="onnx", num_samples=20, seed=5)
+    found = run(path, {"inputs": X})
+    assert len(found) == (3 if live.likelihood.task == "classification" else 4)
+    assert_as_live(found, live.predictive(X, 20, "weight", seed=5))
 
 
 def test_members_and_a_recalibration_answer_as_live(tmp_path: Path) -> None:
@@ -104,15 +101,13 @@ def test_columns_of_every_kind_answer_as_live(
 ) -> None:
     live, schema, table, loaded = exported
     path = tmp_path / "a.onnx"
-    live.export_predictive(
-        path, format="onnx", schema=schema, method="moments", units="as sold"
-    )
+    live.export_predictive(path, format="onnx", schema=schema, units="as sold")
     tensors = to_tensors(
         {name: column.to_pylist() for name, column in schema_columns(table, schema)},
         loaded.manifest,
     )
     assert_as_live(
-        run(path, tensors), live.predictive(schema.inputs(table), method="moments")
+        run(path, tensors), live.predictive(schema.inputs(table), method="weight")
     )
     (entry,) = onnx.load(path).metadata_props
     assert entry.key == "tfbbb"
@@ -122,7 +117,7 @@ def test_columns_of_every_kind_answer_as_live(
         {"name": f.name, "kind": f.kind, "tensor": f.tensor} for f in features
     ]
     assert (described["target"], described["units"]) == ("y", "as sold")
-    assert described["method"] == "moments"
+    assert (described["num_samples"], described["seed"]) == (100, 0)
     onnx.checker.check_model(onnx.load(path), full_check=True)
 
 
@@ -142,8 +137,6 @@ def test_what_onnx_has_not_is_refused_by_name(tmp_path: Path) -> None:
 def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     live = network(tfbbb.likelihoods.Normal(), 1)
     path = tmp_path / "a.onnx"
-    with pytest.raises(ValueError, match="Received: method='local'"):
-        live.export_predictive(path, format="onnx", method="local")
     with pytest.raises(ValueError, match="Received: format='pickle'"):
         live.export_predictive(path, format="pickle")
     with pytest.raises(ValueError, match="num_samples"):
@@ -153,12 +146,3 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         live.export_predictive(path, format="onnx")
     assert path.read_text() == "mine"
-
-
-def test_a_model_without_closed_form_says_so(tmp_path: Path) -> None:
-    inputs = keras.Input((3,))
-    sequence = keras.layers.Reshape((3, 1))(inputs)
-    hidden = tfbbb.layers.LSTMVariational(2)(sequence)
-    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
-    with pytest.raises(ValueError, match='Use `method="weight"`'):
-        live.export_predictive(tmp_path / "a.onnx", format="onnx", method="moments")

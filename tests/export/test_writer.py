@@ -165,7 +165,7 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
     manifest = case.loaded.manifest
     signatures = case.signatures
     is_classes = manifest.task == "classification"
-    expected = {"serving_default", "predict", "sample", "log_prob", "moments"}
+    expected = {"serving_default", "predict", "sample", "log_prob"}
     of_task = {"prediction_sets"} if is_classes else {"quantiles", "intervals"}
     assert set(signatures) == expected | of_task
     asked = {"num_samples": ([], "int32"), "seed": ([], "int32")}
@@ -181,7 +181,6 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
         "serving_default": features,
         "predict": features | asked,
         "sample": features | asked,
-        "moments": features,
     }
     for name in ("quantiles", "intervals", "prediction_sets"):
         inputs[name] = features | asked | {"levels": ([None], "float32")}
@@ -371,8 +370,8 @@ def test_existing_path_is_refused_before_anything_is_written(
     ("description", "message"),
     [
         (
-            {"method": "moments"},
-            r"'local', 'weight', 'linearised'\. Received: method='moments'",
+            {"method": "exact"},
+            r"'local', 'weight', 'linearised'\. Received: method='exact'",
         ),
         ({"num_samples": 1}, r"at least 2 .*num_samples=1"),
         ({"seed": 2**31}, r"below 2\*\*31\. Received: seed=2147483648"),

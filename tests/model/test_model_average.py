@@ -96,10 +96,11 @@ def test_each_model_has_its_own_noise(mixture, models):
     assert len(np.unique(learned)) == 2
 
 
-@pytest.mark.parametrize("method", ["local", "moments"])
-def test_moments_are_the_weighted_moments_of_the_models(mixture, models, method):
-    prediction = mixture.predictive(NEW, num_samples=4000, method=method)
-    alone = [model.predictive(NEW, num_samples=2000, method=method) for model in models]
+def test_moments_are_the_weighted_moments_of_the_models(mixture, models):
+    prediction = mixture.predictive(NEW, num_samples=4000, method="local")
+    alone = [
+        model.predictive(NEW, num_samples=2000, method="local") for model in models
+    ]
     means = np.stack([p.mean for p in alone], axis=-1)
     mean = means @ WEIGHTS
     errors = np.stack([p.mean_standard_error for p in alone], axis=-1)
@@ -213,7 +214,7 @@ def test_saved_average_predicts_the_same(mixture, tmp_path):
 
 
 def test_exported_average_gives_the_same_answers(mixture, exported):
-    for method in ("local", "weight", "moments"):
+    for method in ("local", "weight"):
         one = mixture.predictive(NEW, 60, method=method)
         other = exported.predictive(NEW, 60, method=method)
         for question in ("mean", "variance", "epistemic", "between_members"):
@@ -366,16 +367,12 @@ def test_an_average_widens_what_all_its_models_widen(tmp_path):
     deviation = mixture.extrapolation.stddev(far).numpy() * np.std(Y)
     assert (deviation > 3.0).all()
 
-    def added(method, draws):
-        with_, without = (
-            m.predictive(far, draws, method=method) for m in (mixture, plain)
-        )
-        np.testing.assert_array_equal(with_.familiarity, mixture.familiarity(far))
-        return with_.epistemic - without.epistemic, np.sqrt(without.epistemic)
-
-    found, own = added("moments", 2)
-    np.testing.assert_allclose(found, deviation**2, rtol=1e-4)
-    found, _ = added("weight", 4000)
+    with_, without = (
+        m.predictive(far, 4000, method="weight") for m in (mixture, plain)
+    )
+    np.testing.assert_array_equal(with_.familiarity, mixture.familiarity(far))
+    found = with_.epistemic - without.epistemic
+    own = np.sqrt(without.epistemic)
     # Of 2000 pairs of normals, of unequal weights, and of their product with the
     # networks' own deviations.
     number = 2000 / (2 * np.sum(WEIGHTS**2))

@@ -120,10 +120,10 @@ def test_prediction_within_a_tensorflow_function_is_refused(model):
         function(tf.constant(X))
 
 
-def test_moments_and_dropout_exclude_each_other(model):
+def test_a_linearised_network_and_dropout_exclude_each_other(model):
     with pytest.raises(ValueError, match=r"drops nothing.*Received: include_dropout"):
         tfbbb.predictive(
-            model, X, likelihood=NORMAL, method="moments", include_dropout=True
+            model, X, likelihood=NORMAL, method="linearised", include_dropout=True
         )
 
 

@@ -29,7 +29,6 @@ x = np.sin(np.arange(12.0)).reshape(4, 3)
 for options in (
     {"method": "local"},
     {"method": "weight"},
-    {"method": "moments"},
     {"method": "weight", "max_memory_mb": 0.01},
     {"method": "local", "include_dropout": True, "seed": -7},
 ):

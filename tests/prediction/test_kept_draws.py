@@ -95,7 +95,6 @@ CHANGES = [
     [
         *((change, "weight") for change in CHANGES),
         (assigned, "local"),
-        (assigned, "moments"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )

@@ -26,7 +26,7 @@ def model():
     )
 
 
-@pytest.mark.parametrize("method", ["local", "weight", "moments"])
+@pytest.mark.parametrize("method", ["local", "weight"])
 def test_mixture_is_that_of_the_members_alone(model, method):
     num_samples = 30_000
     found = model.predictive(X, num_samples, method)

@@ -89,7 +89,7 @@ REQUESTS = {
     "overflow": asked("diabetes", [[3e38, 3e38, 0.0]]),
     "unknown parameter": asked("diabetes", quantile=[0.5]),
     "no density": predict("diabetes", instances=ROWS, targets=[1.0, 2.0]),
-    "no method": asked("diabetes", method="moments"),
+    "no method": asked("diabetes", method="linearised"),
     "no feedback": Request(
         f"{MODELS}diabetes/feedback", {"instances": ROWS, "targets": [1.0, 2.0]}
     ),

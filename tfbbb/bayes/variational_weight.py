@@ -87,17 +87,7 @@ class VariationalWeight:
         Without it, every read of a variable makes TensorFlow compute them again. Do not
         assign variables or enter a graph within the context.
         """
-        return self._remembering({})
-
-    def of_mean(self, mean: Tensor) -> AbstractContextManager[None]:
-        """Uses `mean` as E[w] within the context, without reading a variable.
-
-        A graph that needs only the mean then contains no other parameter.
-        """
-        return self._remembering({"mean": mean})
-
-    def _remembering(self, memo: dict[str, Tensor]) -> AbstractContextManager[None]:
-        return call_with(memos={**current_call().memos, id(self): memo})
+        return call_with(memos={**current_call().memos, id(self): {}})
 
     def _once(self, name: str, compute: Callable[[], Any]) -> Tensor:
         memo = current_call().memos.get(id(self))

@@ -20,10 +20,8 @@ from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
-from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.prediction.structure import Structure
 
@@ -47,22 +45,21 @@ def trace_functions(
     specs = tensor_specs(model, features)
     pack = packing(model, features)
     rows = ComparedRows.of(model, pack)
-    programs, moments, without_moments = _programs(
-        model, density, method, num_samples, rows.num_beyond
-    )
+    programs, moments = _programs(model, density, method, num_samples, rows.num_beyond)
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
     given = [*unnamed, *rows.specs]
-    samplers = {
-        name: Sampler(program, trace_program(program, moments[name], given, rows.pack))
+    methods = {
+        name: trace_program(program, moments[name], given, rows.pack)
         for name, program in programs.items()
     }
+    sampler = Sampler(programs[method], methods[method])
     answers = live_answers(likelihood, recalibration)
 
     def groups(features: list[Tensor]) -> Tensor | None:
         return recalibration.groups(pack(features[: len(unnamed)]))
 
-    summary_specs = samplers[method].summary_specs
+    summary_specs = sampler.summary_specs
     targets = describe_targets(likelihood, summary_specs["mean"].shape[1:])
     # Methods share answers unless one of them integrates the mean, whose variance is
     # then beside the outputs.
@@ -71,24 +68,23 @@ def trace_functions(
         for spec in dict.fromkeys(x.outputs_spec for x in programs.values())
     }
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
-    exported = {name: use_functions(answers, x) for name, x in functions.items()}
-    common = specs, groups, rows.comparing(unnamed), tf.as_dtype(dtype)
-    main = Signatures(samplers[method], exported[method], *common)
-    signatures = main.all(num_samples, seed)
-    sampling = traced(lambda *x: main.sampling(*x), *[tf.TensorSpec([], tf.int32)] * 4)
-    operations: tuple[Operation, ...] = ()
-    if "moments" in programs:
-        operations = programs["moments"].operations
-        propagated = Signatures(samplers["moments"], exported["moments"], *common)
-        signatures["moments"] = propagated.default(2, 0)
+    signatures = Signatures(
+        sampler,
+        use_functions(answers, functions[method]),
+        specs,
+        groups,
+        rows.comparing(unnamed),
+        tf.as_dtype(dtype),
+    )
     concrete = {
         name: traced(function, *arguments)
-        for name, (function, arguments) in signatures.items()
+        for name, (function, arguments) in signatures.all(num_samples, seed).items()
     }
     root = tf.Module()
-    root.methods = {name: sampler.functions for name, sampler in samplers.items()}
+    root.methods = methods
     root.answers = functions
-    root.sampling = sampling
+    integers = [tf.TensorSpec([], tf.int32)] * 4
+    root.sampling = traced(lambda *x: signatures.sampling(*x), *integers)
     if getattr(recalibration, "by", None) is not None:
         root.groups = traced(groups, given)
     if rows.familiarity is not None:
@@ -99,8 +95,6 @@ def trace_functions(
     described = {
         "passes": {name: program.sizes for name, program in programs.items()},
         "targets": targets,
-        "operations": operations,
-        "without_moments": without_moments,
     }
     return root, concrete, described
 
@@ -111,8 +105,8 @@ def _programs(
     method: str,
     num_samples: int,
     num_beyond: int,
-) -> tuple[dict[str, Program], dict[str, Any], str | None]:
-    """Returns programs for the method, for `weight` and, if possible, for `moments`."""
+) -> tuple[dict[str, Program], dict[str, Any]]:
+    """Returns programs for the method and for `weight`, and the moments of each."""
     likelihoods, inputs = [model.likelihood], input_specs(model)
     variables = _variables_by_contents(model.variables)
     plan = plan_for(
@@ -135,15 +129,7 @@ def _programs(
             model, likelihoods, Plan(), inputs, held_moments=held, **common
         )
         moments["weight"] = {}
-    try:
-        propagated = Program(
-            model, likelihoods, Plan(propagated=True), inputs, **common
-        )
-    except MomentsError as error:
-        return programs, moments, str(error)
-    programs["moments"] = propagated
-    moments["moments"] = _share_variables(propagated.moments(), variables)
-    return programs, moments, None
+    return programs, moments
 
 
 def _variables_by_contents(
@@ -161,8 +147,7 @@ def _variables_by_contents(
 def _share_variables(tensors: Any, known: dict[Contents, tf.Variable]) -> Any:
     """Returns nested tensors as variables, equal ones as one; adds new ones to `known`.
 
-    The moments of weights serve several methods, and the means of a factorised
-    posterior are variables of the model.
+    The means of a factorised posterior are variables of the model.
     """
 
     def share(tensor: Tensor) -> tf.Variable:

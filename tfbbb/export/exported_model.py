@@ -13,7 +13,7 @@ from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.engine import Engine
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import DRAWING_METHODS, Manifest
 from tfbbb.export.targets import checked_targets
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
@@ -57,7 +57,11 @@ class ExportedModel:
         self._engine = engine
         self._passes: dict[str, Passes] = {}
         for method in manifest.passes or ():
-            self._passes[method] = _load_passes(saved_model, manifest, method, engine)
+            # Files may have methods that this version lacks.
+            if method in DRAWING_METHODS:
+                self._passes[method] = _load_passes(
+                    saved_model, manifest, method, engine
+                )
         self._familiarity = self._differences = None
         self._widens = False
         if hasattr(saved_model, "familiarity"):
@@ -103,8 +107,8 @@ class ExportedModel:
                 read once.
             num_samples: Number of draws from the posterior; the manifest's by default.
             method: One of the manifest's `passes`: how the signatures draw (by
-                default, also `"auto"`), `"weight"`, or `"moments"`. Signatures draw by
-                the `method` that the model was exported with, such as `"linearised"`.
+                default, also `"auto"`), or `"weight"`. Signatures draw by the `method`
+                that the model was exported with, such as `"linearised"`.
             seed: Seed of the draws; the manifest's by default.
             max_standard_error: The standard error that the mean may have, in the units
                 of the targets: see `tfbbb.predictive`.
@@ -217,8 +221,7 @@ class ExportedModel:
         )
         if found is None:
             names = ", ".join(f"'{name}'" for name in ("auto", *self._passes))
-            why = self.manifest.without_moments
-            reason = f" {why}" if method == "moments" and why else ""
+            reason = ""
             if method in ("local", "linearised"):
                 reason = f" Export the model again with `method={method!r}`."
             raise ValueError(
@@ -550,7 +553,6 @@ def _load_passes(
         return [found["sums"]], [found["outputs"]]
 
     by_groups = hasattr(saved_model, "groups")
-    propagated = method == "moments" and manifest.operations is not None
     # A linearised network draws weights already.
     coherent = "linearised" if method == "linearised" else "weight"
     return Passes(
@@ -563,7 +565,6 @@ def _load_passes(
         coherent=lambda: _load_passes(saved_model, manifest, coherent, engine),
         sizes=manifest.passes[method],
         answers=[_load_answers(saved_model.answers[method], manifest, engine)],
-        operations=(manifest.operations or ()) if propagated else (),
         rows_at_a_time=engine.rows_at_a_time,
         groups=call(saved_model.groups) if by_groups else lambda inputs: None,
     )

@@ -17,8 +17,8 @@ from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.support import Support
 from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export.epistemic_reference import EpistemicReference
-from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.questions import Question
+from tfbbb.prediction.sizes import Sizes
 
 if TYPE_CHECKING:
     from tfbbb.tables.column import Column
@@ -49,10 +49,10 @@ _RARE = (
     *("familiarity", "row_shape", "numpy", "target_dtype"),
 )
 _OPTIONAL = (
-    *("without_moments", "recalibration", "lineage", "recalibration_choice"),
+    *("recalibration", "lineage", "recalibration_choice"),
     *_RARE,
 )
-_SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
+_SINCE_VERSION_2 = ("signatures", "targets", "passes")
 
 
 class InputError(ValueError):
@@ -220,10 +220,8 @@ class Manifest:
         libraries: Versions that wrote the export.
         files: sha256 of every file beside the manifest, by relative path.
         signatures: The method behind each signature, by its name.
-        without_moments: Why there is no signature `moments`; `None` if there is one.
         targets: The description of the targets.
         passes: The sizes of the passes that `tfbbb.load` computes with, by method.
-        operations: Whether the method `moments` is exact for each operation.
         recalibration: `class_name` and `config` of the recalibration of the answers;
             `None` without one.
         lineage: The origin of the model (a training job's spec, the hash of its data,
@@ -284,10 +282,8 @@ class Manifest:
     libraries: Mapping[str, str]
     files: Mapping[str, str]
     signatures: Mapping[str, str] | None = None
-    without_moments: str | None = None
     targets: Targets | None = None
     passes: Mapping[str, Sizes] | None = None
-    operations: tuple[Operation, ...] | None = None
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
     recalibration_choice: Mapping[str, Any] | None = None

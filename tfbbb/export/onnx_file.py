@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +30,6 @@ from tfbbb.export.onnx_operations import HANDLERS, allow_texts
 from tfbbb.prediction.answers import Answers, summary_outputs
 from tfbbb.prediction.likelihood_model import LikelihoodModel
 from tfbbb.prediction.live_answers import live_answers
-from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.passes import MAIN
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
@@ -39,9 +38,6 @@ from tfbbb.prediction.recalibration.recalibration import IDENTITY
 if TYPE_CHECKING:
     from tfbbb.tables import Schema
 
-# The methods that need neither new noise for each row nor derivatives.
-OnnxMethod = Literal["weight", "moments"]
-_METHODS = get_args(OnnxMethod)
 _OPSET = 18
 _METADATA = "tfbbb"
 # Of single precision, whose sums are taken in another order.
@@ -57,7 +53,6 @@ def write_onnx(
     target: str | None = None,
     units: str = "as in the training table",
     classes: Sequence[str] | None = None,
-    method: OnnxMethod = "weight",
     num_samples: int = 100,
     seed: int = 0,
 ) -> None:
@@ -70,14 +65,14 @@ def write_onnx(
     `entropy` and `mutual_information` [n]; of several members also `between_members`.
 
     The weights are frozen: the file has the draws of `model.predictive(x, num_samples,
-    method, seed)`, and gives the same answers but for rounding. Its memory grows with
+    "weight", seed)`, and gives the same answers but for rounding. Its memory grows with
     rows × draws × units, so many rows are best asked for in parts.
 
     Rows are not compared with the training rows: a file has no familiarity, and does
     not widen predictions by the model's extrapolation, which a warning says.
 
-    The file's metadata have an entry `tfbbb`: features, target, units, classes, method,
-    number of draws and seed as JSON.
+    The file's metadata have an entry `tfbbb`: features, target, units, classes, number
+    of draws and seed as JSON.
 
     Args:
         model: The model.
@@ -90,18 +85,15 @@ def write_onnx(
         target: Name of the target without a schema.
         units: Units of inputs and outputs, in words.
         classes: Names of the classes without a schema; their indices by default.
-        method: `"weight"` for K draws of the weights, or `"moments"` for moments that
-            are propagated in closed form.
-        num_samples: Number K of draws, at least two.
+        num_samples: Number K of draws of the weights, at least two.
         seed: Seed of the draws.
 
     Raises:
         FileExistsError: Where there is something at `path` already.
         ImportError: A library of `pip install 'tfbbb[onnx]'` is missing.
         OSError: The disk is full, or refuses the file; nothing is left of it.
-        ValueError: The method cannot be frozen or does not suit the model, or an
-            operation of the model has no counterpart in ONNX, such as the hash of a
-            text; the message names it.
+        ValueError: An operation of the model has no counterpart in ONNX, such as the
+            hash of a text; the message names it.
 
     Example:
 
@@ -109,19 +101,13 @@ def write_onnx(
     >>> inputs = keras.Input((3,))
     >>> model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
     >>> path = os.path.join(tempfile.mkdtemp(), "model.onnx")
-    >>> model.export_predictive(path, format="onnx", method="moments")
+    >>> model.export_predictive(path, format="onnx")
     >>> session = onnxruntime.InferenceSession(path)
     >>> x = np.ones((2, 3), "float32")
     >>> (mean,) = session.run(["mean"], {"inputs": x})
-    >>> bool(np.allclose(mean, model.predictive(x, method="moments").mean, 1e-5))
+    >>> bool(np.allclose(mean, model.predictive(x, method="weight").mean, 1e-5))
     True
     """
-    if method not in _METHODS:
-        known = ", ".join(f"'{name}'" for name in _METHODS)
-        raise ValueError(
-            f"An ONNX file answers by one method of {known}. "
-            f"Received: method={method!r}"
-        )
     num_samples = int32("num_samples", num_samples, least=2)
     seed = int32("seed", seed)
     check_free(path)
@@ -139,7 +125,7 @@ def write_onnx(
     specs = tensor_specs(model, features)
     dtype = schema.target.dtype if schema and not schema.classes else "float32"
     pack = packing(model, features)
-    answer = _frozen_answer(model, pack, method, num_samples, seed, dtype)
+    answer = _frozen_answer(model, pack, num_samples, seed, dtype)
     function = tf.function(answer, input_signature=specs, autograph=False)
     proto = _converted(function, specs, tf2onnx)
     description = {
@@ -150,9 +136,8 @@ def write_onnx(
         "target": schema.target.name if schema else target,
         "units": units,
         "classes": class_names(model.likelihood, schema.classes if schema else classes),
-        "method": method,
-        "num_samples": None if method == "moments" else num_samples,
-        "seed": None if method == "moments" else seed,
+        "num_samples": num_samples,
+        "seed": seed,
     }
     proto.metadata_props.add(key=_METADATA, value=json.dumps(description))
     content = proto.SerializeToString()
@@ -163,20 +148,16 @@ def write_onnx(
 def _frozen_answer(
     model: LikelihoodModel,
     pack: Callable[[Sequence[Tensor]], Structure],
-    method: OnnxMethod,
     num_samples: int,
     seed: int,
     dtype: str,
 ) -> Callable[..., dict[str, tf.Tensor]]:
     """Returns the summary as a function of feature tensors, with draws as constants."""
     recalibration = model.recalibration or IDENTITY
-    plan = Plan(propagated=method == "moments")
-    try:
-        program = Program(
-            model, [model.likelihood], plan, input_specs(model), recalibration.density
-        )
-    except MomentsError as error:
-        raise ValueError(f'{error} Use `method="weight"`.') from None
+    # New noise for each row, or derivatives, have no counterpart in ONNX.
+    program = Program(
+        model, [model.likelihood], Plan(), input_specs(model), recalibration.density
+    )
     rounds = program.sizes.num_rounds(num_samples)
     drawn = program.draws(
         tf.constant([MAIN, seed]), tf.constant(0), tf.constant(rounds)

@@ -96,7 +96,7 @@ class Sampler:
             num_samples: Number S of posterior samples, of which whole rounds are drawn.
             seed: int32 tensor of shape [2].
         """
-        rounds = self._rounds(num_samples)
+        rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
         rows, block = self._block_sizes(inputs, rounds)
 
         def compute_rows(
@@ -132,7 +132,7 @@ class Sampler:
             seed: int32 tensor of shape [2].
             specs: `tf.TensorSpec` of each result of `compute`, in its structure.
         """
-        rounds = self._rounds(num_samples)
+        rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
         rows, block = self._block_sizes(inputs, rounds)
         # The outputs of all rounds meet.
         sizes = self.program.sizes
@@ -168,10 +168,6 @@ class Sampler:
         axes = [1, 0, *range(2, 2 + len(shape))]
         spec = self.program.outputs_spec
         return tf.transpose(map_blocks(compute_rounds, rounds, block, spec), axes)
-
-    def _rounds(self, num_samples: int | Tensor) -> tf.Tensor:
-        rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
-        return tf.convert_to_tensor(rounds)
 
     def _block_sizes(self, inputs: Tensor, rounds: Tensor) -> tuple[Tensor, Tensor]:
         return block_sizes(

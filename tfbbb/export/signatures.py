@@ -68,8 +68,13 @@ class Signatures:
         They are `serving_default`, `predict`, and one for each question with an output.
         """
         drawn = [*self._features, _NUM_SAMPLES, _SEED]
-        signatures = {
-            "serving_default": self.default(num_samples, seed),
+        summary = self._summary_function()
+
+        def serving_default(*features: Tensor) -> dict[str, tf.Tensor]:
+            return summary(*features, num_samples, seed)
+
+        signatures: dict[str, Signature] = {
+            "serving_default": (serving_default, self._features),
             "predict": (self._summary_function("mean_standard_error"), drawn),
         }
         for question in questions.QUESTIONS:
@@ -84,15 +89,6 @@ class Signatures:
                 function = self._question_function(question)
                 signatures[question.name] = (function, [*drawn, *specs])
         return signatures
-
-    def default(self, num_samples: int, seed: int) -> Signature:
-        """Returns the signature that gives the summary of fixed draws."""
-        summary = self._summary_function()
-
-        def serving_default(*features: Tensor) -> dict[str, tf.Tensor]:
-            return summary(*features, num_samples, seed)
-
-        return serving_default, self._features
 
     def _summary_function(self, *more: str) -> Callable[..., dict[str, tf.Tensor]]:
         names = [*summary_outputs(self._answers, self._sampler.summary_specs), *more]

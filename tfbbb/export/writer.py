@@ -86,10 +86,7 @@ def write_saved_model(
       `quantiles` and gives `lower` and `upper` [n, q, k], infinite for a level that the
       held-out rows were too few for;
     - `log_prob` takes `targets` beside these, float32 [n, k] or, for classes, int32
-      [n], and gives `log_prob` [n] in nats;
-    - `moments` is `serving_default` without draws, by moments that are propagated in
-      closed form. Where an operation has no such form it is left out, and the manifest
-      says why.
+      [n], and gives `log_prob` [n] in nats.
 
     The features are one tensor `inputs`, [n, d] or of another shape, as for images
     [n, height, width, channels], or, for a model whose inputs are a dictionary of
@@ -128,10 +125,9 @@ def write_saved_model(
         abstain_above: The percentile of unfamiliar rows above which the service gives
             no answer: 99 withholds 1 of 100 rows that are like the training rows.
         extra_files: Further files to write into `assets.extra`, by name.
-        method: Prediction method of all signatures but `moments`: `"local"`,
-            `"weight"` or `"linearised"`; `"auto"` is `"linearised"` for a Laplace
-            approximation, else `"local"`. A loaded model has this method, `"weight"`
-            and `"moments"`.
+        method: Prediction method of all signatures: `"local"`, `"weight"` or
+            `"linearised"`; `"auto"` is `"linearised"` for a Laplace approximation, else
+            `"local"`. A loaded model has this method and `"weight"`.
         num_samples: Number of posterior samples behind `serving_default`.
         seed: Seed of `serving_default`.
 
@@ -206,9 +202,7 @@ def write_saved_model(
             metrics=figures,
             libraries=libraries(),
             files={},
-            signatures={
-                name: "moments" if name == "moments" else method for name in signatures
-            },
+            signatures=dict.fromkeys(signatures, method),
             **described,
             recalibration=describe_recalibration(model.recalibration),
             lineage=lineage,

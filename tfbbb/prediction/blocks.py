@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tfbbb.base.lazy import tf
 from tfbbb.base.types import Structure, Tensor
-from tfbbb.prediction.properties import Sizes
+from tfbbb.prediction.sizes import Sizes
 
 # What the computation of one block returns: nested tensors.
 Block = TypeVar("Block")

@@ -71,11 +71,6 @@ def predictive_tensors(
             distribution function or an extrapolation.
     """
     check_method(method)
-    if method == "moments":
-        raise ValueError(
-            "Draws have derivatives here: pass 'local', 'weight' or 'linearised'. "
-            "Received: method='moments'"
-        )
     graph = graph_of(model)
     if graph is None:
         inputs = tree.map_structure(tf.convert_to_tensor, x)

@@ -12,8 +12,8 @@ from tfbbb.base.types import Structure, Tensor
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.blocks import block_sizes
 from tfbbb.prediction.compiled import joined
-from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.sparse_rows import SparseRows
 
 # The streams of draws: of predictions, and of pilots that find the number of draws.
@@ -61,8 +61,6 @@ class Passes:
             functions: all rows share the drawn weights.
         sizes: The sizes of a pass.
         answers: The answers about each output's predictive distribution.
-        operations: Whether each operation of the network is exact, if moments are
-            propagated; empty if the plan draws.
         rows_at_a_time: How many rows the functions pass through the network at a time,
             however many they are given.
         is_compiled: Whether a prediction has compiled the functions.
@@ -84,7 +82,6 @@ class Passes:
         coherent: Callable[[], "Passes"],
         sizes: Sizes,
         answers: Sequence[Answers],
-        operations: tuple[Operation, ...],
         rows_at_a_time: int = sys.maxsize,
         is_compiled: bool = False,
         groups: Callable[[Structure], Tensor | None] = lambda inputs: None,
@@ -99,7 +96,6 @@ class Passes:
         self._coherent = coherent
         self.sizes = sizes
         self.answers = answers
-        self.operations = operations
         self._rows_at_a_time = rows_at_a_time
         self.is_compiled = is_compiled
         self._groups = groups
@@ -127,7 +123,6 @@ class Passes:
                 self._num_draws(rows),
                 seed,
                 functools.partial(self._functions, rows, number),
-                operations=self.operations,
                 groups=groups,
                 must_be_finite=must_be_finite,
             )

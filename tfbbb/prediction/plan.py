@@ -10,7 +10,7 @@ from tfbbb.layers import DenseVariational
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.structure import LayerInfo, Structure
 
-METHODS = ("local", "weight", "linearised", "moments")
+METHODS = ("local", "weight", "linearised")
 
 # Nanoseconds on two cores, of which only the ratios matter.
 _PER_MULTIPLY_ADD = 0.0105
@@ -30,7 +30,6 @@ class Plan:
         num_integrated: Number of the outputs of each of these layers, from the first
             on, that are integrated.
         dropout: Whether dropout layers drop.
-        propagated: Whether nothing is drawn, and moments are propagated.
         linearised: Whether the network is replaced by one that is linear in its
             weights, whose weights are drawn.
     """
@@ -39,7 +38,6 @@ class Plan:
     integrated: frozenset[int] = frozenset()
     num_integrated: int = 0
     dropout: bool = False
-    propagated: bool = False
     linearised: bool = False
 
     def is_local(self, info: LayerInfo) -> bool:
@@ -48,8 +46,6 @@ class Plan:
 
     def floats_per_draw(self, structure: Structure) -> int:
         """Returns how many numbers one draw is made of."""
-        if self.propagated:
-            return 0
         return sum(
             info.num_outputs if self.is_local(info) else info.num_weights
             for info in structure.layer_infos
@@ -71,8 +67,6 @@ def plan_for(
     one product, and reading every drawn weight. Drawn weights are kept between calls if
     they fit into memory; if not, drawing them costs time in every call.
     """
-    if method == "moments":
-        return Plan(propagated=True)
     if method == "linearised":
         return Plan(linearised=True)
     exact = [info for info in structure.layer_infos if info.is_local]

@@ -52,8 +52,7 @@ def predictive(
 ) -> Any:
     """Computes the posterior predictive distribution of each row of `x`.
 
-    `p(y | x, data) = E_q(w)[p(y | f(x, w))]`, by S draws from the posterior, or by
-    propagating moments through the network.
+    `p(y | x, data) = E_q(w)[p(y | f(x, w))]`, by S draws from the posterior.
 
     Example:
 
@@ -85,11 +84,10 @@ def predictive(
         method: `"local"` draws pre-activations in layers where that is exact, with
             noise that is shared by all rows; `"weight"` draws weights; `"linearised"`
             draws weights of the network that is linear in them around their means,
-            for which a Laplace approximation is exact (Immer et al. 2021); `"moments"`
-            draws nothing and propagates means and variances in closed form, which is
-            approximate in deep networks; `"auto"` draws what is faster, layer by layer,
-            and is `"linearised"` for a Laplace approximation. With a named method, a
-            row's answer does not depend on the rows beside it.
+            for which a Laplace approximation is exact (Immer et al. 2021); `"auto"`
+            draws what is faster, layer by layer, and is `"linearised"` for a Laplace
+            approximation. With a named method, a row's answer does not depend on the
+            rows beside it.
             `"local"` and `"auto"` integrate a linear last layer that gives the mean of
             a likelihood with an identity link.
         seed: The same seed gives the same answer. An integer of 32 bits.
@@ -130,11 +128,10 @@ def predictive(
     check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
     seed = int32("seed", seed)
     check_method(method)
-    if include_dropout and method in ("moments", "linearised"):
-        what = "Moments are propagated" if method == "moments" else "Weights are drawn"
+    if include_dropout and method == "linearised":
         raise ValueError(
-            f"{what} through a network that drops nothing. Draw masks "
-            "by `method='local'` or `method='weight'`. "
+            "The network that is linear in its weights drops nothing. Draw masks by "
+            "`method='local'` or `method='weight'`. "
             f"Received: include_dropout=True, method={method!r}"
         )
     inputs = input_tensors(model, x)

@@ -12,18 +12,16 @@ from tfbbb.base.batch_layout import dimensions
 from tfbbb.base.types import Shape, Tensor
 from tfbbb.bayes.likelihoods import Likelihood
 from tfbbb.layers.row_axes import row_axes
-from tfbbb.prediction import propagated
 from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors, draw, local_moments, normal_noise
 from tfbbb.prediction.dropout import is_dropout
 from tfbbb.prediction.linearised import linearised_outputs, weight_means
 from tfbbb.prediction.live_answers import live_answers
-from tfbbb.prediction.moments import operations
 from tfbbb.prediction.network_pass import SEED_STATE, NetworkPass
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.snapshot import Snapshot, reader
 from tfbbb.prediction.structure import Structure, structure_of_outputs
 from tfbbb.prediction.summary import Sums, merged, summary, sums
@@ -71,14 +69,8 @@ class Program:
             take them.
         output_dtypes: Their data types.
         axes: What the first axes of the network's tensors are.
-        operations: Whether each operation is exact, if moments are propagated; else
-            empty.
         networks: Number of outputs that share one likelihood.
         members: Number K of members of the mixture.
-
-    Raises:
-        MomentsError: For a plan that propagates moments, at the first operation of the
-            model that has no closed form.
     """
 
     def __init__(
@@ -91,8 +83,6 @@ class Program:
         held_moments: Tensors | None = None,
         num_beyond: int = 0,
     ):
-        # Before anything else: it names the operation that has no closed form.
-        self.operations = operations(model) if plan.propagated else ()
         self.model = model
         self.likelihoods = tuple(likelihoods)
         self.plan = plan
@@ -167,37 +157,25 @@ class Program:
     @functools.cached_property
     def sizes(self) -> Sizes:
         """The sizes of a pass."""
-        sizes = Sizes(
+        return Sizes(
             members=self.members,
             widest=self.structure.widest,
             outputs=sum(shape.num_elements() or 1 for shape in self.event_shapes),
             # A draw is made of the numbers of one network alone.
             drawn=-(-self.plan.floats_per_draw(self.structure) // self.networks),
         )
-        return propagated.change_sizes(sizes) if self.plan.propagated else sizes
-
-    def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
-        """Returns how many of a likelihood's outputs are integrated, not drawn."""
-        if self.plan.propagated:
-            return likelihood.num_integrated(num_outputs)
-        return self.plan.num_integrated
 
     def moments(self) -> Tensors:
         """Returns the moments of the weights whose pre-activations are drawn.
 
-        For the propagation of moments, the tensors that depend on weights alone; for a
-        linearised network, the means of all weights.
+        For a linearised network, the means of all weights.
         """
-        if self.plan.propagated:
-            return propagated.weight_tensors(self.model, self.structure)
         if self.plan.linearised:
             return weight_means(self.structure)
         return local_moments(self.structure, self.plan)
 
     def draws(self, seed: Tensor, first: int | Tensor, count: int | Tensor) -> Tensors:
         """Returns noise and weights of `count` rounds of draws, from `first` on."""
-        if self.plan.propagated:
-            return {"nodes": {"first": first, "count": count}}
         moments = self._held_moments
         arrange = not (self.plan.linearised or self.axes.unfoldable)
         drawn = draw(
@@ -217,26 +195,6 @@ class Program:
     ) -> list[tf.Tensor]:
         """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each."""
         inputs, deviations = self._split(inputs)
-        if self.plan.propagated:
-            pairs = propagated.moments_of_outputs(
-                self.model, self.structure, inputs, moments
-            )
-            beyond = None if deviations is None else tf.square(deviations)
-            at_nodes = [
-                propagated.outputs_at_nodes(
-                    self.likelihoods[index // self.networks],
-                    *pair,
-                    beyond,
-                    **draws["nodes"],
-                )
-                for index, pair in enumerate(pairs)
-            ]
-            joined = self._joined([(x, variance) for x, variance, _ in at_nodes])
-            further = [each for _, _, each in at_nodes if each is not None]
-            if not further:
-                return joined
-            moved = _by_draw(tf.concat(further, axis=3))
-            return [self.likelihoods[0].with_further_location(joined[0], moved)]
         count = 2 * self.structure.members * draws["source"]["count"]
         if self.plan.linearised:
             outputs = linearised_outputs(
@@ -271,7 +229,7 @@ class Program:
     def summary(self, found: Sums) -> dict[str, tf.Tensor]:
         """Returns the summary of one output's sums."""
         weights = self.likelihoods[0].member_weights
-        return summary(found, drawn=not self.plan.propagated, weights=weights)
+        return summary(found, weights)
 
     def passes(self, recalibration: Recalibration = IDENTITY) -> Passes:
         """Returns the passes with the present values of the variables."""
@@ -328,7 +286,6 @@ class Program:
                 live_answers(likelihood, recalibration, state)
                 for likelihood in self.likelihoods
             ],
-            operations=self.operations,
             is_compiled="_traced_draws" in self.__dict__,
             groups=lambda given: recalibration.groups(self._split(given)[0]),
             mixes_rows=self.axes.mixes_rows,
@@ -462,7 +419,8 @@ class Program:
         outputs = self.recalibration.outputs(likelihood, outputs)
         if location_variance is not None:
             outputs = likelihood.with_location_variance(outputs, location_variance)
-        return _by_draw(outputs)
+        rows, _, _, _, *event = dimensions(outputs, 0)
+        return tf.reshape(outputs, [rows, -1, *event])
 
     def _event_shape(
         self, likelihood: Likelihood, shape: tf.TensorShape
@@ -470,7 +428,7 @@ class Program:
         example = tf.zeros([1, *(size or 1 for size in shape[1:])])
         outputs = likelihood.of_members(example, 0)
         outputs = self.recalibration.outputs(likelihood, outputs)
-        integrated = self.num_integrated(likelihood, shape[-1])
+        integrated = self.plan.num_integrated
         if integrated:
             variance = example[..., :integrated]
             outputs = likelihood.with_location_variance(outputs, variance)
@@ -478,12 +436,6 @@ class Program:
             further = example[..., : self.num_beyond]
             outputs = likelihood.with_further_location(outputs, further)
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
-
-
-def _by_draw(values: tf.Tensor) -> tf.Tensor:
-    """Returns [rows, R, 2, K, ...] as [rows, S, ...]."""
-    rows, _, _, _, *event = dimensions(values, 0)
-    return tf.reshape(values, [rows, -1, *event])
 
 
 def _with_values(

@@ -13,7 +13,6 @@ from tfbbb.base.numbers import int32
 from tfbbb.base.types import ArrayLike, Tensor
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
-from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.questions import Question, question_named
 
 if TYPE_CHECKING:
@@ -58,8 +57,6 @@ class Predictive:
             `max_standard_error` or `deadline_ms` was given.
         seed: Seed of the draws.
         truncated: Whether a row got fewer draws than it needed, [rows].
-        operations: Whether each operation of the network is exact or approximate, for
-            the method `moments`; empty for other methods.
         mask: Which places count by the Keras mask of the outputs, [rows, places...];
             None without one. The log density of other places is 0, and targets there
             may have any values. An exported model has no mask.
@@ -75,7 +72,6 @@ class Predictive:
         functions: Functions,
         truncated: np.ndarray | None = None,
         order: np.ndarray | None = None,
-        operations: tuple[Operation, ...] = (),
         groups: np.ndarray | None = None,
         must_be_finite: bool = True,
     ):
@@ -88,7 +84,6 @@ class Predictive:
         self.functions = functions
         # Where in the result each row of the blocks belongs.
         self._order = order
-        self.operations = operations
         # Index of each row's group, for conformal answers by groups.
         self._groups = None if groups is None else np.asarray(groups)
         if truncated is None:
@@ -233,7 +228,6 @@ class Predictive:
             "functions": self.functions,
             "truncated": self.truncated,
             "order": self._order,
-            "operations": self.operations,
             "groups": self._groups,
         }
         return Predictive(**(given | changes))

@@ -100,7 +100,7 @@ def merged(one: Sums, other: Sums) -> Sums:
 
 
 def summary(
-    found: Sums, drawn: bool = True, weights: Sequence[float] | None = None
+    found: Sums, weights: Sequence[float] | None = None
 ) -> dict[str, tf.Tensor]:
     """Decomposes the predictive variance by the law of total variance.
 
@@ -116,8 +116,6 @@ def summary(
 
     Args:
         found: The result of `sums` or `merged`.
-        drawn: Whether the sums are over draws. Nodes of a quadrature have no standard
-            error.
         weights: Weights of the members, [K]; None for equal ones.
 
     Returns:
@@ -137,8 +135,6 @@ def summary(
     rounds = 0.5 * draws
     mean = over_members(member_means)
     squared_errors = found["squares_of_rounds"] / (rounds * (rounds - 1.0))
-    if not drawn:
-        squared_errors = tf.zeros_like(squared_errors)
     expected_squared_error = over_members(squared_errors)
     if weights is None:
         squared_error = expected_squared_error / members

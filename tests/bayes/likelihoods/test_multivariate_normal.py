@@ -96,7 +96,6 @@ def test_means_of_any_number_of_targets_are_integrated(num_targets, tmp_path):
     model.export_predictive(tmp_path / "model")
     for found in (
         model.predictive(x, method="local"),
-        model.predictive(x, method="moments"),
         tfbbb.load(tmp_path / "model").predictive(x),
     ):
         np.testing.assert_allclose(found.mean, mean, rtol=1e-4, atol=1e-6)

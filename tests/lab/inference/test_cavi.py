@@ -173,7 +173,7 @@ def test_noise_is_that_of_the_rows(standardize):
     likelihood = tfbbb.likelihoods.Normal(standardize=standardize)
     network = linear_network(likelihood, True, "gamma_normal")
     model = CAVI("factorised").fit(network, X, 10.0 * Y + 3.0)
-    prediction = model.predictive(X, method="moments")
+    prediction = model.predictive(X, method="local")
     noise = float(np.sqrt(np.asarray(prediction.aleatoric)[0, 0])) / 10.0
     # The relative error of an estimate from 40 rows is 1 / sqrt(80).
     assert noise == pytest.approx(NOISE, rel=0.3)

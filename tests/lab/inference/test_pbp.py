@@ -163,7 +163,7 @@ def test_refined_prior_is_the_product_of_cavity_and_prior():
 
 def test_network_learns_function_and_noise(fitted):
     grid = np.linspace(-1.8, 1.8, 30)[:, None]
-    prediction = fitted.predictive(grid, method="moments")
+    prediction = fitted.predictive(grid, method="local")
     error = np.asarray(prediction.mean)[:, 0] - (5.0 + 4.0 * np.abs(grid[:, 0]))
     assert np.sqrt(np.mean(error**2)) < NOISE
     noise = np.sqrt(np.asarray(prediction.aleatoric).mean())
@@ -195,7 +195,7 @@ def test_units_of_targets_are_weights_of_a_network_in_raw_units(fitted):
     )
     for part in ("mean", "epistemic", "aleatoric"):
         found, expected = (
-            np.asarray(getattr(m.predictive(X, method="moments"), part))
+            np.asarray(getattr(m.predictive(X, method="local"), part))
             for m in (raw, fitted)
         )
         np.testing.assert_allclose(found, expected, rtol=2e-4)
@@ -216,7 +216,7 @@ def test_keras_models_and_given_noise():
     model = PBP(epochs=10).fit(
         sequential, X, targets, likelihood=likelihood, batch_size=50, verbose=0
     )
-    prediction = model.predictive(X, method="moments")
+    prediction = model.predictive(X, method="local")
     np.testing.assert_allclose(prediction.aleatoric, 0.3**2, rtol=1e-5)
     error = np.asarray(prediction.mean) - targets
     assert np.all(np.sqrt(np.mean(error**2, 0)) < [1.0, 2.0])

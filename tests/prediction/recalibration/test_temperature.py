@@ -126,15 +126,6 @@ def test_everything_follows_the_probabilities():
     np.testing.assert_allclose(functions, expected, rtol=1e-3, atol=1e-5)
 
 
-def test_moments_without_draws_are_tempered_alike():
-    model = network(4, "categorical", spread=1e-6)
-    drawn = model.predictive(X[:5], method="moments").probabilities
-    model.recalibration = Temperature(0.5)
-    tempered = model.predictive(X[:5], method="moments").probabilities
-    expected = drawn**2 / (drawn**2).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(tempered, expected, rtol=1e-4)
-
-
 def test_numbers_are_refused():
     with pytest.raises(ValueError, match=r"which only classes have.*likelihood=Normal"):
         network().recalibrate(X[:50], np.zeros(50), "temperature")

@@ -139,15 +139,6 @@ def test_functions_have_the_mean_and_the_epistemic_variance(model, raw, scaled):
     np.testing.assert_allclose(after - raw.mean, [2.0, 0.5] * (before - raw.mean))
 
 
-def test_moments_without_draws_are_scaled_alike():
-    model = network()
-    before = model.predictive(X[:5], method="moments")
-    model.recalibration = VarianceScaling(2.0)
-    after = model.predictive(X[:5], method="moments")
-    np.testing.assert_allclose(after.variance, 4.0 * before.variance)
-    np.testing.assert_allclose(after.cdf(after.quantile(0.2)), 0.2, atol=1e-10)
-
-
 def test_adaptive_draws_use_the_scaled_spread():
     model = network(spread=1.0)
     model.recalibration = VarianceScaling(0.5)

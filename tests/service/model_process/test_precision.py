@@ -46,7 +46,7 @@ def test_error_that_takes_too_many_draws_is_refused(numbers: Any) -> None:
         asked(numbers, max_standard_error=1e-6)
 
 
-@pytest.mark.parametrize("method", ["auto", "weight", "moments"])
+@pytest.mark.parametrize("method", ["auto", "weight"])
 def test_method_is_that_of_the_live_prediction(numbers: Any, method: str) -> None:
     parameters = {"num_samples": 30, "seed": 4, "quantiles": [0.1], "intervals": [0.5]}
     answer = asked(numbers, method=method, **parameters)["predictions"]
@@ -70,7 +70,6 @@ def test_method_is_that_of_the_live_prediction(numbers: Any, method: str) -> Non
     [
         ({"method": "linearised"}, "no such method"),
         ({"method": "magic"}, "`parameters.method`"),
-        ({"method": "moments", "max_standard_error": 0.1}, "about draws"),
         ({"max_standard_error": 0.0}, "`parameters.max_standard_error`"),
     ],
 )

@@ -47,7 +47,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "relative precision": {
         "parameters": {"max_standard_error": 8e-6, "relative_error": True}
     },
-    "moments": {"parameters": {"method": "moments"}},
+    "method": {"parameters": {"method": "weight"}},
     "method of the export": {"parameters": {"method": "auto"}},
     "abstention": {"parameters": {"abstain_above": 50.0}},
     "other abstention": {

@@ -22,11 +22,11 @@ from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
 from tfbbb.lab.inference.dense_chain import DenseChain, set_normals
 from tfbbb.lab.inference.gamma import Gamma
+from tfbbb.lab.inference.rectified import rectified
 from tfbbb.layers import DenseVariational
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.conversion import with_posterior
 from tfbbb.model.training_rows import TrainingRows
-from tfbbb.prediction.moments.rectified import rectified
 
 # Tensors in the nested structure of a loop.
 Tensors = Sequence[tf.Tensor]
@@ -85,9 +85,7 @@ class PBP(InferenceMethod):
     Z in each pass.
 
     Inputs should have means near 0 and standard deviations near 1: put a
-    `keras.layers.Normalization` first, or standardise the table. Predict with
-    `model.predictive(x, method="moments")` for the predictive distribution of the
-    paper.
+    `keras.layers.Normalization` first, or standardise the table.
 
     Example:
 
@@ -97,7 +95,7 @@ class PBP(InferenceMethod):
     >>> hidden = tfbbb.layers.DenseVariational(20, activation="relu")(inputs)
     >>> network = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
     >>> model = tfbbb.lab.inference.PBP(epochs=5).fit(network, x, np.abs(x), verbose=0)
-    >>> model.predictive(x, method="moments").mean.shape
+    >>> model.predictive(x).mean.shape
     (60, 1)
 
     Args:

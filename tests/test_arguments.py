@@ -15,7 +15,7 @@ from tfbbb.base.documented_arguments import (
 )
 from tfbbb.base.strategy import Strategy
 
-LAB = ("acquisition", "compat.tfp_layers", "distributed", "evidence", "inference")
+LAB = ("acquisition", "compat.tfp_layers", "evidence", "inference")
 RINGS = {
     "kit": ["tfbbb", *(path for path in tfbbb.MODULES.values() if path != "tfbbb.lab")],
     "lab": [f"tfbbb.lab.{name}" for name in LAB],

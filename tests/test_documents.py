@@ -28,7 +28,6 @@ from tfbbb.tables import read_table
 NUM_PROGRAMS = {
     "README.md": 2,
     "docs/coming_from.md": 6,
-    "docs/distributed.md": 3,
     "docs/evidence.md": 6,
     "docs/inference.md": 12,
     "docs/keras.md": 17,
@@ -48,7 +47,7 @@ SIZED_PAGES = {
 }
 # Pages that take half a minute and more: `make docs` and `make test-slow` run them.
 LONG_PAGES = {
-    *("docs/coming_from.md", "docs/distributed.md", "docs/evidence.md"),
+    *("docs/coming_from.md", "docs/evidence.md"),
     *("docs/inference.md", "docs/saved_models.md", "docs/sklearn.md"),
 }
 

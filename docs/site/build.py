@@ -37,7 +37,7 @@ CONTENTS = {
     ),
     "Course": ("course", *(page_of_site(page)[:-3] for page in COURSE)),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),
-    "Operate": ("operations", "saved_models", "distributed"),
+    "Operate": ("operations", "saved_models"),
     "Reference": ("api/index", "benchmarks/README", "benchmarks/RESULTS"),
     "Inside": ("architecture", "CONTRIBUTING", "SECURITY", "CHANGELOG"),
 }

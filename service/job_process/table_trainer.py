@@ -116,8 +116,6 @@ class TableTrainer:
                 clock=clock,
                 checkpoint_seconds=settings.checkpoint_seconds,
                 xla=settings.xla,
-                # A trainer on Ray is a job of the cluster where its partitions live.
-                ray_address="auto" if settings.launcher == "ray" else None,
                 start_from=_directory(store, spec),
                 serving=_serving(store, job.name, serving),
             )

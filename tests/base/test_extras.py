@@ -1,9 +1,11 @@
 """Where a library of an extra is missing, the error names the extra."""
 
+import importlib.metadata
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import keras
 import pyarrow as pa
@@ -12,12 +14,12 @@ import pytest
 import tfbbb
 from docs.site import build
 from service.api.http.tracing import ENDPOINTS, exporting_provider
+from service.shared.ray_cluster import RayClusterError, check_cluster
 from service.shared.settings import Settings, SettingsError
 from service.shared.store import StoreError, open_store
 from tests.cli.test_without_service import run
 from tests.tables.workbooks import write_xlsx
 from tfbbb.base.extras import import_extra
-from tfbbb.lab.distributed import PartitionedVI
 from tfbbb.tables import TableError, read_table
 from tfbbb.tables.writing import write_table
 
@@ -25,12 +27,12 @@ ROOT = Path(__file__).parents[2]
 # Of people who work on the package: test tools, and programs that compare speeds. The
 # library of these, `tf-keras`, comes with TensorFlow Probability.
 FOR_DEVELOPERS = {"test", "benchmark"}
-ERRORS = (ImportError, SettingsError, StoreError, TableError)
+ERRORS = (ImportError, RayClusterError, SettingsError, StoreError, TableError)
 
 
-def network(kl_weight: float | None = 1.0) -> Any:
+def network() -> Any:
     inputs = keras.Input((1,))
-    outputs = tfbbb.layers.DenseVariational(2, kl_weight=kl_weight)(inputs)
+    outputs = tfbbb.layers.DenseVariational(2, kl_weight=1.0)(inputs)
     return tfbbb.BayesianModel(inputs, outputs, likelihood=tfbbb.likelihoods.Normal())
 
 
@@ -50,9 +52,12 @@ def export_onnx(directory: Path) -> None:
     network().export_predictive(directory / "a.onnx", format="onnx")
 
 
-def partition_rows(directory: Path) -> None:
-    estimator = PartitionedVI(ray_address="local")
-    estimator.fit(network(kl_weight=None), [([[1.0]], [[1.0]])])
+def run_on_ray(directory: Path) -> None:
+    """Checks a cluster as if Ray, whose version is read, were not installed."""
+    settings = Settings(ray_address="http://127.0.0.1:9", data_dir=directory)
+    missing = importlib.metadata.PackageNotFoundError()
+    with mock.patch("importlib.metadata.version", side_effect=missing):
+        check_cluster(settings)
 
 
 def open_object_store(directory: Path) -> None:
@@ -105,7 +110,7 @@ CALLS = [
     ("opentelemetry", "opentelemetry.sdk", trace_requests),
     ("pandas", "pandas", estimator_with_frames),
     ("pandas", "pandas", frame_of_predictions),
-    ("ray", "ray", partition_rows),
+    ("ray", "ray", run_on_ray),
     ("s3", "s3fs", open_object_store),
     ("service", "sqlalchemy", list_keys),
     ("tune", "optuna", tune_table),

@@ -24,7 +24,6 @@ def fields(spec=None, **options):
         ("column", ["a=b=text", "c=date"], {"columns": {"a=b": "text", "c": "date"}}),
         ("hidden", "50, 20", {"model": {"hidden_units": [50, 20]}}),
         ("hidden", "", {"model": {"hidden_units": []}}),
-        ("partitions", 4, {"training": {"partitions": 4}}),
         ("devices", "all", {"training": {"devices": "all"}}),
         ("effort", "quick", {"training": {"effort": "quick"}}),
         ("max_seconds", 60.0, {"training": {"max_seconds": 60.0}}),

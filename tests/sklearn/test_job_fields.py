@@ -18,10 +18,7 @@ def spec(**parameters):
 
 def test_every_field_of_network_and_training_is_a_parameter():
     parameters = BayesianClassifier().get_params()
-    fields = {*ModelSpec.model_fields, *TrainingSpec.model_fields} - {
-        "seed",
-        "partitions",
-    }
+    fields = {*ModelSpec.model_fields, *TrainingSpec.model_fields} - {"seed"}
     assert fields <= set(parameters)
     assert all(value is None for value in parameters.values())
     assert all(

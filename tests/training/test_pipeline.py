@@ -46,7 +46,6 @@ def start(**changes):
         limit=TimeLimit(None),
         directory=None,
         checkpoint_seconds=30.0,
-        ray_address=None,
         xla="auto",
         validate_left_out=False,
         report=lambda progress: None,

@@ -1,4 +1,4 @@
-"""Experimental methods: for teaching, for linear models, for rows in several places.
+"""Experimental methods, for teaching and for linear models.
 
 They work and are tested. Their names and arguments may change in any release. Neither
 the kit nor the tables import them.
@@ -9,7 +9,7 @@ The modules load on first use.
 import importlib
 from typing import Any
 
-_MODULES = frozenset({"acquisition", "compat", "distributed", "evidence", "inference"})
+_MODULES = frozenset({"acquisition", "compat", "evidence", "inference"})
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ _PARTS: dict[str, type[SpecPart]] = {"model": ModelSpec, "training": TrainingSpe
 # The rows and the target are those of `fit`, the seed is `random_state`, and versions
 # are a service's.
 _NOT_PARAMETERS = {
-    *("target", "features", "task", "partitions", "seed"),
+    *("target", "features", "task", "seed"),
     *("abstain_above", "publish", "start_from"),
 }
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from tfbbb.prediction.familiarity import Extrapolation, Familiarity
 from tfbbb.prediction.target_scores import in_intervals
 from tfbbb.tables import TableError
 from tfbbb.tables.memory_rows import MemoryRows
-from tfbbb.tables.scan import TableScan
 from tfbbb.training.candidates import Candidate, measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
@@ -106,7 +104,6 @@ class Run:
         members: The rows that each member leaves out.
         candidates: By `train_networks`: the trained networks.
         outcomes: Whether each tried likelihood trained, diverged or lost.
-        partitions: Number, rows, rounds and bytes of the partitions; None without them.
         inputs: By `compare_baselines`: the rows that measure the model, which no member
             saw that predicts them.
         targets: Their targets.
@@ -132,7 +129,6 @@ class Run:
     limit: TimeLimit
     directory: Path | None
     checkpoint_seconds: float
-    ray_address: str | None
     xla: XLA
     validate_left_out: bool
     serving: ServingVersion | None = None
@@ -146,7 +142,6 @@ class Run:
     members: MemberRows = _LATER
     candidates: Sequence[Candidate] = ()
     outcomes: Config = _LATER
-    partitions: Config | None = None
     inputs: Inputs = _LATER
     targets: np.ndarray = _LATER
     row_weights: np.ndarray | None = None
@@ -182,12 +177,13 @@ class Run:
         best.model.familiarity = self.familiarity
         best.model.extrapolation = self.extrapolation
         network = best.network.model_copy(update={"members": plan.group_size})
-        chosen: Config = {"learning_rate": plan.learning_rate}
-        if self.partitions is None:
-            chosen["kl_schedule"] = plan.schedule
-            if len(plan.temperatures) > 1 and best.choice is not None:
-                temperature = best.choice.best.temperature
-                chosen["kl_schedule"] = kl_schedule_at(temperature)
+        chosen: Config = {
+            "learning_rate": plan.learning_rate,
+            "kl_schedule": plan.schedule,
+        }
+        if len(plan.temperatures) > 1 and best.choice is not None:
+            temperature = best.choice.best.temperature
+            chosen["kl_schedule"] = kl_schedule_at(temperature)
         training = self.training.model_copy(update=chosen)
         return TrainedTable(
             model=best.model,
@@ -291,10 +287,8 @@ def make_plan(run: Run) -> Run:
 
 
 def train_networks(run: Run) -> Run:
-    """Trains the networks: in partitions, or with one likelihood after another."""
+    """Trains the networks, with one likelihood after another."""
     run.clock.begin("first step")
-    if run.training.partitions is not None:
-        return _train_in_partitions(run)
     progress = ProgressOfTurns(run.report)
 
     def train_with(
@@ -343,23 +337,6 @@ def _train(
         report=report,
         should_stop=run.should_stop,
     )
-
-
-def _train_in_partitions(run: Run) -> Run:
-    """Trains one network in partitions, which is experimental, by its name."""
-    lab = import_module("tfbbb.lab.distributed.table_training")
-    candidate, partitions = lab.train_in_partitions(
-        run.networks[0],
-        run.plan,
-        run.prepared,
-        run.training,
-        part_rows=run.source.part_rows if isinstance(run.source, TableScan) else (),
-        max_seconds=run.limit.of_steps(0, networks=1, taken=0.0),
-        ray_address=run.ray_address,
-        report=run.report,
-        should_stop=run.should_stop,
-    )
-    return replace(run, candidates=[candidate], outcomes={}, partitions=partitions)
 
 
 def compare_baselines(run: Run) -> Run:
@@ -582,8 +559,6 @@ def _describe(run: Run) -> Config:
     )
     recipe["rows_without_target"] = run.prepared.rows_without_target
     recipe["beyond"] = run.extrapolation and run.extrapolation.trial
-    if run.partitions is not None:
-        recipe["partitions"] = run.partitions
     if run.training.max_seconds is not None:
         recipe["seconds"] = run.limit.elapsed
     return recipe

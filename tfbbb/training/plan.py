@@ -98,10 +98,9 @@ class TrainingPlan:
             out from all members instead.
         epochs: Passes over the training rows.
         batch_size: Rows per step.
-        steps_per_epoch: Steps of one pass; of one partition, if there are partitions.
+        steps_per_epoch: Steps of one pass.
         learning_rate: Learning rate at the start, and its decay.
         likelihoods: The likelihoods that were compared for the target.
-        partitions: Number of partitions; None for rows that are not divided.
     """
 
     networks: Mapping[str, ModelSpec]
@@ -114,7 +113,6 @@ class TrainingPlan:
     steps_per_epoch: int
     learning_rate: LearningRate
     likelihoods: tuple[LikelihoodTrial, ...] = ()
-    partitions: int | None = None
     simpler: Mapping[str, ModelSpec] = field(default_factory=dict)
 
     @classmethod
@@ -137,10 +135,8 @@ class TrainingPlan:
             temperatures = defaults.temperatures
             if _seconds(spec) < _SECONDS_OF_TEMPERATURES:
                 temperatures = (_SAFE_TEMPERATURE,)
-        # Each partition takes the steps of a training on one machine.
-        rows_at_once = max(1, num_training_rows // (training.partitions or 1))
-        batch_size = training.batch_size or _batch_size(rows_at_once)
-        steps_per_epoch = ceil(rows_at_once / batch_size)
+        batch_size = training.batch_size or _batch_size(num_training_rows)
+        steps_per_epoch = ceil(num_training_rows / batch_size)
         fewest = max(_FEWEST_EPOCHS, ceil(2 * training.warmup_epochs))
         epochs = training.epochs or (
             ceil(training.steps / steps_per_epoch)
@@ -167,7 +163,6 @@ class TrainingPlan:
             steps_per_epoch=steps_per_epoch,
             learning_rate=rate,
             likelihoods=() if likelihood is None else likelihood.trials,
-            partitions=training.partitions,
         )
 
     @property
@@ -346,8 +341,6 @@ def _may_temper(spec: JobSpec) -> bool:
     """
     model = spec.model
     if spec.start_from is not None or model.shares_layers:
-        return False
-    if spec.training.partitions is not None:
         return False
     layers = (*model.hidden_layers(()), model.output_layer(1))
     dense = [layer for layer in layers if isinstance(layer, DenseLayer)]

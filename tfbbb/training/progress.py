@@ -18,9 +18,8 @@ class Progress:
         stage: What is being done, e.g. "training 24 members at temperatures 1, 0.1 and
             0.01".
         figures: At the end of an epoch `loss`, `nll` and `kl`, means over the steps
-            since the last such report, and `val_nll` if it was measured; with
-            partitions the `change` of the posterior in the round. Empty within an
-            epoch.
+            since the last such report, and `val_nll` if it was measured. Empty within
+            an epoch.
     """
 
     epoch: int

@@ -34,8 +34,6 @@ def describe_recipe(
         "members": plan.group_size,
         "batch_size": plan.batch_size,
     }
-    if plan.partitions is not None:
-        chosen["partitions"] = plan.partitions
     if best.choice is not None:
         chosen["temperature"] = plan.temperature * best.choice.best.temperature
     return {

@@ -53,7 +53,6 @@ def train_table(
     serving: ServingVersion | None = None,
     directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
-    ray_address: str | None = None,
     xla: XLA = "auto",
     validate_left_out: bool = False,
     report: Callable[[Progress], object] = lambda progress: None,
@@ -76,8 +75,6 @@ def train_table(
     tenth of the rows also a linear network with a horseshoe prior; where a linear model
     predicts rows left out about as well, it trains a linear network, too. It keeps the
     best one.
-    With `partitions` it trains one posterior of one network at temperature 1 by
-    partitioned variational inference, beside held-out rows.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
@@ -97,18 +94,14 @@ def train_table(
             and for checkpoints, from which an interrupted training of the same table
             and spec resumes. None for neither.
         checkpoint_seconds: Time between checkpoints.
-        ray_address: The Ray cluster on which the partitions of a training with
-            `partitions` live, as for `tfbbb.lab.distributed.PartitionedVI`; None for
-            this process.
-        xla: Whether XLA compiles the steps of a training without `partitions`, as for
-            `tfbbb.training.loop.fit`: by default where it is faster on a GPU.
+        xla: Whether XLA compiles the steps, as for `tfbbb.training.loop.fit`: by
+            default where it is faster on a GPU.
         validate_left_out: Whether the progress has the `val_nll` of rows that members
             leave out, as it has that of held-out rows: by one draw of each member, a
             mean over all temperatures. It draws from the same noise as the training,
             which so ends at other weights.
         report: Called with the progress.
-        should_stop: Called several times a second, or after each round of partitions;
-            returns whether to stop.
+        should_stop: Called several times a second; returns whether to stop.
         clock: Tells at any time, from any thread, what the training is at and how long
             it takes yet. The time that has passed on it counts for `max_seconds`. None
             for one that begins now.
@@ -118,8 +111,7 @@ def train_table(
 
     Raises:
         TypeError: `spec` is neither a `JobSpec` nor a mapping.
-        ValueError: A row has no weight, or one that is not positive and finite, or
-            there are weights and partitions.
+        ValueError: A row has no weight, or one that is not positive and finite.
         TableError: The table cannot be used for training.
         SpecError: The spec does not fit the table or the parent version.
         CheckpointError: The directory has a checkpoint of another training.
@@ -146,11 +138,6 @@ def train_table(
     clock = clock or JobClock()
     limit = TimeLimit(spec.training.max_seconds, clock.elapsed)
     weights = None if row_weights is None else _checked_weights(row_weights)
-    if weights is not None and spec.training.partitions is not None:
-        raise ValueError(
-            "Rows in partitions have no weights: leave `row_weights` or `partitions` "
-            f"out. Received: partitions={spec.training.partitions}"
-        )
     parent = start_from
     if not (parent is None or isinstance(parent, ParentVersion)):
         parent = ParentVersion.read(parent)
@@ -172,7 +159,6 @@ def train_table(
         limit=limit,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,
-        ray_address=ray_address,
         xla=xla,
         validate_left_out=validate_left_out,
         clock=clock,

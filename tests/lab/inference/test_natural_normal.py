@@ -28,8 +28,3 @@ def test_a_negative_precision_is_improper():
     assert NaturalNormal.from_moments(MEAN, COVARIANCE).proper
     assert not NaturalNormal(MEAN, np.array([1.0, -0.1])).proper
     assert not NaturalNormal(MEAN, np.array([[1.0, 2.0], [2.0, 1.0]])).proper
-
-
-def test_bytes_count_a_triangle_of_a_matrix():
-    assert NaturalNormal.from_moments(MEAN, COVARIANCE).nbytes == (2 + 3) * 8
-    assert NaturalNormal.from_moments(MEAN, np.diag(COVARIANCE)).nbytes == (2 + 2) * 8

@@ -9,9 +9,7 @@ from service.job_process.table_trainer import TableTrainer
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
-from tfbbb.tables.format import part_path
 from tfbbb.training.job_clock import JobClock
-from tfbbb.training.progress import Progress
 
 
 def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
@@ -48,30 +46,3 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
     assert trained.lineage["judgement"] == {"rows": 2}
     assert trained.lineage["recalibration"] == {"chosen": "none"}
     assert trainings == [["checkpoint-000000000100"], []]
-
-
-def test_files_of_a_dataset_are_the_partitions_of_a_job(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
-    spec = {
-        "target": "y",
-        "model": {"hidden_units": [3], "likelihood": "normal"},
-        "training": {"partitions": 2, "epochs": 2},
-    }
-    job = Job(id="a" * 24, spec=spec, dataset_sha256="b" * 64, dataset_format="parts")
-    name = dataset_name(job.dataset_sha256, job.dataset_format)
-    directory = tmp_path / "datasets" / name
-    directory.mkdir(parents=True)
-    for number, rows in ((1, range(20)), (2, range(20, 60))):
-        lines = [f"{row},{row % 7}\n" for row in rows]
-        text = "".join(["x,y\n", *lines])
-        part_path(directory, number, "csv").write_text(text)
-    rounds: list[Progress] = []
-    trained = TableTrainer(settings).train(
-        job, None, rounds.append, lambda: False, JobClock()
-    )
-    partitions = trained.lineage["recipe"]["partitions"]
-    assert (partitions["number"], partitions["by"]) == (2, "file")
-    held_out = trained.trained.held_out_rows
-    expected = [20 - (held_out < 20).sum(), 40 - (held_out >= 20).sum()]
-    assert partitions["rows"] == expected
-    assert [at.epoch for at in rounds] == [1, 2]

@@ -164,8 +164,8 @@ def test_a_running_job_is_cancelled(client: Client, dataset: str) -> None:
     assert "never" not in [model["name"] for model in client.models()]
 
 
-def test_files_of_a_dataset_train_in_partitions_and_are_served(client: Client) -> None:
-    # No partition knows both regions.
+def test_files_of_a_dataset_are_trained_as_one_table(client: Client) -> None:
+    # No file has both regions.
     means, noise = {"north": 10.0, "south": 30.0}, np.random.default_rng(0)
     files = [
         pa.table({"region": [region] * 60, "price": mean + noise.normal(size=60)})
@@ -176,9 +176,8 @@ def test_files_of_a_dataset_train_in_partitions_and_are_served(client: Client) -
         "price",
         name="regions",
         model={"hidden_units": [], "likelihood": {"name": "normal", "scale": 1.0}},
-        training={"partitions": 2, "epochs": 60},
+        training={"epochs": 60},
     ).wait()
-    assert job.progress["stage"] == "training in 2 partitions, divided by file"
     prediction = job.model.predict([{"region": region} for region in means])
     # The standard error of a mean of 54 rows is 0.14.
     np.testing.assert_allclose(np.ravel(prediction.mean), [10.0, 30.0], atol=0.7)

@@ -96,47 +96,6 @@ def test_a_spec_can_not_be_changed():
         ),
         ({"training": {"kl_schedule": "tempered"}}, "temperature"),
         ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),
-        ({"training": {"partitions": 1}}, "greater than or equal to 2"),
-        (
-            {"training": {"partitions": 2, "kl_schedule": "constant"}},
-            "temperature 1: leave `kl_schedule` or `partitions` out",
-        ),
-        (
-            {"training": {"partitions": 2, "early_stopping": {}}},
-            "leave `early_stopping` or `partitions` out",
-        ),
-        (
-            {"training": {"partitions": 2, "devices": "all"}},
-            "trains on one device: leave `devices` or `partitions` out",
-        ),
-        (
-            {
-                "training": {
-                    "partitions": 2,
-                    "learning_rate": {"initial": 0.1, "decay": "linear"},
-                }
-            },
-            "along a cosine; received the decay 'linear'",
-        ),
-        (
-            {"training": {"partitions": 2}, "model": {"members": 3}},
-            "`members` or `partitions` out; received 3 members",
-        ),
-        (
-            {"training": {"partitions": 2}, "start_from": {"model": "m", "version": 1}},
-            "`start_from` or `partitions` out",
-        ),
-        (
-            {"training": {"partitions": 2}, "model": {"prior": "laplace"}},
-            "received 'mean_field_normal' and 'laplace'",
-        ),
-        (
-            {
-                "training": {"partitions": 2},
-                "model": {"layers": [{"type": "layer_normalization"}]},
-            },
-            "weights of a normalization layer",
-        ),
         (
             {
                 "training": {"devices": "all"},

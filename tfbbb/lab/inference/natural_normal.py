@@ -10,8 +10,8 @@ import numpy as np
 class NaturalNormal:
     """`exp(linear^T w - w^T precision w / 2)`, up to a constant.
 
-    Products and quotients of normals are sums and differences of natural parameters. A
-    factor need not be a distribution: its precision may be negative.
+    Products of normals are sums of natural parameters. A factor need not be a
+    distribution: its precision may be negative.
 
     Example:
 
@@ -48,15 +48,6 @@ class NaturalNormal:
             return False
         return True
 
-    @property
-    def nbytes(self) -> int:
-        """Number of bytes of the parameters, of a symmetric matrix one triangle."""
-        size = len(self.linear)
-        numbers = (
-            2 * size if self.precision.ndim == 1 else size + size * (size + 1) // 2
-        )
-        return numbers * self.linear.itemsize
-
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns the mean [d], and the variances [d] or the covariance [d, d]."""
         if self.precision.ndim == 1:
@@ -68,12 +59,3 @@ class NaturalNormal:
         return NaturalNormal(
             self.linear + other.linear, self.precision + other.precision
         )
-
-    def __sub__(self, other: "NaturalNormal") -> "NaturalNormal":
-        return NaturalNormal(
-            self.linear - other.linear, self.precision - other.precision
-        )
-
-    def __mul__(self, step: float | np.ndarray) -> "NaturalNormal":
-        """Returns the factor to the power of a step, or of one step per weight [d]."""
-        return NaturalNormal(step * self.linear, step * self.precision)

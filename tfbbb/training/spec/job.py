@@ -213,24 +213,6 @@ class JobSpec(SpecPart):
         return self
 
     @model_validator(mode="after")
-    def _check_partitions(self) -> Self:
-        if self.training.partitions is None:
-            return self
-        if self.start_from is not None:
-            raise ValueError(
-                "a training with a parent version has one partition: leave "
-                "`start_from` or `partitions` out"
-            )
-        if (self.model.members or 1) > 1:
-            raise ValueError(
-                "partitions are trained for one posterior: leave `members` or "
-                f"`partitions` out; received {self.model.members} members"
-            )
-        if reason := self.model.why_not_in_partitions:
-            raise ValueError(f"{reason}: change the layers, or leave `partitions` out")
-        return self
-
-    @model_validator(mode="after")
     def _check_devices(self) -> Self:
         types = [layer.type for layer in self.model.layers or ()]
         if self.training.devices == "all" and "batch_normalization" in types:

@@ -114,29 +114,6 @@ class ModelSpec(SpecPart):
         shared = {"batch_normalization", "layer_normalization"}
         return any(layer.type in shared for layer in self.layers or ())
 
-    @property
-    def why_not_in_partitions(self) -> str | None:
-        """Why the network cannot be trained in partitions; None if it can."""
-        if self.shares_layers:
-            return "partitions cannot share the weights of a normalization layer"
-        for layer in (*self.hidden_layers(()), self.output_layer(1)):
-            if not isinstance(layer, DenseLayer):
-                continue
-            used = [(layer.posterior, layer.prior)]
-            if layer.use_bias:
-                used.append((layer.bias_posterior, layer.bias_prior))
-            for posterior, prior in used:
-                assert posterior is not None
-                assert prior is not None
-                names = posterior.name, prior.name
-                if names != ("mean_field_normal", "normal"):
-                    return (
-                        "partitions need the posterior 'mean_field_normal' and the "
-                        f"prior 'normal' for all weights; received {names[0]!r} and "
-                        f"{names[1]!r}"
-                    )
-        return None
-
     def hidden_layers(self, units: tuple[int, ...]) -> tuple[LayerSpec, ...]:
         """Returns the hidden layers with all fields set.
 

@@ -15,7 +15,6 @@ from tfbbb.training.spec.part import ColumnName, Option, SpecPart
 
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000
-MAX_PARTITIONS = 1000
 Effort = Literal["quick", "default", "best"]
 
 
@@ -193,27 +192,12 @@ class TrainingSpec(SpecPart):
         ),
         Option(),
     ] = None
-    partitions: Annotated[
-        Integer | None,
-        Field(
-            ge=2,
-            le=MAX_PARTITIONS,
-            description="Number of partitions, whose rows stay apart: one posterior "
-            "is fitted by partitioned variational inference, on a Ray cluster by an "
-            "actor for each. The files of a dataset of so many files, else parts of "
-            "the rows drawn at random. `epochs` or `steps` are then those of each "
-            "partition. By default rows are not divided.",
-            examples=[4],
-            json_schema_extra={"x-empty": "rows are not divided"},
-        ),
-        Option(),
-    ] = None
     devices: Annotated[
         Literal["one", "all"],
         Field(
             description="`one` trains on the first device, `all` on all GPUs that "
             "TensorFlow sees, or on all CPUs if it sees no GPU: each has a copy of the "
-            "weights and a part of the rows of each batch. Not with `partitions`."
+            "weights and a part of the rows of each batch."
         ),
         Option(),
     ] = "one"
@@ -231,28 +215,6 @@ class TrainingSpec(SpecPart):
     def _check_exclusive(self) -> Self:
         if self.epochs is not None and self.steps is not None:
             raise ValueError("give `epochs` or `steps`, not both")
-        return self
-
-    @model_validator(mode="after")
-    def _check_partitions(self) -> Self:
-        if self.partitions is None:
-            return self
-        for name, reason in (
-            ("kl_schedule", "partitions are trained at temperature 1"),
-            ("early_stopping", "partitions train for as long as `epochs` says"),
-        ):
-            if getattr(self, name) is not None:
-                raise ValueError(f"{reason}: leave `{name}` or `partitions` out")
-        if self.devices != "one":
-            raise ValueError(
-                "a partition trains on one device: leave `devices` or `partitions` "
-                f"out; received the devices '{self.devices}'"
-            )
-        if self.learning_rate.decay != "cosine":
-            raise ValueError(
-                "in each update of a partition the learning rate decays along a "
-                f"cosine; received the decay '{self.learning_rate.decay}'"
-            )
         return self
 
     @model_validator(mode="after")

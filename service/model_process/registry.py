@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import math
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -18,6 +17,9 @@ from tfbbb.base.texts import MOST_VERSIONS, is_model_name
 from tfbbb.export.versions import version_number
 
 logger = logging.getLogger(__name__)
+
+# Without a request, until a version that is neither `latest` nor labelled is unloaded.
+_IDLE_SECONDS = 600.0
 
 
 class ModelRegistry:
@@ -43,14 +45,12 @@ class ModelRegistry:
         store: Store,
         ledger: Ledger,
         homed: Collection[str] | None = None,
-        idle_seconds: float = math.inf,
     ) -> None:
         self.root = store.models
         self.settled: frozenset[str] = frozenset()
         self._ledger = ledger
         self._copies = VersionCopies(store, ledger)
         self._homed = None if homed is None else frozenset(homed)
-        self._idle_seconds = idle_seconds
         self._must_refresh = threading.Event()
         self._models: Mapping[str, Mapping[int, ServedVersion]] = {}
         self._latest: dict[str, ServedVersion] = {}
@@ -262,7 +262,7 @@ class ModelRegistry:
         """Unloads versions that were loaded on demand and are not asked any more."""
         if self._is_gone:
             return  # They could not be loaded again.
-        due = time.monotonic() - self._idle_seconds
+        due = time.monotonic() - _IDLE_SECONDS
         for versions in self.catalog().values():
             for version in versions:
                 is_idle = version.is_loaded and version.used_at < due

@@ -85,7 +85,7 @@ def main() -> None:
     store = open_store(settings)
     ledger = Ledger(database, store)
     # The API decides of which models this process is the home.
-    registry = ModelRegistry(store, ledger, (), settings.idle_seconds)
+    registry = ModelRegistry(store, ledger, ())
     recorder = PredictionRecorder(database, settings)
     path = Path(sys.argv[1])
     operations = Operations(

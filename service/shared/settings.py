@@ -69,14 +69,6 @@ class Settings(BaseModel):
             description="Resident memory over which a model process is restarted.",
         ),
     ] = 8 * 2**30
-    idle_seconds: Annotated[
-        float,
-        Field(
-            gt=0,
-            description="Time without request until a version is unloaded that is "
-            "neither `latest` nor labelled.",
-        ),
-    ] = 600.0
     start_dispatcher: Annotated[
         bool, Field(description="Whether to start the dispatcher, which runs jobs.")
     ] = True
@@ -229,10 +221,6 @@ class Settings(BaseModel):
         int,
         Field(ge=1, description="Recorded rows; the oldest beyond are deleted."),
     ] = 100_000
-    session_seconds: Annotated[
-        float,
-        Field(gt=0, description="Time after which a browser must sign in again."),
-    ] = 7 * 24 * 3600.0
     recorded_seconds: Annotated[
         float, Field(gt=0, description="Longest time that such a row is kept.")
     ] = 30 * 24 * 3600.0

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from service.shared.database import Database
     from service.shared.database.tables import Key as Row
 
-# The largest integer of the database's columns.
-_MAX_COUNT = 2**31 - 1
-
 keys = Application(
     name="keys",
     no_args_is_help=True,
@@ -73,18 +70,6 @@ def create(
             "input instead of generating it.",
         ),
     ] = False,
-    max_datasets: Annotated[
-        int | None,
-        typer.Option(min=0, max=_MAX_COUNT, help="Most datasets that the key may own."),
-    ] = None,
-    max_dataset_bytes: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**53, help="Most bytes in the key's datasets."),
-    ] = None,
-    max_queued_jobs: Annotated[
-        int | None,
-        typer.Option(min=0, max=_MAX_COUNT, help="Most queued jobs of the key."),
-    ] = None,
     max_work_per_second: Annotated[
         float | None,
         typer.Option(
@@ -116,9 +101,6 @@ def create(
                 name,
                 scope,
                 expires_at=None if days is None else now + 86400 * days,
-                max_datasets=max_datasets,
-                max_dataset_bytes=max_dataset_bytes,
-                max_queued_jobs=max_queued_jobs,
                 max_work_per_second=max_work_per_second,
             )
     typer.echo(f"made {credential.prefix}" if key_stdin else credential.text)

@@ -89,7 +89,6 @@ def serve(
     TFBBB_START_MODELS            1         0: no process that predicts
     TFBBB_MODEL_PROCESSES         2         processes that predict
     TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
-    TFBBB_IDLE_SECONDS            600 s     idle time of an old version
     TFBBB_START_DISPATCHER        1         0: no process that runs jobs
     TFBBB_RAY_PYTHON              Ray's     the Python that trains on the nodes
     TFBBB_RAY_WHEEL               none      wheel of tfbbb that Ray brings to nodes
@@ -129,7 +128,6 @@ def serve(
     TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
     TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
     TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
-    TFBBB_SESSION_SECONDS         604800 s  longest time of a browser's session
     TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
     TFBBB_VERSION_DAYS            for ever  time that other versions stay
     TFBBB_JOB_DAYS                for ever  time that a job stays after its end

@@ -39,8 +39,8 @@ class BestEpoch:
         return epoch - self.epoch >= self._rule.patience
 
     def restore(self, model: keras.Model) -> int | None:
-        """Restores the best weights, if the rule says so, and returns their epoch."""
-        if not (self._rule.restore_best and self.epoch):
+        """Restores the best weights and returns their epoch; None without any."""
+        if not self.epoch:
             return None
         model.set_weights(self.weights)
         return self.epoch

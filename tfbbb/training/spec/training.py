@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tfbbb.bayes.families.arguments import (
-    Flag,
     Integer,
     Number,
     PositiveNumber,
@@ -112,9 +111,6 @@ class EarlyStopping(SpecPart):
         Number,
         Field(ge=0, description="Least improvement that counts, in nats per row."),
     ] = 0.0
-    restore_best: Annotated[
-        Flag, Field(description="Whether to restore the weights of the best epoch.")
-    ] = True
 
 
 def _from_number(given: Any) -> Any:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
@@ -162,26 +161,6 @@ def test_a_running_job_is_cancelled(client: Client, dataset: str) -> None:
     with pytest.raises(JobFailedError, match="cancelled"):
         job.wait()
     assert "never" not in [model["name"] for model in client.models()]
-
-
-def test_files_of_a_dataset_are_trained_as_one_table(client: Client) -> None:
-    # No file has both regions.
-    means, noise = {"north": 10.0, "south": 30.0}, np.random.default_rng(0)
-    files = [
-        pa.table({"region": [region] * 60, "price": mean + noise.normal(size=60)})
-        for region, mean in means.items()
-    ]
-    job = client.train(
-        client.upload(files, name="regions"),
-        "price",
-        name="regions",
-        model={"hidden_units": [], "likelihood": {"name": "normal", "scale": 1.0}},
-        training={"epochs": 60},
-    ).wait()
-    prediction = job.model.predict([{"region": region} for region in means])
-    # The standard error of a mean of 54 rows is 0.14.
-    np.testing.assert_allclose(np.ravel(prediction.mean), [10.0, 30.0], atol=0.7)
-    np.testing.assert_allclose(prediction.aleatoric, 1.0, rtol=0.2)
 
 
 def test_classes_and_missing_values_are_trained_and_served(client: Client) -> None:

@@ -197,20 +197,6 @@ def test_layers_after_it_see_its_tensor():
     np.testing.assert_allclose(metric.result(), expected, rtol=1e-6)
 
 
-def test_a_distribution_passes_from_layer_to_layer():
-    model = keras.Sequential(
-        [
-            keras.layers.Dense(2),
-            tfpl.DistributionLambda(lambda t: tfd.Normal(t, 1.0)),
-            tfpl.KLDivergenceAddLoss(tfd.Normal(0.0, 1.0), use_exact_kl=True),
-        ]
-    )
-    d = model(X)
-    assert isinstance(d, tfd.Distribution)
-    (loss,) = model.losses
-    np.testing.assert_allclose(loss, 0.5 * np.sum(d.mean() ** 2), rtol=1e-5)
-
-
 def test_targets_and_distributions_of_another_rank_do_not_broadcast():
     model = model_of(lambda t: tfd.Normal(t[..., 0], 1.0))
     model.compile("sgd", loss=negloglik)

@@ -82,14 +82,14 @@ CHANGES = [
     added_within_a_function,
     scattered,
     set_weights,
-    loaded,
     fitted,
+    loaded,
     likelihood_of_other_targets,
     statistics_of_other_batches,
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("change", "method"),
     [

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import keras
@@ -110,15 +110,25 @@ def row_axes(
     layers = sublayers(model)
     # Past Keras' tracking of attributes: this is no part of the model's state.
     known = model.__dict__.get("_row_axes")
-    # Hold references so that layer ids are not reused.
-    if known is None or [*map(id, known[0])] != [*map(id, layers)]:
-        known = model.__dict__["_row_axes"] = layers, {}
+    if known is None or [*map(id, known.layers)] != [*map(id, layers)]:
+        known = model.__dict__["_row_axes"] = _Known(layers)
     kinds = repr(tree.map_structure(lambda x: (*x.shape[1:], x.dtype), inputs))
     key = kinds, draws
-    if key not in known[1]:
+    if key not in known.axes:
         plain = graph is not None and _is_plain(graph)
-        known[1][key] = RowAxes() if plain else _probe(model, inputs, draws)
-    return known[1][key]
+        known.axes[key] = RowAxes() if plain else _probe(model, inputs, draws)
+    return known.axes[key]
+
+
+@dataclass
+class _Known:
+    """What was found for a model with these layers, held so that no id is reused.
+
+    Keras loads weights into the tuples and dictionaries of a model, but not into this.
+    """
+
+    layers: Sequence[keras.Layer]
+    axes: dict[Any, RowAxes] = field(default_factory=dict)
 
 
 def _built_for(model: keras.Layer) -> tf.TensorSpec | None:

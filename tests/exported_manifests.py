@@ -5,11 +5,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export.manifest import (
     MANIFEST_PATH,
     Feature,
     LayerSummary,
     Manifest,
+    NumpyInfo,
+    Targets,
     file_digests,
 )
 
@@ -28,7 +31,10 @@ CLASSES = ("setosa", "versicolor", "virginica")
 
 
 def write_manifest(
-    directory: Path, features: Sequence[Feature], classes: tuple[str, ...] | None
+    directory: Path,
+    features: Sequence[Feature],
+    classes: tuple[str, ...] | None,
+    **others: Any,
 ) -> None:
     """Writes the manifest of a model whose other files are in `directory`."""
     matrix = all(feature.tensor == "inputs" for feature in features)
@@ -51,14 +57,31 @@ def write_manifest(
         ),
         "num_rows": 442,
         "kl_weight": 1 / 442,
-        "method": "local",
+        "method": "weight",
         "default_num_samples": 100,
         "default_seed": 0,
         "metrics": {"rmse": 54.0},
         "libraries": {"tensorflow": version("tensorflow")},
-        # They have nothing but signatures.
-        "schema_version": 1,
+        "signatures": dict.fromkeys(
+            [
+                "serving_default",
+                "predict",
+                "sample",
+                *([] if classes else ["quantiles"]),
+            ],
+            "weight",
+        ),
+        "targets": Targets(
+            shape=() if classes else (1,),
+            support=None if classes else likelihood_support("normal"),
+            ordered=classes is None,
+            discrete=False,
+            noise_size=1,
+        ),
+        "passes": {},
+        "numpy": NumpyInfo(difference=0.0),
     }
+    fields |= others
     path = directory / MANIFEST_PATH
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     path.write_text(Manifest(**fields, files=file_digests(directory)).to_json())

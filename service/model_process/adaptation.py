@@ -49,8 +49,7 @@ class Adaptation:
         """Reads how the feedback so far adapts the answers for some rows."""
         if record is None:
             of_sets = manifest.classes is not None
-            shape = () if manifest.targets is None else manifest.targets.shape
-            num_targets = (shape or (1,))[-1] or 1
+            num_targets = (manifest.targets.shape or (1,))[-1] or 1
             adaptive = AdaptiveIntervals.start(num_targets, of_sets=of_sets)
         else:
             adaptive = AdaptiveIntervals.from_dict(record)
@@ -100,13 +99,12 @@ class Adaptation:
             held = arrays[SETS]
             by_group = held.reshape(len(held), len(self._named), len(self.levels), -1)
             return {SETS: by_group[np.arange(len(held)), places]}
-        targets = self.manifest.targets
         adapted = adapt_intervals(
             arrays["lower"],
             arrays["upper"],
             self._ends[places],
             self.levels,
-            discrete=targets is not None and targets.discrete,
+            discrete=self.manifest.targets.discrete,
             widest=self._widest[places],
         )
         limits = self.manifest.limits
@@ -144,7 +142,7 @@ def check_adaptation(manifest: Manifest, parameters: DrawParameters) -> None:
 def has_places(manifest: Manifest) -> bool:
     """Returns whether a row has several places, such as the pixels of an image."""
     most = 1 if manifest.classes is None else 0
-    return manifest.targets is not None and len(manifest.targets.shape) > most
+    return len(manifest.targets.shape) > most
 
 
 def groups_of(inputs: Tensors, manifest: Manifest) -> list[str | None] | None:

@@ -8,8 +8,7 @@ import numpy as np
 from service.model_process.adaptation import has_places
 from service.model_process.answer import Request, check_finite
 from service.model_process.targets import check_all_usable
-from service.shared.errors import InvalidRequest
-from tfbbb.export.manifest import InputError, Manifest
+from tfbbb.export.manifest import Manifest
 from tfbbb.judging.adaptive_intervals import (
     LADDER,
     half_lengths,
@@ -34,18 +33,12 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     assert request.targets is not None
     check_all_usable(request.targets)
     targets = request.targets.values
-    try:
-        prediction = model.predictive(request.inputs, request.num_samples)
-    except InputError:
-        raise
-    except ValueError as error:
-        # Such as of a file that an older tfbbb wrote.
-        raise InvalidRequest(str(error)) from None
+    prediction = model.predictive(request.inputs, request.num_samples)
     log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
     of_kind = _score_numbers if request.manifest.classes is None else _score_sets
     scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
     if not has_places(request.manifest):
-        # A file of an older tfbbb may have no intervals.
+        # Conformal intervals may have had too few rows for every level.
         with contextlib.suppress(ValueError):
             scores |= _adaptation(prediction, targets, request.manifest)
     check_finite(scores, request)
@@ -110,7 +103,7 @@ def _adaptation(
                 raise
             bounds.append(bounds[-1])
     lower, upper = np.stack(bounds, axis=2)
-    discrete = manifest.targets is not None and manifest.targets.discrete
+    discrete = manifest.targets.discrete
     found = {
         "adaptation": interval_scores(targets, lower, upper, discrete=discrete),
         "half_lengths": half_lengths(lower, upper, discrete=discrete),

@@ -50,7 +50,6 @@ def fill_targets(values: np.ndarray, manifest: Manifest) -> np.ndarray:
     """Returns targets with one that the model has where a row has none to use."""
     if manifest.classes is not None:
         return np.where(values < 0, 0, values)
-    assert manifest.targets is not None
     support = manifest.targets.support
     assert support is not None
     any_target = min(max(1.0, support.least), support.greatest)
@@ -77,7 +76,6 @@ def _read_classes(values: list[object], classes: Sequence[str]) -> KnownTargets:
 
 
 def _read_numbers(values: list[object], manifest: Manifest) -> KnownTargets:
-    assert manifest.targets is not None
     support, width = manifest.targets.support, manifest.targets.shape[-1]
     assert support is not None
     assert width is not None

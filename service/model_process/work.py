@@ -13,11 +13,7 @@ def answers_per_draw(query: Query, manifest: Manifest) -> int:
     to sort for, each sample one per target to return, and targets are one number.
     """
     count = 1
-    width = (
-        1
-        if manifest.targets is None
-        else max((1, *(k or 1 for k in manifest.targets.shape)))
-    )
+    width = max((1, *(k or 1 for k in manifest.targets.shape)))
     for question in questions.served_questions():
         if query.asks(question):
             levels = query.parameters.levels(question)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -15,14 +16,12 @@ import scipy
 
 from tests.ports import accepts, free_port
 from tests.service.serving import ADMIN_KEY, AS_ADMIN, wait_until_ready
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import MANIFEST_PATH, Manifest, NumpyInfo
 
 ROOT = Path(__file__).parents[2]
 PREDICT = ROOT / "deploy" / "predict" / "pyproject.toml"
 NEEDS = "needs TensorFlow: `pip install tfbbb`"
 LEFT_OUT = "which `tfbbb-predict` leaves out: `pip install tfbbb`"
-# A file of an older tfbbb.
-OLD = ROOT / "tests" / "golden" / "2" / "columns"
 
 
 def missing_modules():
@@ -105,15 +104,22 @@ def test_a_command_that_needs_more_says_how_to_get_it(
     assert said in last
 
 
-def test_an_older_model_is_refused_with_the_reason(run, tmp_path):
-    table = tmp_path / "table.csv"
-    table.write_text("age,blood pressure,region\n50,120,north\n")
-    done = run("predict", OLD, table)
+@pytest.fixture
+def needing(regression, tmp_path):
+    """A model that NumPy cannot compute."""
+    path = Path(shutil.copytree(regression[0] / "1", tmp_path / "needing"))
+    numpy = NumpyInfo(missing="NumPy lacks an operation.")
+    manifest = replace(Manifest.read(path), numpy=numpy)
+    (path / MANIFEST_PATH).write_text(manifest.to_json())
+    return path
+
+
+def test_a_model_that_numpy_cannot_compute_is_refused_with_the_reason(
+    run, needing, data
+):
+    done = run("predict", needing, data)
     assert done.returncode == 1
-    assert (
-        f"An older tfbbb wrote the file, without functions for NumPy. The model {NEEDS}"
-        in done.stderr
-    )
+    assert f"NumPy lacks an operation. The model {NEEDS}" in done.stderr
 
 
 def test_a_name_that_needs_keras_says_how_to_get_it(environment):
@@ -133,11 +139,11 @@ def test_a_service_that_would_train_does_not_start(run):
 
 
 def test_a_service_predicts_and_keeps_jobs_in_the_queue(
-    environment, regression, data, tmp_path
+    environment, regression, needing, data, tmp_path
 ):
     models, port = tmp_path / "models", free_port()
     shutil.copytree(regression[0], models / "effect")
-    shutil.copytree(OLD, models / "old" / "1")
+    shutil.copytree(needing, models / "needing" / "1")
     variables = {
         "TFBBB_START_DISPATCHER": "0",
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
@@ -168,7 +174,9 @@ def test_a_service_predicts_and_keeps_jobs_in_the_queue(
             assert answer["predictions"][0]["variance"][0] > 0
             described = client.get("/v1/models/effect").json()["description"]
             assert described["engine"] == "NumPy"
-            refused = client.post("/v1/models/old:predict", json={"instances": [{}]})
+            refused = client.post(
+                "/v1/models/needing:predict", json={"instances": [{}]}
+            )
             assert refused.status_code == 503
             assert NEEDS in refused.json()["error"]
             dataset = client.post("/v1/datasets", content=data.read_bytes()).json()
@@ -183,7 +191,7 @@ def test_a_service_predicts_and_keeps_jobs_in_the_queue(
     )
 
 
-def test_a_version_names_its_engine_and_the_reason(regression):
+def test_a_version_names_its_engine_and_the_reason(regression, needing):
     assert Manifest.read(regression[0] / "1").engine == "NumPy"
-    old = Manifest.read(OLD).engine
-    assert old.startswith("TensorFlow, because: An older tfbbb wrote the file")
+    found = Manifest.read(needing).engine
+    assert found == "TensorFlow, because: NumPy lacks an operation."

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from tfbbb.bayes.families.support import Support
-from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export import Manifest
 from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
 
@@ -15,7 +13,7 @@ from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
 @pytest.fixture
 def fields() -> dict[str, Any]:
     return {
-        "schema_version": 1,
+        "schema_version": 4,
         "created": "2030-01-01T00:00:00+00:00",
         "task": "classification",
         "inputs": "columns",
@@ -45,6 +43,21 @@ def fields() -> dict[str, Any]:
         "metrics": {"nll": 1},
         "libraries": {"tensorflow": "2.21.0"},
         "files": {},
+        "signatures": {"serving_default": "local", "quantiles": "local"},
+        "targets": {
+            "shape": [],
+            "support": None,
+            "ordered": False,
+            "discrete": False,
+            "noise_size": 1,
+        },
+        "passes": {
+            "local": {"members": 1, "widest": 20, "outputs": 2, "drawn": 22},
+        },
+        "numpy": {"difference": 1e-6, "missing": None},
+        "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
+        "lineage": {"job_id": "5f1d7e2a9c3b4d6e8f012345", "seed": 7},
+        "recalibration_choice": {"chosen": "none"},
     }
 
 
@@ -58,8 +71,9 @@ def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
     ("change", "message"),
     [
         (
-            {"schema_version": 4},
-            r"schema version 1 to 3; .* Received: schema_version=4",
+            {"schema_version": 3},
+            r"Another version of tfbbb wrote the model: export it again\. "
+            r"Received: schema_version=3 in place of 4",
         ),
         (
             {"task": "ranking"},
@@ -81,9 +95,10 @@ def test_malformed_field_is_named(
         Manifest.from_json(json.dumps(fields | change))
 
 
-def test_lacking_field_is_named(fields: dict[str, Any]) -> None:
-    del fields["likelihood"]
-    with pytest.raises(ManifestError, match="lacks `likelihood`"):
+@pytest.mark.parametrize("name", ["likelihood", "signatures", "passes", "numpy"])
+def test_lacking_field_is_named(fields: dict[str, Any], name: str) -> None:
+    del fields[name]
+    with pytest.raises(ManifestError, match=f"lacks `{name}`"):
         Manifest.from_json(json.dumps(fields))
 
 
@@ -147,97 +162,14 @@ def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
     subprocess.run([sys.executable, "-c", program, model_directory], check=True)
 
 
-@pytest.fixture
-def fields_of_version_3(fields: dict[str, Any]) -> dict[str, Any]:
-    one = {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}
-    return fields | {
-        "schema_version": 3,
-        "signatures": {"serving_default": "local", "quantiles": "local"},
-        "targets": {
-            "shape": [],
-            "support": None,
-            "ordered": False,
-            "discrete": False,
-            "noise_size": 1,
-        },
-        "passes": {"local": one, "weight": one | {"drawn": 40}},
-        "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
-        "lineage": {"job_id": "5f1d7e2a9c3b4d6e8f012345", "seed": 7},
-        "recalibration_choice": {"chosen": "none"},
-    }
-
-
-def test_version_3_says_what_answers_by_which_method(
-    fields: dict[str, Any], fields_of_version_3: dict[str, Any]
-) -> None:
-    manifest = Manifest.from_json(json.dumps(fields_of_version_3))
-    assert json.loads(manifest.to_json()) == fields_of_version_3
+def test_signatures_say_which_method_answers(fields: dict[str, Any]) -> None:
+    manifest = Manifest.from_json(json.dumps(fields))
     assert manifest.has_signature("quantiles")
     assert not manifest.has_signature("predict")
-    del fields_of_version_3["lineage"], fields_of_version_3["recalibration_choice"]
-    assert Manifest.from_json(json.dumps(fields_of_version_3)).lineage is None
-    older = Manifest.from_json(json.dumps(fields))
-    assert older.has_signature("predict")
-    assert not older.has_signature("quantiles")
 
 
-@pytest.mark.parametrize("name", ["signatures", "targets", "passes"])
-def test_each_version_has_its_own_fields(
-    name: str, fields: dict[str, Any], fields_of_version_3: dict[str, Any]
-) -> None:
-    lacking = {k: v for k, v in fields_of_version_3.items() if k != name}
-    mixed = fields | {name: fields_of_version_3[name]}
-    for changed in (lacking, mixed):
-        with pytest.raises(
-            ManifestError, match=rf"`{name}` belongs to the schema versions"
-        ):
-            Manifest.from_json(json.dumps(changed))
-
-
-@pytest.mark.parametrize(
-    ("class_name", "config", "word", "support"),
-    [
-        ("Normal", {"scale": None}, "real", likelihood_support("normal")),
-        ("Gamma", {}, "positive", likelihood_support("gamma")),
-        ("Poisson", {}, "counts", likelihood_support("poisson")),
-        ("Categorical", {}, "classes", None),
-        ("OrderedLogistic", {}, "classes", None),
-        # Version 2 had the wrong words for these bounds.
-        *(
-            ("Beta", {"low": low, "high": high}, word, Support(low, high, closed=False))
-            for low, high, word in (
-                (0.0, 1.0, "unit interval"),
-                (10.0, 20.0, "unit interval"),
-                (-1.0, 1.0, "unit interval"),
-                (0.0, 100.0, "positive"),
-            )
-        ),
-        # A user's own likelihood.
-        ("Tweedie", {}, "positive", likelihood_support("gamma")),
-    ],
-)
-def test_version_2_has_the_support_of_its_likelihood(
-    class_name: str,
-    config: dict[str, Any],
-    word: str,
-    support: Support | None,
-    fields_of_version_3: dict[str, Any],
-) -> None:
-    fields = fields_of_version_3 | {
-        "schema_version": 2,
-        "likelihood": {"class_name": class_name, "config": config},
-    }
-    fields["targets"] = fields["targets"] | {"support": word}
-    manifest = Manifest.from_json(json.dumps(fields))
-    assert manifest.targets is not None
-    assert manifest.targets.support == support
-    assert Manifest.from_json(manifest.to_json()) == manifest
-
-
-def test_support_without_room_for_a_target_is_refused(
-    fields_of_version_3: dict[str, Any],
-) -> None:
+def test_support_without_room_for_a_target_is_refused(fields: dict[str, Any]) -> None:
     support = {"low": 1.0, "high": 1.0, "closed": False, "integer": False}
-    fields_of_version_3["targets"]["support"] = support
+    fields["targets"]["support"] = support
     with pytest.raises(ManifestError, match=r"`targets\.support.* is wrong"):
-        Manifest.from_json(json.dumps(fields_of_version_3))
+        Manifest.from_json(json.dumps(fields))

@@ -28,30 +28,35 @@ def test_answer_is_that_of_the_signature(regression: Path) -> None:
     answer = load(regression).predict(X, num_samples=30, seed=7)
     assert set(answer) == set(expected)
     for name, value in expected.items():
-        np.testing.assert_array_equal(answer[name], value)
+        # NumPy sums in another order.
+        np.testing.assert_allclose(answer[name], value, rtol=1e-4, atol=1e-6)
 
 
 def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
-    # S = 10 000 draws of f = 2 sum(x) + 0.1 w: four standard errors of the mean,
-    # and of the variance, whose relative error is sqrt(2 / S).
+    # S = 10 000 draws of f = 2 sum(x) + 0.1 w, in pairs: the mean is exact, and the
+    # relative error of the variance is sqrt(4 / S).
     answer = load(regression).predict(X, num_samples=10_000)
-    np.testing.assert_allclose(answer["mean"], [[12.0], [0.0]], atol=4 * 0.1 / 100)
-    np.testing.assert_allclose(answer["epistemic"], 0.01, rtol=4 * np.sqrt(2e-4))
-    np.testing.assert_allclose(answer["mean_standard_error"], 0.001, rtol=0.06)
+    np.testing.assert_allclose(answer["mean"], [[12.0], [0.0]], atol=1e-5)
+    np.testing.assert_allclose(answer["epistemic"], 0.01, rtol=4 * np.sqrt(4e-4))
     np.testing.assert_allclose(
         answer["variance"], answer["epistemic"] + answer["aleatoric"], rtol=1e-6
     )
 
 
-def test_quantiles_and_samples_agree(regression: Path) -> None:
+def test_quantiles_and_samples_are_those_of_the_known_posterior(
+    regression: Path,
+) -> None:
     model = load(regression)
-    samples = model.sample(X, num_samples=1001, seed=3)
-    quantiles = model.quantiles(X, [0.1, 0.5], num_samples=1001, seed=3)
-    assert samples.shape == (1001, 2, 1)
+    samples = model.sample(X, num_samples=2000, seed=3)
+    quantiles = model.quantiles(X, [0.1, 0.5], num_samples=2000, seed=3)
+    assert samples.shape == (2000, 2, 1)
     assert quantiles.shape == (2, 2, 1)
-    np.testing.assert_array_equal(
-        quantiles[:, :, 0], np.sort(samples[:, :, 0], axis=0)[[100, 500]].T
-    )
+    # Of N(f, 0.01 + 0.04): the least density at these quantiles is 0.78, so that four
+    # standard errors of a quantile of 2000 draws are 0.034.
+    expected = [12.0 + np.sqrt(0.05) * z for z in (-1.2816, 0.0)]
+    np.testing.assert_allclose(quantiles[0, :, 0], expected, atol=0.034)
+    found = np.quantile(samples[:, 0, 0], [0.1, 0.5])
+    np.testing.assert_allclose(found, expected, atol=0.034)
 
 
 def test_columns_are_found_by_name(regression: Path) -> None:
@@ -132,7 +137,7 @@ def test_where_there_is_no_model_the_path_is_named(tmp_path: Path, path: str) ->
 def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
     assert repr(load(regression)) == (
         "<ExportedModel target='progression', features=['age', 'bmi', 'bp'], "
-        "method='local', num_rows=442>"
+        "method='weight', num_rows=442>"
     )
 
 
@@ -233,7 +238,7 @@ def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
 
 def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
     signatures = read_signatures(regression)
-    assert set(signatures) == {"serving_default", "predict", "quantiles", "sample"}
+    assert set(signatures) >= {"serving_default", "predict", "quantiles", "sample"}
     assert set(signatures["predict"]["inputs"]) == {"inputs", "num_samples", "seed"}
     inputs = signatures["serving_default"]["inputs"]["inputs"]
     assert inputs["dtype"] == "DT_FLOAT"

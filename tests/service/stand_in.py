@@ -95,7 +95,7 @@ def _write(
 
 
 class StandInModel:
-    """Answers as `tfbbb.export.exported_model.ExportedModel` does, of an old file."""
+    """Answers as `tfbbb.export.exported_model.ExportedModel` does, by one method."""
 
     def __init__(self, behaviour: Behaviour, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -163,11 +163,7 @@ class StandInModel:
         """Returns None: it has no reference."""
 
     def predictive(self, *args: Any, **kwargs: Any) -> None:
-        raise ValueError(
-            "This file was written by an older tfbbb and has signatures only: use "
-            "`predict`, `quantiles` or `sample`, or export the model again. "
-            f"Received: schema_version={self.manifest.schema_version}"
-        )
+        raise ValueError("The stand-in has no densities and no other method.")
 
     def _misbehave(self) -> None:
         time.sleep(self._behaviour.seconds)
@@ -279,10 +275,21 @@ def read_signatures(path: Path) -> dict[str, Any]:
         "predict": _signature(inputs | draws, answers | error),
         "sample": _signature(inputs | draws, {"samples": samples}),
     }
-    if manifest.classes is None:
-        levels = {"levels": _tensor("DT_FLOAT", -1)}
-        quantiles = {"quantiles": _tensor("DT_FLOAT", -1, -1, 1)}
-        signatures["quantiles"] = _signature(inputs | draws | levels, quantiles)
+    levels = {"levels": _tensor("DT_FLOAT", -1)}
+    by_level = {"quantiles": ["quantiles"], "intervals": ["lower", "upper"]}
+    kind, size, targets = "DT_FLOAT", 1, _tensor("DT_FLOAT", -1, 1)
+    if manifest.classes is not None:
+        by_level = {"prediction_sets": ["prediction_sets"]}
+        kind, size, targets = "DT_BOOL", len(manifest.classes), _tensor("DT_INT32", -1)
+    signatures |= {
+        name: _signature(
+            inputs | draws | levels,
+            {output: _tensor(kind, -1, -1, size) for output in outputs},
+        )
+        for name, outputs in by_level.items()
+    }
+    log_prob = {"log_prob": _tensor("DT_FLOAT", -1)}
+    signatures["log_prob"] = _signature(inputs | draws | {"targets": targets}, log_prob)
     return signatures
 
 

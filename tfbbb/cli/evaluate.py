@@ -52,7 +52,6 @@ def evaluate(
                 track=track_blocks,
             )
         except ValueError as error:
-            # Such as a file of an older version, which answers no densities.
             raise CommandError(str(error)) from None
         # Before what they explain.
         for kind in ("sentences", "warnings"):

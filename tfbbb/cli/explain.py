@@ -68,7 +68,6 @@ def explain(
                 seed=seed or 0,
             )
         except ValueError as error:
-            # Such as a file of an older version, which draws no functions.
             raise CommandError(str(error)) from None
         found = found.in_table(given.places)
         if as_json:

@@ -25,7 +25,7 @@ def read_targets(table: pa.Table, manifest: Manifest) -> KnownTargets:
     if manifest.classes is not None:
         return found
     column = KnownTargets(found.values[:, np.newaxis], found.unusable)
-    support = None if manifest.targets is None else manifest.targets.support
+    support = manifest.targets.support
     if support is None:
         return column
     return column.within(support.contains(column.values), support.description)

@@ -13,7 +13,7 @@ from tfbbb.base.types import ArrayLike, Structure, Tensor
 from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.engine import Engine
 from tfbbb.export.inputs import Inputs, Tensors, in_row_shape, listed, to_tensors
-from tfbbb.export.manifest import DRAWING_METHODS, Manifest
+from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
 from tfbbb.export.unlike_rows import describe_unlike_rows, is_unlike
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
@@ -23,7 +23,6 @@ from tfbbb.prediction.compiled import ROWS_AT_A_TIME, in_parts
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.gathered import gathered
 from tfbbb.prediction.levels import (
-    explain_infinite,
     refuse_percentage,
     single_precision_level,
 )
@@ -55,20 +54,17 @@ class ExportedModel:
         # The variables live as long as this object.
         self._saved_model = saved_model
         self._engine = engine
-        self._passes: dict[str, Passes] = {}
-        for method in manifest.passes or ():
-            # Files may have methods that this version lacks.
-            if method in DRAWING_METHODS:
-                self._passes[method] = _load_passes(
-                    saved_model, manifest, method, engine
-                )
+        self._passes = {
+            method: _load_passes(saved_model, manifest, method, engine)
+            for method in manifest.passes
+        }
         self._familiarity = self._differences = None
         self._widens = False
         if hasattr(saved_model, "familiarity"):
             functions = saved_model.familiarity
             self._familiarity = engine.call(functions.of_rows)
             self._differences = engine.call(functions.differences)
-            # Files of older versions have no deviations beside it.
+            # With an extrapolation there are deviations beside it.
             outputs = functions.of_rows.structured_outputs
             self._widens = isinstance(outputs, list | tuple)
         self._dtype = np.dtype(manifest.target_dtype or "float32")
@@ -210,12 +206,6 @@ class ExportedModel:
         return Tensors(inputs=in_row_shape(tensors["inputs"], self.manifest))
 
     def _choose_passes(self, method: str | None) -> Passes:
-        if not self._passes:
-            raise ValueError(
-                "This file was written by an older tfbbb and has signatures only: use "
-                "`predict`, `quantiles` or `sample`, or export the model again. "
-                f"Received: schema_version={self.manifest.schema_version}"
-            )
         found = self._passes.get(
             self.manifest.method if self._is_own(method) else str(method)
         )
@@ -261,8 +251,6 @@ class ExportedModel:
             ValueError: If `num_samples` or `seed` is not such a number, or the file
                 lacks the method.
         """
-        if not self._passes and self._is_own(method):
-            return self._call("predict", inputs, num_samples, seed)
         prediction = self._distribution(inputs, num_samples, seed, method)
         found = prediction.to_numpy()
         names = {*summary_outputs(prediction.answers, found), "mean_standard_error"}
@@ -323,8 +311,6 @@ class ExportedModel:
         if reference is None:
             return None
         num_samples, seed = self._checked_draws(reference.num_samples, reference.seed)
-        if not self._passes:
-            return reference.percentiles(self.predict(x, num_samples, seed))
         kept = x.distribution if isinstance(x, Tensors) else None
         if kept is not None:
             (passes, asked, asked_seed), prediction = kept
@@ -425,30 +411,11 @@ class ExportedModel:
         if asked.takes_levels:
             given["levels"] = _checked_levels(levels)
         if "targets" in asked.arguments:
-            assert self.manifest.targets is not None
             given["targets"] = checked_targets(
                 targets, self.manifest.targets, self.manifest.classes
             )
-        by_passes = self._passes and (question != "sample" or self._draws_samples)
-        if by_passes or not self._is_own(method):
-            prediction = self._distribution(inputs, num_samples, seed, method)
-            return self._answer(asked, prediction, num_samples, seed, given)
-        if question not in self._signatures:
-            compute = getattr(_answers_of_older_file(self.manifest), question)
-            summary = self.predict(inputs, num_samples, seed)
-
-            def quantiles(levels: ArrayLike) -> np.ndarray:
-                levels = np.asarray(levels).tolist()
-                return self.quantiles(inputs, levels, num_samples, seed)
-
-            found = compute(summary, quantiles, given["levels"])
-            return np.asarray(found)
-        found = self._call(question, inputs, num_samples, seed, given)
-        if not asked.parts:
-            return found[asked.output]
-        if not np.isfinite(found[asked.parts[0]]).all():
-            raise ValueError(explain_infinite(levels or ()))
-        return np.stack([found[part] for part in asked.parts], axis=1)
+        prediction = self._distribution(inputs, num_samples, seed, method)
+        return self._answer(asked, prediction, num_samples, seed, given)
 
     def _answer(
         self,
@@ -461,8 +428,6 @@ class ExportedModel:
         """Returns the answer by the passes, in the precision of the signatures."""
         arguments = dict(given)
         if question.name == "sample":
-            if not self._draws_samples:
-                return prediction.sample(self._checked_draws(num_samples, seed)[0])
             arguments |= self._sampling(prediction, num_samples, seed)
         found = prediction.ask(
             question.name, *(arguments[name] for name in question.arguments)
@@ -479,11 +444,6 @@ class ExportedModel:
         with np.errstate(over="ignore"):
             return np.asarray(values, self._dtype)
 
-    @property
-    def _draws_samples(self) -> bool:
-        """Whether the file says which draw and noise a sample has."""
-        return hasattr(self._saved_model, "sampling")
-
     def _sampling(
         self, prediction: Predictive, num_samples: int | None, seed: int | None
     ) -> dict[str, ArrayLike]:
@@ -493,14 +453,6 @@ class ExportedModel:
         sampling = self._engine.call(self._saved_model.sampling)
         found = sampling(*(np.array(x, np.int32) for x in (*numbers, drawn)))
         return {name: np.asarray(values) for name, values in found.items()}
-
-    @functools.cached_property
-    def _signatures(self) -> dict[str, Callable[..., dict[str, np.ndarray]]]:
-        """The signatures, which files of older versions answer by."""
-        return {
-            name: _call_by_name(function, self._engine)
-            for name, function in self._saved_model.signatures.items()
-        }
 
     def explain_missing(self, question: Question) -> str:
         """Returns why the model does not answer a question."""
@@ -512,19 +464,6 @@ class ExportedModel:
             f"The file has no signature `{question.name}`: export the model again, or "
             "use `predict`."
         )
-
-    def _call(
-        self,
-        signature: str,
-        inputs: Inputs,
-        num_samples: int | None,
-        seed: int | None,
-        given: Mapping[str, ArrayLike] | None = None,
-    ) -> dict[str, np.ndarray]:
-        num_samples, seed = self._checked_draws(num_samples, seed)
-        tensors: dict[str, ArrayLike] = dict(self._arrange(inputs))
-        tensors |= {"num_samples": num_samples, "seed": seed, **(given or {})}
-        return self._signatures[signature](tensors)
 
     def _checked_draws(
         self, num_samples: int | None, seed: int | None
@@ -540,7 +479,6 @@ def _load_passes(
     saved_model: Any, manifest: Manifest, method: str, engine: Engine
 ) -> Passes:
     """Returns passes by one method, with the functions of a SavedModel."""
-    assert manifest.passes is not None
     functions, call = saved_model.methods[method], engine.call
     answer, add_up = call(functions.answer), call(functions.add_up)
 
@@ -572,7 +510,6 @@ def _load_passes(
 
 def _load_answers(functions: Any, manifest: Manifest, engine: Engine) -> Answers:
     """Returns the answers by the functions of a loaded model."""
-    assert manifest.targets is not None
     targets = manifest.targets
     recalibration = manifest.recalibration or {"config": {}}
     config = recalibration["config"]
@@ -626,18 +563,6 @@ def _answer_some_rows_at_a_time(
     return answer
 
 
-def _answers_of_older_file(manifest: Manifest) -> Answers:
-    """Returns answers of a model that is not conformal, from its summary alone."""
-    return Answers(
-        functions={},
-        task=manifest.task,
-        ordered=manifest.has_signature("quantiles"),
-        discrete=False,
-        noise_size=0,
-        check_targets=np.asarray,
-    )
-
-
 def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
     try:
         for level in () if levels is None else np.ravel(levels):
@@ -653,21 +578,3 @@ def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
             f"Received: levels={levels!r}"
         ) from None
     return probabilities
-
-
-def _call_by_name(
-    function: Any, engine: Engine
-) -> Callable[[Mapping[str, ArrayLike]], dict[str, np.ndarray]]:
-    """Returns a loaded signature that takes and returns arrays by name."""
-    # The arguments of the function are in the order of their names. The names in
-    # its specs differ: TensorFlow writes them in lower case.
-    _, inputs = function.structured_input_signature
-    dtypes = [(name, inputs[name].dtype) for name in sorted(inputs)]
-    call = engine.call(function)
-
-    def answer(tensors: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
-        arguments = [engine.tensor(tensors[name], dtype) for name, dtype in dtypes]
-        found = call(*arguments)
-        return {name: np.asarray(result) for name, result in found.items()}
-
-    return answer

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from tfbbb.base.texts import snake_case
 from tfbbb.base.types import Config
 from tfbbb.base.validation_errors import describe_rule
 from tfbbb.bayes.families.support import Support
-from tfbbb.bayes.likelihoods import likelihood_support
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.prediction.questions import Question
 from tfbbb.prediction.sizes import Sizes
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from tfbbb.tables.notations import Notation
     from tfbbb.tables.row_warnings import RowWarnings
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
 MANIFEST_PATH = "assets.extra/tfbbb.json"
 # Beside the manifest, if NumPy can compute the answers: the functions.
 NUMPY_PATH = "assets.extra/numpy_functions.json"
@@ -34,25 +32,11 @@ REPORT_FILE = "report.json"
 # The prediction methods by which signatures may draw.
 DrawingMethod = Literal["local", "weight", "linearised"]
 DRAWING_METHODS = get_args(DrawingMethod)
-_READABLE = (1, 2, 3)
-# A likelihood of the support that version 2 had a word for.
-_SIMILAR = {
-    "real": "normal",
-    "positive": "gamma",
-    "unit interval": "beta",
-    "counts": "poisson",
-}
-_OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 # Fields that are not written where they are None.
 _RARE = (
     *("target_notation", "member_weights", "epistemic_reference"),
-    *("familiarity", "row_shape", "numpy", "target_dtype"),
+    *("familiarity", "row_shape", "target_dtype"),
 )
-_OPTIONAL = (
-    *("recalibration", "lineage", "recalibration_choice"),
-    *_RARE,
-)
-_SINCE_VERSION_2 = ("signatures", "targets", "passes")
 
 
 class InputError(ValueError):
@@ -222,6 +206,7 @@ class Manifest:
         signatures: The method behind each signature, by its name.
         targets: The description of the targets.
         passes: The sizes of the passes that `tfbbb.load` computes with, by method.
+        numpy: Whether NumPy computes the answers.
         recalibration: `class_name` and `config` of the recalibration of the answers;
             `None` without one.
         lineage: The origin of the model (a training job's spec, the hash of its data,
@@ -237,20 +222,16 @@ class Manifest:
         familiarity: What the familiarity of a row compares; `None` without one.
         row_shape: The shape of a row in the tensor of all features, which are its
             elements in row-major order; `None` for `[d]`.
-        numpy: Whether NumPy computes the answers; `None` in files of older versions,
-            whose answers TensorFlow computes.
         target_dtype: `"float64"` for targets whose differences single precision would
             lose; answers are of this type, too. `None` for float32.
-        schema_version: Version of this layout. Version 1 had neither `signatures` nor
-            what follows it; all of it is `None` there. Version 2 had a word for the
-            support of the targets; it is read as the support of the likelihood.
+        schema_version: Version of this layout; files of another one are refused.
 
     Raises:
         ManifestError: If the values contradict each other.
 
     Example:
     >>> from tfbbb.export import Manifest
-    >>> from tfbbb.export.manifest import Feature
+    >>> from tfbbb.export.manifest import Feature, NumpyInfo, Targets
     >>> manifest = Manifest(
     ...     created="2030-01-01T00:00:00+00:00", task="regression", inputs="matrix",
     ...     features=(Feature("age", "numeric", missing=False, tensor="inputs"),),
@@ -258,7 +239,10 @@ class Manifest:
     ...     likelihood={"class_name": "Normal", "config": {}}, layers=(),
     ...     num_rows=442, kl_weight=1 / 442, method="local",
     ...     default_num_samples=100, default_seed=0, metrics={"rmse": 3.5},
-    ...     libraries={"tensorflow": "2.21.0"}, files={}, schema_version=1,
+    ...     libraries={"tensorflow": "2.21.0"}, files={},
+    ...     signatures={"serving_default": "local"},
+    ...     targets=Targets((1,), None, ordered=True, discrete=False, noise_size=1),
+    ...     passes={}, numpy=NumpyInfo(difference=0.0),
     ... )
     >>> Manifest.from_json(manifest.to_json()) == manifest
     True
@@ -281,9 +265,10 @@ class Manifest:
     metrics: Mapping[str, float]
     libraries: Mapping[str, str]
     files: Mapping[str, str]
-    signatures: Mapping[str, str] | None = None
-    targets: Targets | None = None
-    passes: Mapping[str, Sizes] | None = None
+    signatures: Mapping[str, str]
+    targets: Targets
+    passes: Mapping[str, Sizes]
+    numpy: NumpyInfo
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
     recalibration_choice: Mapping[str, Any] | None = None
@@ -292,18 +277,10 @@ class Manifest:
     epistemic_reference: EpistemicReference | None = None
     familiarity: FamiliarityInfo | None = None
     row_shape: tuple[int, ...] | None = None
-    numpy: NumpyInfo | None = None
     target_dtype: Literal["float64"] | None = None
-    schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
+    schema_version: Literal[4] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
-        for name in _SINCE_VERSION_2:
-            if (self.schema_version == 1) != (getattr(self, name) is None):
-                raise ManifestError(
-                    f"`{name}` belongs to the schema versions from 2, which need it. "
-                    f"Received: schema_version={self.schema_version}, "
-                    f"{name}={getattr(self, name)!r:.200}"
-                )
         if (self.task == "classification") != (self.classes is not None):
             raise ManifestError(
                 "A classification has `classes` and a regression has none. "
@@ -348,14 +325,11 @@ class Manifest:
         except ValueError as error:
             raise ManifestError(f"The manifest is not JSON: {error}.") from None
         version = fields.get("schema_version") if isinstance(fields, dict) else None
-        if version not in _READABLE or isinstance(version, bool):
+        if version != SCHEMA_VERSION:
             raise ManifestError(
-                "This tfbbb reads manifests of schema version 1 to 3; read the model "
-                "with the tfbbb that wrote it, or export it again. "
-                f"Received: schema_version={version!r}"
+                "Another version of tfbbb wrote the model: export it again. Received: "
+                f"schema_version={version!r} in place of {SCHEMA_VERSION}"
             )
-        if version == 2:
-            text = json.dumps(_with_support(fields))
         try:
             return TypeAdapter(cls).validate_json(text, strict=True)
         except ValidationError as error:
@@ -393,7 +367,7 @@ class Manifest:
     def limits(self) -> Sequence[float] | None:
         """The least and the greatest possible target; None for classes."""
         bounds: Sequence[float] | None = self.likelihood.get("config", {}).get("bounds")
-        support = None if self.targets is None else self.targets.support
+        support = self.targets.support
         if bounds is not None or support is None:
             return bounds
         return support.least, support.greatest
@@ -412,8 +386,6 @@ class Manifest:
     @property
     def needs_tensorflow(self) -> str | None:
         """Why the answers need TensorFlow, a sentence; None if NumPy computes them."""
-        if self.numpy is None:
-            return "An older tfbbb wrote the file, without functions for NumPy."
         return self.numpy.missing
 
     @property
@@ -424,10 +396,7 @@ class Manifest:
 
     def has_signature(self, name: str) -> bool:
         """Whether the SavedModel has a signature of this name."""
-        if self.signatures is not None:
-            return name in self.signatures
-        unordered = self.task == "classification"
-        return name in _OF_VERSION_1 and not (unordered and name == "quantiles")
+        return name in self.signatures
 
     @property
     def abstain_above(self) -> float | None:
@@ -446,8 +415,7 @@ class Manifest:
     def answers(self, question: Question) -> bool:
         """Whether the model answers a question that takes levels, targets or nothing.
 
-        Files of older versions have no signatures of some questions, whose answers
-        follow from others.
+        Some questions have no signature: their answers follow from others.
         """
         if self.has_signature(question.name):
             return True
@@ -462,9 +430,6 @@ class Manifest:
         for name in _RARE:
             if fields[name] is None:
                 del fields[name]
-        if self.schema_version == 1:
-            for name in (*_SINCE_VERSION_2, *_OPTIONAL):
-                fields.pop(name, None)
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -511,28 +476,6 @@ def _without_unknown(feature: Config) -> Config:
         for name, value in feature.items()
         if name not in optional or not (value is None or value is False)
     }
-
-
-def _with_support(fields: Config) -> Config:
-    """Returns the fields of version 2 with the support that the likelihood has.
-
-    The word that version 2 wrote was wrong for bounds other than 0 and 1.
-    """
-    match fields:
-        case {
-            "targets": {"support": str() as word, **others},
-            "likelihood": {"class_name": str() as name, "config": dict() as config},
-        }:
-            support: Support | None
-            try:
-                support = likelihood_support(snake_case(name), config)
-            except KeyError:
-                # Of classes, or of a likelihood that is not one of ours.
-                similar = _SIMILAR.get(word)
-                support = None if similar is None else likelihood_support(similar)
-            described = None if support is None else asdict(support)
-            return fields | {"targets": others | {"support": described}}
-    return fields
 
 
 def _refuse(constant: str) -> None:

@@ -32,6 +32,7 @@ from tfbbb.export.manifest import (
     MANIFEST_PATH,
     DrawingMethod,
     Manifest,
+    NumpyInfo,
     file_digests,
 )
 from tfbbb.export.numpy_engine.writer import (
@@ -203,6 +204,7 @@ def write_saved_model(
             libraries=libraries(),
             files={},
             signatures=dict.fromkeys(signatures, method),
+            numpy=NumpyInfo(),
             **described,
             recalibration=describe_recalibration(model.recalibration),
             lineage=lineage,

@@ -13,7 +13,7 @@ from tests.service.queued import submitted
 from tests.service.stores import directory_store
 from tfbbb.export.manifest import MANIFEST_PATH
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "2" / "columns"
+GOLDEN = Path(__file__).parents[2] / "golden" / "4" / "columns"
 
 
 @pytest.fixture
@@ -74,8 +74,7 @@ def test_version_of_a_job_is_not_adopted_until_it_ends(
     queue: Queue, database: Database, directory: Path
 ) -> None:
     job_id = "0123456789abcdef01234567"
-    lineage = f'"lineage": {{"job_id": "{job_id}"}}, "default_seed": 0'
-    alter(directory, '"default_seed": 0', lineage)
+    alter(directory, '"lineage": null', f'"lineage": {{"job_id": "{job_id}"}}')
     submitted(queue, id=job_id, name="wine")
     with pytest.raises(Unavailable, match=f"being published by the job {job_id}"):
         ledger(database, directory).record("wine", 1, directory)

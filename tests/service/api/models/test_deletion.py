@@ -19,7 +19,7 @@ from tests.service.queued import submitted
 from tests.service.serving import ask
 from tests.service.stores import directory_store
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "2" / "columns"
+GOLDEN = Path(__file__).parents[3] / "golden" / "4" / "columns"
 BODY = {"instances": [[1, 2, 3]]}
 
 

@@ -18,7 +18,13 @@ from service.model_process.codecs import CODECS
 from service.model_process.table import from_columns
 from service.shared.errors import InvalidRequest
 from tfbbb.export.inputs import to_tensors
-from tfbbb.export.manifest import Feature, InputError, Manifest
+from tfbbb.export.manifest import (
+    Feature,
+    InputError,
+    Manifest,
+    NumpyInfo,
+    Targets,
+)
 
 MATRIX = tuple(
     Feature(name, "numeric", missing=False, tensor="inputs") for name in ("a", "b")
@@ -58,7 +64,10 @@ def manifest(features: tuple[Feature, ...]) -> Manifest:
         metrics={},
         libraries={},
         files={},
-        schema_version=1,
+        signatures={"serving_default": "local"},
+        targets=Targets((1,), None, ordered=True, discrete=False, noise_size=1),
+        passes={},
+        numpy=NumpyInfo(difference=0.0),
     )
 
 

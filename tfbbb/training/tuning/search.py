@@ -79,7 +79,7 @@ class TunedTable:
                     "state": trial.state.name.lower(),
                     "params": dict(trial.params),
                     "fields": trial.user_attrs["fields"],
-                    "seconds": round(trial.duration.total_seconds(), 1),
+                    "seconds": _seconds(trial),
                     **_of(trial, "error"),
                     **_figures("held_out", held_out(trial)),
                 }
@@ -319,8 +319,8 @@ def _has_ended(trial: "optuna.trial.FrozenTrial") -> bool:
 
 
 def _value(trial: "optuna.trial.FrozenTrial") -> float:
-    complete = trial.state.name == "COMPLETE" and trial.value is not None
-    return trial.value if complete else -math.inf
+    complete = trial.state.name == "COMPLETE"
+    return -math.inf if trial.value is None or not complete else trial.value
 
 
 def _open_study(
@@ -404,6 +404,11 @@ def _digest(spec: JobSpec, *tables: pa.Table) -> str:
             writer.write_table(table.combine_chunks())
         found.update(sink.getvalue())
     return found.hexdigest()[:16]
+
+
+def _seconds(trial: "optuna.trial.FrozenTrial") -> float:
+    assert trial.duration is not None, "The trial has ended."
+    return round(trial.duration.total_seconds(), 1)
 
 
 def _of(trial: "optuna.trial.FrozenTrial", name: str) -> Config:

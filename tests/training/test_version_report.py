@@ -7,8 +7,12 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow.csv import write_csv
 
 from tests.trained import trained_table
+from tfbbb.cli.explain import explain_rows
+from tfbbb.cli.model_table import ModelTable
+from tfbbb.export import load
 from tfbbb.export.manifest import REPORT_FILE, Manifest
 from tfbbb.judging.explain import effect
 from tfbbb.training.time_limit import TimeLimit
@@ -40,14 +44,18 @@ def report(of_numbers):
 
 
 @pytest.fixture(scope="module")
-def of_classes():
-    """A tenth of the rows is held out."""
+def kinds():
     x, word, y = columns()
     kind = np.where(y > 0, "above", "below")
     is_new = np.where(y > 1, "ja", "nein")
-    table = pa.table({"x": x, "word": word, "new": is_new, "kind": kind})
+    return pa.table({"x": x, "word": word, "new": is_new, "kind": kind})
+
+
+@pytest.fixture(scope="module")
+def of_classes(kinds):
+    """A tenth of the rows is held out."""
     training = {"epochs": 5, "validation": {"fraction": 0.1}}
-    return trained_table(table, {"target": "kind", "training": training})
+    return trained_table(kinds, {"target": "kind", "training": training})
 
 
 def test_rows_are_those_of_the_table(report):
@@ -162,6 +170,15 @@ def test_effects_have_the_spelling_of_the_table(of_classes):
     assert (new["kind"], new["values"]) == ("text", ["nein", "ja"])
     # The probability of "above" rises.
     assert new["mean"][0][0] < new["mean"][1][0]
+
+
+def test_the_command_spells_effects_as_the_table(of_classes, kinds, tmp_path):
+    write_csv(kinds, tmp_path / "kinds.csv")
+    path = of_classes.export(tmp_path / "kinds")
+    given = ModelTable.read(path, tmp_path / "kinds.csv")
+    found = explain_rows(given, load(path), None, None, max_rows=30, num_samples=4)
+    (new,) = (part for part in found.effects if part.name == "new")
+    assert new.values == ("nein", "ja")
 
 
 def test_export_writes_the_report_and_its_hash(of_classes, tmp_path):

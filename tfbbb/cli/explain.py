@@ -1,6 +1,7 @@
 """`tfbbb explain`."""
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -90,8 +91,9 @@ def explain_rows(
     """Explains the rows of a table with the names that the model's manifest has."""
     from tfbbb.cli.prediction_table import track_names
     from tfbbb.judging.explain.explanation import explain as explained
+    from tfbbb.tables.notations.boolean import spellings
 
-    return explained(
+    found = explained(
         model,
         given.inputs,
         targets,
@@ -101,6 +103,10 @@ def explain_rows(
         track=track_names,
         **options,
     )
+    notations = {each.name: each.column.notation for each in given.manifest.features}
+    texts = spellings(given.table, notations)
+    effects = [each.spelled(texts.get(each.name, {})) for each in found.effects]
+    return replace(found, effects=effects)
 
 
 def _echo(found: "Explanation", num_rows: int) -> None:

@@ -33,7 +33,7 @@ from tfbbb.judging.types import Inputs
 from tfbbb.model.bayesian_model import BayesianModel
 from tfbbb.model.diagnosis import Diagnosis, diagnosed, share_of_total
 from tfbbb.tables import Schema, TableScan
-from tfbbb.tables.notations.boolean import BooleanNotation
+from tfbbb.tables.notations.boolean import spellings
 from tfbbb.training.recalibration import Calibrated
 
 # Rows times columns behind the importance, and the fewest rows of a wide table.
@@ -41,7 +41,7 @@ _ROWS_TIMES_COLUMNS, _FEWEST_ROWS = 8000, 100
 _MOST_EFFECTS, _POINTS, _ROWS_OF_EFFECT = 12, 15, 50
 _DRAWS = 20
 # The rows that show how a table writes two values.
-_ROWS_SPELLED = 10_000
+_ROWS_READ = 10_000
 
 
 @dataclass(frozen=True)
@@ -189,17 +189,8 @@ def _spellings(
 ) -> dict[str, dict[float, str]]:
     """Returns how the first rows write the values of columns of two values."""
     notations = {column.name: column.notation for column in schema.features}
-    of_two = {
-        name: notation
-        for name, notation in notations.items()
-        if isinstance(notation, BooleanNotation)
-    }
-    if not of_two:
-        return {}
-    if isinstance(source, TableScan):
-        source = source.head(_ROWS_SPELLED)
-    rows = source.slice(0, _ROWS_SPELLED)
-    return {name: notation.spelling(rows[name]) for name, notation in of_two.items()}
+    rows = source.head(_ROWS_READ) if isinstance(source, TableScan) else source
+    return spellings(rows, notations)
 
 
 def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:

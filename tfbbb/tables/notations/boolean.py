@@ -1,6 +1,7 @@
 """Booleans in the spellings of several languages: `yes`, `N`, `true`, `nein`."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +19,9 @@ _FALSE = (
     *("no", "n", "false", "f", "off", "0", "0.0"),
     *("nein", "nee", "falsch", "non", "faux", "não", "nao", "nie", "нет"),
 )
+
+# Of which the commonest spellings are those of a column.
+_ROWS_SPELLED = 10_000
 
 
 @dataclass(frozen=True)
@@ -60,3 +64,15 @@ class BooleanNotation(Notation):
             if not np.isnan(number):
                 found.setdefault(number, text)
         return found
+
+
+def spellings(
+    table: pa.Table, notations: Mapping[str, Notation | None]
+) -> dict[str, dict[float, str]]:
+    """Returns how the first rows write the values of columns of two values."""
+    rows = table.slice(0, _ROWS_SPELLED)
+    return {
+        name: notation.spelling(rows[name])
+        for name, notation in notations.items()
+        if isinstance(notation, BooleanNotation)
+    }

@@ -1,10 +1,14 @@
 """Import of TensorFlow by a command, if the command needs it."""
 
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfbbb.base.tensorflow_startup import import_tensorflow as import_quietly
+from tfbbb.base.tensorflow_startup import import_tensorflow as import_with_devices
 from tfbbb.base.tensorflow_startup import require_tensorflow
 from tfbbb.cli.errors import CommandError
 
@@ -20,7 +24,29 @@ def import_tensorflow() -> None:
             "tfbbb runs on the TensorFlow backend of Keras only: unset the environment "
             f"variable KERAS_BACKEND. Received: KERAS_BACKEND={backend!r}"
         )
-    import_quietly()
+    with _held_stderr():
+        import_with_devices()
+
+
+@contextmanager
+def _held_stderr() -> Iterator[None]:
+    """Keeps the lines of TensorFlow's start from people, unless it fails.
+
+    TensorFlow writes them before it reads its settings.
+    """
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except Exception:
+            held.seek(0)
+            os.write(stderr, held.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
 
 
 def load_model(path: Path) -> "ExportedModel":

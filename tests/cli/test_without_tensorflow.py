@@ -88,7 +88,7 @@ def test_commands_answer_without_tensorflow(run, command, model, request, data):
     ("command", "said"),
     [
         (["train", "{data}", "--target=effect", "--output=model"], NEEDS),
-        (["tune", "{data}", "--target=effect", "--output=model"], LEFT_OUT),
+        (["tune", "{data}", "--target=effect", "--output=model"], NEEDS),
         (["predict", "--adapt", "{model}", "{data}"], LEFT_OUT),
     ],
     ids=["train", "tune", "predict"],

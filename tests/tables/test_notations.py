@@ -205,6 +205,9 @@ _MOMENTS = st.datetimes(datetime.datetime(1970, 1, 1), datetime.datetime(2068, 1
 @settings(max_examples=25, deadline=None)
 @given(st.lists(_MOMENTS, min_size=1, max_size=20), st.sampled_from(sorted(_DATES)))
 def test_dates_are_those_of_datetime(moments, pattern):
+    if "%y" in pattern:
+        # Years of two digits that lie ahead are read as years of the last century.
+        moments = [moment for moment in moments if moment.year <= 2026]
     # This one decides the order.
     moments = [datetime.datetime(2001, 7, 31, 13, 5, 9), *moments]
     cells = [moment.strftime(pattern) for moment in moments]

@@ -164,7 +164,7 @@ def test_many_rows_are_compared_in_parts_in_any_graph():
 
 
 def test_constant_and_empty_columns_do_not_hide_others():
-    x = RNG.normal(size=(200, 3))
+    x = np.random.default_rng(0).normal(size=(200, 3))
     x[:, 1], x[:, 2] = 7.0, np.nan
     familiarity = tfbbb.Familiarity.fit(x)
     rows = [[0.0, 7.0, np.nan], [9.0, 7.0, np.nan], [0.0, 20.0, np.nan], [0, 7, 0]]

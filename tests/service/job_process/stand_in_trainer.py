@@ -19,6 +19,7 @@ from tfbbb.export.manifest import (
     MANIFEST_PATH,
     Feature,
     Manifest,
+    NumpyInfo,
     Targets,
     file_digests,
 )
@@ -81,7 +82,7 @@ class CountedModel:
                 noise_size=1,
             ),
             passes={},
-            operations=(),
+            numpy=NumpyInfo(difference=0.0),
             lineage={"job_id": self.job_id, "created_at": timestamp(time.time())},
         )
         (directory / MANIFEST_PATH).write_text(manifest.to_json())

@@ -152,7 +152,7 @@ def test_the_commands_about_a_service_run_as_written(short, tmp_path):
     assert "event: epoch" in lines
     assert read_table(tmp_path / "predictions.csv").num_rows == 200
     labels = [json.loads(x) for x in lines if x.startswith('{"label"')]
-    assert labels[-1]["shadow"]["version"] == 2
+    assert labels[-1]["version"] == 2
     # The service has stopped: its state is copied and put back.
     run_in_shell(shell_session("docs/operations.md"), tmp_path)
     assert (tmp_path / "saved_models" / "houses" / "3").is_dir()

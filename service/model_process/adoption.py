@@ -47,14 +47,11 @@ class Ledger:
         _check(version, digest)
 
     def labelled(self) -> set[tuple[str, int]]:
-        """Returns the versions that labels point at, also canaries and shadows."""
-        columns = (Label.number, Label.canary, Label.shadow)
+        """Returns the versions that labels point at."""
+        columns = (Label.name, Label.number)
         with report_outage(), self._database.reading() as session:
             return {
-                (name, number)
-                for name, *found in session.execute(select(Label.name, *columns))
-                for number in found
-                if number is not None
+                (name, number) for name, number in session.execute(select(*columns))
             }
 
     def made_latest(self) -> dict[str, MadeLatest]:

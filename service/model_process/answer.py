@@ -53,7 +53,7 @@ Outputs = dict[str, np.ndarray | JsonList]
 # knows by their effect.
 _NOT_IN_KEY = frozenset(
     (
-        *("record", "abstain_above", "abstain_by", "routing_key", "deadline_ms"),
+        *("record", "abstain_above", "abstain_by", "deadline_ms"),
         "adapt",
         *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
     )

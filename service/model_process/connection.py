@@ -40,7 +40,6 @@ class Connection:
         self._executor = executor
         self._predictions: dict[int, Prediction] = {}
         self._ready: queue.SimpleQueue[Callable[[], Frame] | None] = queue.SimpleQueue()
-        self._sent: list[Callable[[], None]] = []
 
     def serve(self) -> None:
         """Receives requests until the API disconnects; then drops what it waits for."""
@@ -100,10 +99,8 @@ class Connection:
 
     def _frame(self, header: JsonObject, write: Callable[[], Frame]) -> Frame:
         number = header["id"]
-        prediction = self._predictions.pop(number, None)
+        self._predictions.pop(number, None)
         frame = _result(header, write)
-        if prediction is not None and prediction.when_sent is not None:
-            self._sent.append(prediction.when_sent)
         return Frame(frame.header | {"id": number}, frame.body)
 
     def _write(self) -> None:
@@ -116,8 +113,6 @@ class Connection:
                         return
                     frames.append(more())
                 send(self._connection, *frames)
-                while self._sent:
-                    self._sent.pop(0)()
         except OSError:
             # The API has disconnected, which the other thread notices too.
             return

@@ -1,8 +1,6 @@
 """Reads feedback, and scores its rows by the versions that it is about."""
 
-import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +13,11 @@ from service.model_process.registry import ModelRegistry
 from service.model_process.scores import score
 from service.model_process.version import ServedVersion
 from service.shared.database.tables import RecordedRow
-from service.shared.errors import InvalidRequest, ServiceError
+from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonObject
 from service.shared.prediction_parameters import SIGNATURES, Parameters
-from service.shared.route import Route
 from service.shared.settings import Settings
 from tfbbb.base.texts import abbreviate
-from tfbbb.export.manifest import InputError
-
-logger = logging.getLogger(__name__)
 
 _KEYS = {"instances", "inputs", "targets", "predictions"}
 _KEYS_OF_ROW = {"id", "row", "target"}
@@ -49,7 +43,7 @@ class ScoredRequest:
 def score_feedback(
     body: bytes | bytearray,
     name: str,
-    route: Route,
+    version: int | None,
     registry: ModelRegistry,
     recorder: PredictionRecorder,
     settings: Settings,
@@ -77,19 +71,13 @@ def score_feedback(
         if fault is not None:
             raise fault
         known = _read_predictions(document["predictions"])
-        yield from _score_recorded(known, name, route, registry, recorder, settings)
+        yield from _score_recorded(known, name, version, registry, recorder, settings)
         return
     if document.get("targets") is None:
         raise InvalidRequest("The rows need `targets`, what came true for each.")
     query = _query(document, fault)
-    for number in route.answering:
-        request, scores = _score(registry.version(name, number), query, settings)
-        yield ScoredRequest(request, scores, None)
-    if route.shadow is not None:
-        with _unless_shadow_fails(name, route.shadow):
-            served = registry.version(name, route.shadow)
-            request, scores = _score(served, query, settings)
-            yield ScoredRequest(request, scores, None)
+    request, scores = _score(registry.version(name, version), query, settings)
+    yield ScoredRequest(request, scores, None)
 
 
 def _query(document: JsonObject, fault: InvalidRequest | None = None) -> Query:
@@ -100,25 +88,18 @@ def _query(document: JsonObject, fault: InvalidRequest | None = None) -> Query:
 def _score_recorded(
     targets: dict[tuple[str, int], object],
     name: str,
-    route: Route,
+    version: int | None,
     registry: ModelRegistry,
     recorder: PredictionRecorder,
     settings: Settings,
 ) -> Iterator[ScoredRequest]:
-    found = recorder.find(list(targets), name, route.numbers)
-    by_version: dict[tuple[int, bool], list[tuple[RecordedRow, object]]] = {}
-    for place, rows in found.items():
-        if place in targets:
-            for row in rows:
-                is_shadow = row.shadow_of is not None
-                if is_shadow and len(rows) > 1 and row.counted_at is not None:
-                    continue  # Counted alone before; the answer is not.
-                group = by_version.setdefault((row.number, is_shadow), [])
-                group.append((row, targets[place]))
-    for (number, is_shadow), pairs in sorted(by_version.items()):
-        ignored = _unless_shadow_fails(name, number) if is_shadow else nullcontext()
-        with ignored:
-            yield _score_group(registry.version(name, number), pairs, settings)
+    found = recorder.find(list(targets), name, version)
+    by_version: dict[int, list[tuple[RecordedRow, object]]] = {}
+    for place, target in targets.items():
+        row = found[place]
+        by_version.setdefault(row.number, []).append((row, target))
+    for number, pairs in sorted(by_version.items()):
+        yield _score_group(registry.version(name, number), pairs, settings)
 
 
 def _score_group(
@@ -133,15 +114,6 @@ def _score_group(
     request, scores = _score(served, query, settings)
     places = [(row.prediction_id, row.row) for row, _ in pairs]
     return ScoredRequest(request, scores, places)
-
-
-@contextmanager
-def _unless_shadow_fails(name: str, number: int) -> Iterator[None]:
-    """Ends the block where a shadow cannot score rows: it must fail no request."""
-    try:
-        yield
-    except (ServiceError, InputError) as error:
-        logger.info("the shadow %d of the model %r failed: %s", number, name, error)
 
 
 def _score(

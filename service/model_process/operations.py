@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import orjson
 import psutil
@@ -22,7 +21,6 @@ from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.predictions import Predictions
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
-from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.version import ServedVersion, importing
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
@@ -33,7 +31,6 @@ from service.shared.model_messages import (
     Metadata,
     ModelList,
 )
-from service.shared.route import Route
 from service.shared.settings import Settings
 from service.shared.work_rates import WorkRates
 
@@ -55,12 +52,9 @@ class Operations:
         self._registry = registry
         self._settings = settings
         self._recorder = recorder
-        uncertainty, shadows = UncertaintyMetrics(registry), ShadowMetrics()
-        self.predictions = Predictions(
-            registry, settings, uncertainty, recorder, rates, shadows
-        )
+        uncertainty = UncertaintyMetrics(registry)
+        self.predictions = Predictions(registry, settings, uncertainty, recorder, rates)
         self._figures = CollectorRegistry()
-        self._figures.register(shadows)
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
         waiting = Gauge(
@@ -114,12 +108,12 @@ class Operations:
         )
         return _json(report)
 
-    def _score(self, body: bytes | bytearray, name: str, **route: Any) -> Frame:
+    def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
         found = list(
             score_feedback(
                 body,
                 name,
-                Route(**route),
+                version,
                 self._registry,
                 self._recorder,
                 self._settings,

@@ -4,7 +4,7 @@ import threading
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,12 +28,9 @@ from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Batch, Portion, Scheduler, Task
-from service.model_process.shadow_metrics import ShadowMetrics
-from service.model_process.shadows import Answered, Shadows
 from service.model_process.version import ServedVersion
 from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
-from service.shared.route import Route
 from service.shared.settings import Settings
 from service.shared.work_rates import Payer, WorkRates
 from tfbbb.export.inputs import Tensors
@@ -57,13 +54,8 @@ class Prediction:
     def __init__(self, frame: Frame, reply: Reply) -> None:
         self.frame = frame
         self.reply = reply
-        self.route = Route.from_header(frame.header)
         self.is_cancelled = False
         self.cancel_task: Callable[[], None] | None = None
-        # Called when the response is sent.
-        self.when_sent: Callable[[], None] | None = None
-        # A shadow reads the body again, once the answer is sent.
-        self.shadowed: Frame | None = None
 
     @property
     def payer(self) -> Payer:
@@ -106,7 +98,6 @@ class Predictions:
         uncertainty: UncertaintyMetrics,
         recorder: PredictionRecorder,
         rates: WorkRates,
-        shadows: ShadowMetrics,
     ) -> None:
         self._registry = registry
         self._rates = rates
@@ -121,9 +112,6 @@ class Predictions:
             self._compute, settings.max_queue_seconds, work_done=_work_done
         )
         self.scheduler.start(settings.threads)
-        self._shadows = Shadows(
-            registry, settings, self.scheduler, self._large_bodies, recorder, shadows
-        )
 
     def close(self) -> None:
         """Ends the processes that read large bodies."""
@@ -131,13 +119,12 @@ class Predictions:
 
     def start(self, prediction: Prediction) -> None:
         """Starts a prediction, which replies from another thread, or at once."""
-        name = prediction.frame.header["name"]
-        numbers = prediction.route.answering
-        versions = [self._registry.loaded(name, number) for number in numbers]
-        if prediction.is_large or not all(versions):
-            self._waiting.submit(self._advance, prediction, ())
+        header = prediction.frame.header
+        version = self._registry.loaded(header["name"], header["version"])
+        if prediction.is_large or version is None:
+            self._waiting.submit(self._advance, prediction, None)
         else:
-            self._advance(prediction, [x for x in versions if x is not None])
+            self._advance(prediction, version)
 
     def seconds_computed(self) -> dict[str, float]:
         """Returns how long each model has computed since the process started."""
@@ -155,34 +142,28 @@ class Predictions:
             with self._counting:
                 self._computed[blocks[0].request.version.name] += seconds
 
-    def _advance(
-        self, prediction: Prediction, versions: Sequence[ServedVersion]
-    ) -> None:
+    def _advance(self, prediction: Prediction, version: ServedVersion | None) -> None:
         """Reads a request and queues it; replies the error if that fails."""
         if prediction.is_cancelled:
             return
-        name, numbers = prediction.frame.header["name"], prediction.route.answering
+        header = prediction.frame.header
         try:
-            versions = versions or [self._registry.version(name, x) for x in numbers]
-            self._queue(prediction, versions)
+            if version is None:
+                version = self._registry.version(header["name"], header["version"])
+            self._queue(prediction, version)
         except Exception as error:
             prediction.fail(error)
 
-    def _queue(self, prediction: Prediction, versions: Sequence[ServedVersion]) -> None:
-        frame, is_large = prediction.frame, prediction.is_large
-        candidates = {
-            VersionName(x.name, x.number): x.manifest or x.load().manifest
-            for x in versions
-        }
-        if is_large:
+    def _queue(self, prediction: Prediction, version: ServedVersion) -> None:
+        frame, settings = prediction.frame, self._settings
+        name = VersionName(version.name, version.number)
+        manifest = version.manifest or version.load().manifest
+        if prediction.is_large:
             frame = Frame(frame.header, bytes(frame.body))
-            request = self._large_bodies.run(_read, frame, candidates, self._settings)
+            request = self._large_bodies.run(_read, frame, name, manifest, settings)
         else:
-            request = _read(frame, candidates, self._settings)
-        (version,) = (x for x in versions if x.number == request.version.number)
+            request = _read(frame, name, manifest, settings)
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
-        if prediction.route.shadow not in (None, version.number):
-            prediction.shadowed = frame
         if request.query.parameters.adapt:
             self._waiting.submit(self._adapt, prediction, version, request)
         else:
@@ -294,11 +275,6 @@ class Predictions:
                 frame = _write(request, outcome, codec, prediction_id)
             for arrays in outcome:
                 self._uncertainty.observe(request.version, arrays)
-            if prediction.shadowed is not None:
-                answered = Answered(
-                    prediction.shadowed, request, outcome, prediction_id
-                )
-                prediction.when_sent = lambda: self._shadows.start(answered)
             log = {"version": request.version.number, "rows": request.num_rows}
             told = {"log": log, "faults": [*request.faults]}
             return Frame(frame.header | told, frame.body)
@@ -327,25 +303,17 @@ def _in_time(task: Task[LoadedRequest, Arrays]) -> Request:
     parameters = request.query.parameters
     if parameters.max_standard_error is None or parameters.deadline_ms is None:
         return request
-    if task.is_spare:  # It has no deadline.
-        return request
     seconds = _RESERVE * (task.deadline - time.monotonic()) / 2
     share = task.speed.work_within(seconds) / request.work
     return replace(request, most_in_time=max(2, int(share * request.num_samples)))
 
 
 def _read(
-    frame: Frame, candidates: Mapping[VersionName, Manifest], settings: Settings
+    frame: Frame, version: VersionName, manifest: Manifest, settings: Settings
 ) -> Request:
-    """Reads a request, and chooses the version that answers it."""
-    header = frame.header
-    query = CODECS[header["reads"]].read(frame.body, header["options"])
-    version, *canaries = candidates
-    # Ids that the API has made are random, so they share the requests by weight.
-    key = query.parameters.routing_key or header["request_id"]
-    if canaries and Route.from_header(header).uses_canary(version.name, key):
-        (version,) = canaries
-    request = prepare(version, candidates[version], query, settings)
+    """Reads a request."""
+    query = CODECS[frame.header["reads"]].read(frame.body, frame.header["options"])
+    request = prepare(version, manifest, query, settings)
     check_abstention(request)
     return request
 

@@ -31,7 +31,7 @@ class PredictionRecorder:
         self._database = database
         self._settings = settings
 
-    def record(self, request: Request, shadow_of: str | None = None) -> str:
+    def record(self, request: Request) -> str:
         """Records the rows of a request, and deletes those over the limits."""
         most = self._settings.max_recorded_rows
         if request.num_rows > most:
@@ -56,7 +56,6 @@ class PredictionRecorder:
                         "number": version.number,
                         "values": values,
                         "created_at": now,
-                        "shadow_of": shadow_of,
                     }
                     for place, values in enumerate(rows, start=1)
                 ],
@@ -83,30 +82,26 @@ class PredictionRecorder:
             return session.scalar(column.where(*of_version))
 
     def find(
-        self, places: Sequence[tuple[str, int]], name: str, numbers: Sequence[int]
-    ) -> Mapping[tuple[str, int], list[RecordedRow]]:
-        """Returns recorded rows by the id of the answer and their number.
-
-        A row has several entries if a shadow has predicted it too.
-        """
+        self, places: Sequence[tuple[str, int]], name: str, number: int | None
+    ) -> Mapping[tuple[str, int], RecordedRow]:
+        """Returns recorded rows, of any version or of one, by prediction and number."""
         ids = sorted({prediction_id for prediction_id, _ in places})
-        found: dict[tuple[str, int], list[RecordedRow]] = {}
+        found: dict[tuple[str, int], RecordedRow] = {}
         with (
             report_outage("The database did not find the predictions"),
             self._database.reading() as session,
         ):
             for start in range(0, len(ids), _IDS_AT_ONCE):
                 some = ids[start : start + _IDS_AT_ONCE]
-                for column in (RecordedRow.prediction_id, RecordedRow.shadow_of):
-                    rows = session.scalars(select(RecordedRow).where(column.in_(some)))
-                    for row in rows:
-                        if row.name == name and row.number in (numbers or [row.number]):
-                            place = row.shadow_of or row.prediction_id, row.row
-                            found.setdefault(place, []).append(row)
+                rows = session.scalars(
+                    select(RecordedRow).where(RecordedRow.prediction_id.in_(some))
+                )
+                for row in rows:
+                    if row.name == name and number in (None, row.number):
+                        found[row.prediction_id, row.row] = row
         for place in places:
             if place not in found:
-                listed = " or ".join(map(str, numbers))
-                version = f"version {listed} of " if numbers else ""
+                version = "" if number is None else f"version {number} of "
                 raise UnknownPrediction(
                     f"There is no such row of a prediction by {version}the model "
                     f"{name!r}: predict with the parameter `record`, and send the "

@@ -21,8 +21,6 @@ Result = TypeVar("Result")
 # for their turn.
 _BLOCK_WORK = 500_000
 _BLOCK_SECONDS = 0.1
-# A request that comes while a spare block is computed waits for no longer.
-_SPARE_SECONDS = 0.01
 
 
 @dataclass(eq=False)
@@ -42,7 +40,6 @@ class Task(Generic[T, Result]):
         finish: Takes the results of all blocks, or the error.
         has_substitute: Whether a smaller task is submitted if this one is too late.
             Else an idle scheduler tries it although it seems too late.
-        is_spare: Whether it is computed in small blocks, while no other task waits.
     """
 
     subject: T
@@ -54,7 +51,6 @@ class Task(Generic[T, Result]):
     speed: Speed
     finish: Callable[[Sequence[Result] | Exception], None]
     has_substitute: bool = False
-    is_spare: bool = False
     done: int = 0
     results: list[Result] = field(default_factory=list)
     # Set once, in the lock of the scheduler: by `cancel`, or before `finish` is called.
@@ -96,8 +92,7 @@ class Task(Generic[T, Result]):
     @property
     def block_work(self) -> float:
         """The most work of a block."""
-        seconds = _SPARE_SECONDS if self.is_spare else _BLOCK_SECONDS
-        within = self.speed.work_within(seconds)
+        within = self.speed.work_within(_BLOCK_SECONDS)
         return max(1.0, min(float(_BLOCK_WORK), within))
 
 
@@ -124,8 +119,7 @@ class Scheduler(Generic[T, Result]):
 
     A thread takes the task with the earliest deadline, and joins waiting tasks with the
     same key up to the work of one block. It never waits for more tasks. A task that is
-    larger is computed block by block, and others take their turns between blocks. Spare
-    tasks have their turns while no other task waits, and count as no load.
+    larger is computed block by block, and others take their turns between blocks.
     """
 
     def __init__(
@@ -142,7 +136,6 @@ class Scheduler(Generic[T, Result]):
         self._max_seconds = max_seconds
         self._clock = clock
         self._waiting: list[_Entry[T, Result]] = []
-        self._spare: list[_Entry[T, Result]] = []
         self._order = itertools.count()
         lock = threading.RLock()
         self._changed = threading.Condition(lock)
@@ -172,12 +165,6 @@ class Scheduler(Generic[T, Result]):
                 self._due.add(task)
                 self._due_changed.notify()
 
-    def submit_spare(self, task: Task[T, Result]) -> None:
-        """Queues a spare task; the caller bounds their number."""
-        with self._changed:
-            self._push(task, task.deadline)
-            self._changed.notify()
-
     def cancel(self, task: Task[T, Result]) -> float:
         """Drops a task; its `finish` is not called, unless it was due before."""
         with self._changed:
@@ -192,7 +179,7 @@ class Scheduler(Generic[T, Result]):
         """Computes the next batch; returns whether there was one."""
         with self._changed:
             batch, late = self._take()
-            if batch and not batch[0].task.is_spare:
+            if batch:
                 self._running[id(batch)] = self._clock() + _seconds(batch)
         for task in late:
             self._finish(task, _deadline_passed())
@@ -208,7 +195,7 @@ class Scheduler(Generic[T, Result]):
         return True
 
     def is_idle(self) -> bool:
-        """Returns whether no task waits or is computed, but for spare ones."""
+        """Returns whether no task waits or is computed."""
         with self._changed:
             return not self._waiting and not self._running
 
@@ -219,7 +206,7 @@ class Scheduler(Generic[T, Result]):
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not (self._waiting or self._spare):
+                while not self._waiting:
                     self._changed.wait()
             try:
                 self.run_once()
@@ -299,8 +286,7 @@ class Scheduler(Generic[T, Result]):
         return running + total
 
     def _push(self, task: Task[T, Result], order: float) -> None:
-        entries = self._spare if task.is_spare else self._waiting
-        heapq.heappush(entries, (order, next(self._order), task))
+        heapq.heappush(self._waiting, (order, next(self._order), task))
 
     def _take(self) -> tuple[Batch[T, Result], list[Task[T, Result]]]:
         """Removes the next portions from the queue, and tasks that are late."""
@@ -309,22 +295,19 @@ class Scheduler(Generic[T, Result]):
         if late:
             self._waiting = [e for e in self._waiting if e[2].deadline > now]
             heapq.heapify(self._waiting)
-        entries = self._waiting or self._spare
-        if not entries:
+        if not self._waiting:
             return [], late
-        first = heapq.heappop(entries)[2]
+        first = heapq.heappop(self._waiting)[2]
         batch = [self._portion(first, first.first_rows())]
         if first.key is not None:
-            batch += self._join(entries, first.key, first.block_work - batch[0].work)
+            batch += self._join(first.key, first.block_work - batch[0].work)
         return batch, late
 
-    def _join(
-        self, entries: list[_Entry[T, Result]], key: Hashable, most_work: float
-    ) -> Batch[T, Result]:
-        """Removes the most urgent tasks with a key from a queue, up to some work."""
+    def _join(self, key: Hashable, most_work: float) -> Batch[T, Result]:
+        """Removes the most urgent tasks with a key from the queue, up to some work."""
         joined: Batch[T, Result] = []
         others = []
-        for entry in sorted(entries):
+        for entry in sorted(self._waiting):
             task = entry[2]
             rows = task.next_rows(most_work) if task.key == key else 0
             if rows and task.done + rows == task.rows:
@@ -332,7 +315,7 @@ class Scheduler(Generic[T, Result]):
                 most_work -= joined[-1].work
             else:
                 others.append(entry)
-        entries[:] = others  # A sorted list is a heap.
+        self._waiting = others  # A sorted list is a heap.
         return joined
 
     @staticmethod

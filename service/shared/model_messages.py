@@ -150,13 +150,6 @@ class Note(BaseModel):
     text: str = Field("", max_length=5000, examples=["Trained without the shops."])
 
 
-class CanaryShare(BaseModel):
-    """A canary, and its share of the requests of its label."""
-
-    version: str = Field(examples=["2"])
-    weight: float = Field(examples=[0.1])
-
-
 class ModelSummary(BaseModel):
     """A model in the list of models."""
 
@@ -164,12 +157,6 @@ class ModelSummary(BaseModel):
     task: str | None = Field(examples=["regression"])
     target: str | None = Field(examples=["progression"])
     labels: Labels
-    canaries: dict[str, CanaryShare] = Field(
-        {}, description="The canary of each label that has one."
-    )
-    shadows: dict[str, str] = Field(
-        {}, description="The shadow of each label that has one."
-    )
     drifted: list[str] = Field(
         [], description="The versions whose feedback has raised an alarm of drift."
     )

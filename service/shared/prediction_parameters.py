@@ -83,13 +83,6 @@ class DrawParameters(KnownFields):
         "the feedback about the version, so that the share of targets in them stays at "
         "the level; the answer then has `adapted`.",
     )
-    routing_key: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None,
-        description="What requests that belong together share, such as the id of a "
-        "customer: of the two versions of a label with a canary, the same one answers "
-        "them. By default the header `X-Request-Id`.",
-        examples=["customer-17"],
-    )
     deadline_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = Field(
         None,
         description="Milliseconds after which the response is of no use. A request "

@@ -2,7 +2,7 @@
 
 import logging
 
-from sqlalchemy import BigInteger, cast, or_, select
+from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.orm import Session
 
 from service.shared.database import Database
@@ -55,10 +55,7 @@ def _restore(store: Store, name: str, number: int) -> None:
 
 def _check_unused(session: Session, name: str, number: int) -> None:
     labels = session.scalars(
-        select(Label.label).where(
-            Label.name == name,
-            or_(Label.number == number, Label.canary == number, Label.shadow == number),
-        )
+        select(Label.label).where(Label.name == name, Label.number == number)
     ).all()
     if labels:
         raise VersionInUse(

@@ -9,9 +9,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.shared.database.tables import Job, Label, ModelVersion
-from service.shared.route import LATEST
 from service.shared.store import Store, StoreError
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
+
+# The label that moves by itself.
+LATEST = "latest"
 
 
 class MadeLatest(NamedTuple):

@@ -194,7 +194,7 @@ def means_of_two_versions(
 def point(replica: Replica, version: int) -> None:
     """Moves the label `live` of `diabetes`."""
     path = "/v1/models/diabetes/labels/live"
-    response = replica.client.put(path, json={"version": version, "force": True})
+    response = replica.client.put(path, json={"version": version})
     assert response.is_success, response.text
 
 

@@ -147,23 +147,6 @@ def test_a_version_is_asked_by_its_number_or_its_label(service: Client) -> None:
         model.predict(ROWS, version=1, label="latest")
 
 
-def test_command_line_moves_a_label_through_gate_or_by_force(
-    service: Client, remote: Callable[..., Result]
-) -> None:
-    model = service.model("diabetes")
-    model.set_label("champion", 1)
-    gated = ("label", "diabetes", "champion", 2, "--max-coverage-drop", 0.05)
-    try:
-        refused = remote(*gated)
-        assert refused.exit_code == 1
-        assert "cannot move from version 1" in refused.stderr
-        assert model.labels()["champion"] == 1
-        assert remote(*gated, "--force").exit_code == 0
-        assert model.labels()["champion"] == 2
-    finally:
-        model.delete_label("champion")
-
-
 def test_the_command_line_predicts_as_the_client_does(
     service: Client, remote: Callable[..., Result], tmp_path: Path
 ) -> None:
@@ -201,16 +184,18 @@ def test_the_command_line_predicts_as_the_client_does(
         assert np.all(np.abs(shown[name] - expected[:, 0]) <= tolerance)
 
 
-def test_canaries_and_shadows_stand_beside_their_label(
-    remote: Callable[..., Result],
+def test_labels_move_and_stand_beside_their_model(
+    service: Client, remote: Callable[..., Result]
 ) -> None:
-    result = remote("label", "diabetes", "live", "1=0.9", "2=0.1")
+    model = service.model("diabetes")
+    model.set_label("live", 1)
+    assert model.labels()["live"] == 1
+    result = remote("label", "diabetes", "live", "2")
     assert result.exit_code == 0, result.output
-    assert "version 2 answers 10 % of its requests" in result.output
-    assert remote("label", "diabetes", "live", "1=x", "2").exit_code == 2
+    assert "live is version 2 of diabetes" in result.output
+    assert remote("label", "diabetes", "live", "x").exit_code == 2
     lines = remote("models").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["diabetes", "iris", "patients"]
-    assert lines[1].endswith("live 1 (canary 2 10 %)")
-    assert remote("label", "diabetes", "live", "1", "--shadow", "2").exit_code == 0
-    assert remote("models").stdout.splitlines()[1].endswith("live 1 (shadow 2)")
+    assert lines[1].endswith("live 2")
+    assert model.labels()["live"] == 2
     assert remote("delete", "label", "diabetes", "live").exit_code == 0

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from urllib.parse import quote
@@ -32,9 +32,6 @@ class PredictionOptions(TypedDict, total=False):
         return_samples: Whether to return draws of the targets too.
         version: The version that predicts; `Model.version` by default.
         label: Label of a version, in place of `version`.
-        routing_key: What requests that belong together share, such as the id of a
-            customer: of the two versions of a label with a canary, the same one answers
-            them. At random by weight if None.
         adapt: Whether to adapt the intervals or sets to the feedback about the version.
         abstain_above: Rows with a higher percentile get no answer but the reason,
             `Prediction.abstained`; the version's limit if None, 100 for answers to all
@@ -52,7 +49,6 @@ class PredictionOptions(TypedDict, total=False):
     return_samples: bool
     version: int | None
     label: str | None
-    routing_key: str | None
     adapt: bool
     abstain_above: float | None
     abstain_by: Literal["familiarity", "epistemic"] | None
@@ -127,56 +123,22 @@ class Model:
         return {name: x["version"] for name, x in self.describe_labels().items()}
 
     def describe_labels(self) -> dict[str, JsonObject]:
-        """Returns the versions of each label, also canaries and shadows.
-
-        The feedback about each of them stands beside it.
-        """
+        """Returns the version of each label, with the feedback about it in short."""
         labels = self._connection.request("GET", f"{self._path}/labels")["labels"]
         return {label["label"]: label for label in labels}
 
-    def set_label(
-        self,
-        label: str,
-        version: int | Mapping[int, float],
-        *,
-        shadow: int | None = None,
-        max_nll_increase: float | None = None,
-        max_coverage_drop: float | None = None,
-        min_feedback_rows: int | None = None,
-        force: bool = False,
-    ) -> None:
-        """Points a label at a version that loads and predicts, or at two of them.
+    def set_label(self, label: str, version: int) -> None:
+        """Points a label at a version that loads and predicts.
 
         Args:
             label: The label, e.g. `champion`.
-            version: The version, or the shares of the requests that two versions
-                answer, such as `{3: 0.9, 4: 0.1}`. The one that is not the label's
-                present version is its canary.
-            shadow: A version that predicts the rows too, after the answer; feedback
-                about recorded rows scores it.
-            max_nll_increase: Refuse the version if its held-out negative log-likelihood
-                per row exceeds that of the labelled version by more than this, in nats.
-            max_coverage_drop: Refuse the version if the coverage of its 90 % intervals
-                is further from 0.9 than that of the labelled version by more than this.
-            min_feedback_rows: Compare the running figures of feedback, about at least
-                this number of rows, in place of the held-out ones.
-            force: Whether to skip these checks.
+            version: The version.
 
         Raises:
-            ServiceError: A version does not predict, or a check refuses it.
+            ServiceError: The version does not predict.
         """
-        bounds = {
-            "max_nll_increase": max_nll_increase,
-            "max_coverage_drop": max_coverage_drop,
-            "min_feedback_rows": min_feedback_rows,
-        }
-        gate = {name: bound for name, bound in bounds.items() if bound is not None}
-        body: JsonObject = {"force": force, "gate": gate or None, "shadow": shadow}
-        if isinstance(version, Mapping):
-            body["versions"] = {str(x): weight for x, weight in version.items()}
-        else:
-            body["version"] = version
-        self._connection.request("PUT", self._build_path(None, label), json=body)
+        place = self._build_path(None, label)
+        self._connection.request("PUT", place, json={"version": version})
 
     def delete_label(self, label: str) -> None:
         """Deletes a label, but not its version."""
@@ -241,7 +203,6 @@ class Model:
         return_samples: bool = False,
         version: int | None = None,
         label: str | None = None,
-        routing_key: str | None = None,
         adapt: bool = False,
         abstain_above: float | None = None,
         abstain_by: Literal["familiarity", "epistemic"] | None = None,
@@ -265,7 +226,6 @@ class Model:
         others: JsonObject = {
             "num_samples": num_samples,
             "seed": seed,
-            "routing_key": routing_key,
             "abstain_above": abstain_above,
             "abstain_by": abstain_by,
         }
@@ -300,10 +260,9 @@ class Model:
         version: int | None = None,
         label: str | None = None,
         idempotency_key: str | None = None,
-    ) -> list[int]:
+    ) -> int:
         """Tells the service what came true, which scores a version by it.
 
-        Rows of a label with a canary or a shadow are scored by each of its versions.
         Each request of at most 1000 rows is counted wholly or not at all, and once even
         if it is sent again because the connection broke.
 
@@ -318,7 +277,7 @@ class Model:
                 was interrupted can be repeated. None counts the rows at each call.
 
         Returns:
-            The versions that were scored.
+            The version that was scored.
 
         Raises:
             ServiceError: The rows do not fit the model, or there is no such version.
@@ -328,24 +287,22 @@ class Model:
         if not len(table):
             raise ValueError("There are no rows to score. Received: an empty table")
         _check_targets(targets, table)
-        paths, scored = [self._build_path(version, label)], list[int]()
+        path, scored = self._build_path(version, label), 0
         call = idempotency_key or secrets.token_hex(16)
         for start in range(0, len(table), ROWS_OF_JSON):
             stop = min(start + ROWS_OF_JSON, len(table))
-            for path in paths:
-                request = table.json_request(start, stop, {}, targets)
-                block = hashlib.sha256(f"{call} {path} {start}".encode())
-                request["headers"]["Idempotency-Key"] = block.hexdigest()
-                try:
-                    answer = self._connection.request(
-                        "POST", f"{path}/feedback", idempotent=True, **request
-                    )
-                except ServiceError as error:
-                    raise _in_rows(error, start, stop) from None
-                if not scored:
-                    scored = [int(number) for number in answer["num_rows"]]
-            # The versions of the first rows score the rest too.
-            paths = [self._build_path(number, None) for number in scored]
+            request = table.json_request(start, stop, {}, targets)
+            block = hashlib.sha256(f"{call} {path} {start}".encode())
+            request["headers"]["Idempotency-Key"] = block.hexdigest()
+            try:
+                answer = self._connection.request(
+                    "POST", f"{path}/feedback", idempotent=True, **request
+                )
+            except ServiceError as error:
+                raise _in_rows(error, start, stop) from None
+            # The version of the first rows scores the rest too.
+            scored = int(next(iter(answer["num_rows"])))
+            path = self._build_path(scored, None)
         return scored
 
     def describe_feedback(

@@ -40,7 +40,6 @@ from service.shared.errors import (
 )
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
-from service.shared.route import Route
 
 router = APIRouter(
     prefix="/v1/models",
@@ -88,10 +87,9 @@ async def give_feedback(
 ) -> FeedbackAnswer:
     """Scores rows by `latest`, or recorded predictions by the versions they are of.
 
-    Counts all rows of the request or, if it is refused, none. The shadow that predicted
-    recorded rows too is scored beside the version that answered.
+    Counts all rows of the request or, if it is refused, none.
     """
-    return await _count(state, request, name, Route(), idempotency_key)
+    return await _count(state, request, name, None, idempotency_key)
 
 
 @router.post(
@@ -108,7 +106,7 @@ async def give_version_feedback(
     idempotency_key: IdempotencyKey = None,
 ) -> FeedbackAnswer:
     """Scores rows, or recorded predictions of the version, by the given version."""
-    return await _count(state, request, name, Route(version), idempotency_key)
+    return await _count(state, request, name, version, idempotency_key)
 
 
 @router.post(
@@ -142,7 +140,7 @@ async def give_file_feedback(
 
 @router.post(
     "/{name}/labels/{label}/feedback",
-    summary="Tell what came true, to the versions of a label",
+    summary="Tell what came true, to the version of a label",
     **_DOCUMENTATION,
 )
 @_BODY_LIMIT
@@ -153,12 +151,9 @@ async def give_label_feedback(
     label: LabelName,
     idempotency_key: IdempotencyKey = None,
 ) -> FeedbackAnswer:
-    """Scores rows, or recorded predictions, by the versions of a label.
-
-    With a canary or a shadow, each of the versions scores the rows.
-    """
-    route = await state.routes.find(name, label)
-    return await _count(state, request, name, route, idempotency_key)
+    """Scores rows, or recorded predictions of the version, by a label's version."""
+    version = await state.routes.find(name, label)
+    return await _count(state, request, name, version, idempotency_key)
 
 
 @router.get(
@@ -188,13 +183,13 @@ async def _count(
     state: ServiceState,
     request: Request,
     name: str,
-    route: Route,
+    version: int | None,
     idempotency_key: str | None,
 ) -> FeedbackAnswer:
     check_json(request)
     with state.models.admit(declared_size(request, state.settings)):
         body = await request.body()
-        scoring = state.models.score(name, route, body)
+        scoring = state.models.score(name, version, body)
         content = await unless_disconnected(request, scoring)
     receipt = None
     if idempotency_key is not None:

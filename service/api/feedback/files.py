@@ -23,7 +23,6 @@ from service.shared.file_rows import FileTask
 from service.shared.inspection import Limits
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Description, ScoredRows
-from service.shared.route import Route
 from tfbbb.tables.column_faults import ColumnFaults
 
 # All of them are counted in one transaction.
@@ -36,7 +35,7 @@ async def count_file(
 ) -> FileFeedbackAnswer:
     """Counts the rows of a file, all of them or none, and the same rows once."""
     check_not_encoded(request)
-    _, description = await find_description(state, name, Route(version))
+    _, description = await find_description(state, name, version)
     if description.target is None:
         raise InvalidRequest("No table trained this version: send rows as JSON.")
     received = await receive_file(state, request)
@@ -95,7 +94,7 @@ async def _score(
 
     async def ask(body: bytes | bytearray) -> bytes:
         with state.models.admit(len(body)):
-            content = await state.models.score(name, Route(version), body)
+            content = await state.models.score(name, version, body)
         digest.update(body)
         blocks.extend(await asyncio.to_thread(_SCORED.validate_json, content))
         return b""

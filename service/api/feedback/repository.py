@@ -90,8 +90,7 @@ def count(
                 session.add(row)
             running.add(row, rows, now)
             row.updated_at = now
-            number = str(rows.version)
-            answer[number] = answer.get(number, 0) + rows.num_rows
+            answer[str(rows.version)] = rows.num_rows
         if receipt is not None:
             _store_receipt(session, receipt, answer, now)
         return answer

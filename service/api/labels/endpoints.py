@@ -50,20 +50,13 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
 
 @router.get(
     "/{label}",
-    summary="Describe the versions behind a label",
+    summary="Describe the version behind a label",
     responses=responses(UnknownLabel, Unavailable),
 )
 async def get_label(state: State, name: ModelName, label: LabelName) -> ModelStatus:
-    """Returns the state, the features and the metrics of the version.
-
-    The state of a canary follows that of the version.
-    """
-    route = await state.routes.find(name, label)
-    status = await state.models.version(name, route.version)
-    if route.canary is not None:
-        canary = await state.models.version(name, route.canary)
-        status.model_version_status += canary.model_version_status
-    return status
+    """Returns the state, the features and the metrics of the version."""
+    version = await state.routes.find(name, label)
+    return await state.models.version(name, version)
 
 
 @router.get(
@@ -76,14 +69,14 @@ async def get_label_metadata(
     state: State, name: ModelName, label: LabelName
 ) -> Response:
     """Returns the signatures and the manifest of the version."""
-    route = await state.routes.find(name, label)
-    content = await state.models.metadata(name, route.version)
+    version = await state.routes.find(name, label)
+    content = await state.models.metadata(name, version)
     return Response(content, media_type="application/json")
 
 
 @router.put(
     "/{label}",
-    summary="Point a label at a version, or at two with weights",
+    summary="Point a label at a version",
     responses=responses(InvalidRequest, UnknownModel, LabelRefused, Unavailable),
 )
 async def put_label(
@@ -93,11 +86,10 @@ async def put_label(
     label: LabelName,
     target: LabelTarget,
 ) -> LabelStatus:
-    """Creates or moves a label, if its versions predict and pass the gate.
+    """Creates or moves a label, if its version predicts.
 
-    Two `versions` share the requests by weight; a `shadow` predicts the rows too, and
-    answers nothing. `latest` moves to one version, which is `latest` until a newer one
-    is published. Needs a key with the scope `train`.
+    The version to which `latest` moves is `latest` until a newer one is published.
+    Needs a key with the scope `train`.
     """
     row = await move_label(state, caller, name, label, target)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)

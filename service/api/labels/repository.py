@@ -10,7 +10,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
-from service.shared.route import LATEST, Route
+from service.shared.versions import LATEST
 from tfbbb.base.texts import is_model_name
 
 
@@ -30,33 +30,30 @@ def made_latest(database: Database, name: str) -> Label | None:
         return session.get(Label, (name, LATEST))
 
 
-def find_route(database: Database, name: str, label: str) -> Route:
-    """Returns the versions that a label points at; does not know `latest`."""
+def find_version(database: Database, name: str, label: str) -> int:
+    """Returns the version that a label points at; does not know `latest`."""
     with database.reading() as session:
-        row = _find(session, name, label)
-        return Route(row.number, row.canary, row.canary_weight or 0.0, row.shadow)
+        return _find(session, name, label).number
 
 
 def move(
     database: Database,
     name: str,
     label: str,
-    route: Route,
+    number: int,
     *,
     seen_at: int | None,
     key_id: str | None,
     was: int | None = None,
 ) -> Label:
-    """Points a label at versions."""
+    """Points a label at a version."""
     moved = f"Another request has moved the label {label!r}; retry."
     with database.writing() as session:
-        # In the order of the numbers, so that two requests never wait for each other.
-        for number in sorted(route.numbers):
-            version = session.get(ModelVersion, (name, number), with_for_update=True)
-            if version is None or version.deleted_at is not None:
-                raise LabelRefused(
-                    f"Version {number} of the model {name!r} was deleted.", "version"
-                )
+        version = session.get(ModelVersion, (name, number), with_for_update=True)
+        if version is None or version.deleted_at is not None:
+            raise LabelRefused(
+                f"Version {number} of the model {name!r} was deleted.", "version"
+            )
         row = session.get(Label, (name, label), with_for_update=True)
         if (row and row.number) != seen_at:
             raise LabelRefused(moved)
@@ -66,10 +63,7 @@ def move(
             if was is not None:
                 set_committed_value(row, "number", was)
             session.add(row)
-        assert route.version is not None
-        row.number, row.key_id, row.moved_at = route.version, key_id, now
-        row.canary, row.shadow = route.canary, route.shadow
-        row.canary_weight = None if route.canary is None else route.canary_weight
+        row.number, row.key_id, row.moved_at = number, key_id, now
         try:
             session.flush()
         except IntegrityError:

@@ -12,7 +12,6 @@ from service.api.models.host import ModelHost
 from service.shared.errors import Overloaded
 from service.shared.frames import Frame
 from service.shared.model_messages import ModelList, ModelStatus, ModelSummary
-from service.shared.route import Route
 from service.shared.settings import Settings
 
 
@@ -57,7 +56,7 @@ class ModelsClient:
     async def predict(
         self,
         name: str,
-        route: Route,
+        version: int | None,
         body: bytes | bytearray,
         arrived: float,
         *,
@@ -72,22 +71,22 @@ class ModelsClient:
             "predict",
             body,
             name=name,
+            version=version,
             arrived=arrived,
             key_id=key_id,
             work_per_second=work_per_second,
             reads=reads,
             writes=writes,
             options=dict(options),
-            **vars(route),
         )
         add_to_log(model=name, **frame.header["log"])
         return frame
 
     async def score(
-        self, name: str, route: Route, body: bytes | bytearray
+        self, name: str, version: int | None, body: bytes | bytearray
     ) -> bytes | bytearray:
         """Scores feedback by the versions that it is about."""
-        frame = await self._ask("score", body, name=name, **vars(route))
+        frame = await self._ask("score", body, name=name, version=version)
         add_to_log(model=name, **frame.header["log"])
         return frame.body
 

@@ -30,13 +30,7 @@ from service.shared.errors import (
     UnknownReport,
     VersionInUse,
 )
-from service.shared.model_messages import (
-    CanaryShare,
-    Metadata,
-    ModelList,
-    ModelStatus,
-    Note,
-)
+from service.shared.model_messages import Metadata, ModelList, ModelStatus, Note
 
 router = APIRouter(
     prefix="/v1/models",
@@ -48,7 +42,7 @@ router = APIRouter(
 
 @router.get("", summary="List the models", responses=responses(Unavailable))
 async def list_models(state: State) -> ModelList:
-    """Lists every model with its versions, labels, canaries and shadows."""
+    """Lists every model with its versions and labels."""
     models = await state.models.models()
     drifted = await asyncio.to_thread(feedback.find_drifted, state.database)
     written = await asyncio.to_thread(notes.find_all, state.database)
@@ -59,16 +53,8 @@ async def list_models(state: State) -> ModelList:
         model.note = written.get((model.name, notes.OF_MODEL))
     by_name = {model.name: model for model in models.models}
     for row in await asyncio.to_thread(labels.list_labels, state.database):
-        labelled = by_name.get(row.name)
-        if labelled is None:
-            continue
-        labelled.labels[row.label] = str(row.number)
-        if row.canary is not None and row.canary_weight is not None:
-            labelled.canaries[row.label] = CanaryShare(
-                version=str(row.canary), weight=row.canary_weight
-            )
-        if row.shadow is not None:
-            labelled.shadows[row.label] = str(row.shadow)
+        if (labelled := by_name.get(row.name)) is not None:
+            labelled.labels[row.label] = str(row.number)
     return models
 
 
@@ -99,7 +85,7 @@ async def get_version(
     """Returns the state, the description and the lineage of the version."""
     status = await state.models.version(name, version)
     for row in await asyncio.to_thread(labels.list_labels, state.database, name):
-        if version in (row.number, row.canary):
+        if version == row.number:
             status.labels[row.label] = str(version)
     lineage = await asyncio.to_thread(find_lineage, state.database, name, version)
     note = await asyncio.to_thread(notes.find, state.database, name, version)

@@ -24,15 +24,10 @@ def version_times(database: Database) -> dict[tuple[str, int], float]:
 
 
 def needed_versions(database: Database) -> set[tuple[str, int]]:
-    """Returns the versions that labels, canaries, shadows or unfinished jobs need."""
-    labels = select(Label.name, Label.number, Label.canary, Label.shadow)
+    """Returns the versions that labels or unfinished jobs need."""
+    labels = select(Label.name, Label.number)
     specs = select(Job.spec).where(Job.state.in_(UNFINISHED))
     with database.reading() as session:
-        needed = {
-            (name, number)
-            for name, *numbers in session.execute(labels)
-            for number in numbers
-            if number is not None
-        }
+        needed = {(name, number) for name, number in session.execute(labels)}
         starts = [spec.get("start_from") for spec in session.scalars(specs)]
     return needed | {(s["model"], int(s["version"])) for s in starts if s}

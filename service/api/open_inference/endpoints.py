@@ -34,7 +34,6 @@ from service.shared.errors import (
 )
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
-from service.shared.route import Route
 from tfbbb.version import __version__, commit
 
 router = APIRouter(
@@ -103,7 +102,7 @@ async def get_server() -> ServerMetadata:
 )
 async def get_model(state: State, name: ModelName) -> ModelMetadata:
     """Returns the inputs and outputs of the version `latest`."""
-    return await _metadata(state, name, Route())
+    return await _metadata(state, name, None)
 
 
 @router.get(
@@ -116,7 +115,7 @@ async def get_version(
     state: State, name: ModelName, version: NumberOrLabel
 ) -> ModelMetadata:
     """Returns the inputs and outputs of the version."""
-    return await _metadata(state, name, await _route(state, name, version))
+    return await _metadata(state, name, await _number(state, name, version))
 
 
 @router.get(
@@ -141,8 +140,7 @@ async def is_version_ready(
     state: State, name: ModelName, version: NumberOrLabel
 ) -> ModelReady:
     """Loads the version if it is not loaded; answers 503 if it cannot predict."""
-    for number in (await _route(state, name, version)).answering:
-        await state.models.metadata(name, number)
+    await state.models.metadata(name, await _number(state, name, version))
     return ModelReady(name=name, ready=True)
 
 
@@ -154,7 +152,7 @@ async def infer(
     state: State, request: Request, name: ModelName, json_size: JsonSize = None
 ) -> Response:
     """Returns the predictive distribution of each row, by the version `latest`."""
-    return await _infer(state, request, name, Route(), json_size)
+    return await _infer(state, request, name, None, json_size)
 
 
 @router.post(
@@ -171,23 +169,22 @@ async def infer_version(
     version: NumberOrLabel,
     json_size: JsonSize = None,
 ) -> Response:
-    """Returns the predictive distribution of each row, by the given version.
-
-    Of a label with a canary, one of its two versions answers.
-    """
-    route = await _route(state, name, version)
-    return await _infer(state, request, name, route, json_size)
+    """Returns the predictive distribution of each row, by the given version."""
+    number = await _number(state, name, version)
+    return await _infer(state, request, name, number, json_size)
 
 
-async def _route(state: ServiceState, name: str, version: str) -> Route:
-    """Returns the version with a number, or the versions of a label."""
+async def _number(state: ServiceState, name: str, version: str) -> int | None:
+    """Returns the number of a version or of a label's version; None for `latest`."""
     if _NUMBER.fullmatch(version):
-        return Route(int(version))
+        return int(version)
     return await state.routes.find(name, version)
 
 
-async def _metadata(state: ServiceState, name: str, route: Route) -> ModelMetadata:
-    content = await state.models.metadata(name, route.version)
+async def _metadata(
+    state: ServiceState, name: str, version: int | None
+) -> ModelMetadata:
+    content = await state.models.metadata(name, version)
     status = await state.models.model(name)
     versions = sorted((x.version for x in status.model_version_status), key=int)
     return model_metadata(Metadata.model_validate_json(content), versions)
@@ -197,7 +194,7 @@ async def _infer(
     state: ServiceState,
     request: Request,
     name: str,
-    route: Route,
+    version: int | None,
     json_size: int | None,
 ) -> Response:
     if (given := media_type(request)) not in _MEDIA_TYPES:
@@ -209,7 +206,7 @@ async def _infer(
         state,
         request,
         name,
-        route,
+        version,
         reads="open_inference",
         writes="open_inference",
         options={} if json_size is None else {"json_size": json_size},

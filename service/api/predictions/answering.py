@@ -14,7 +14,6 @@ from service.api.keys.caller import get_caller
 from service.api.state import ServiceState
 from service.shared.errors import UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
-from service.shared.route import Route
 from service.shared.settings import Settings
 
 # `curl -d` declares a form by default, also in the examples of TensorFlow Serving.
@@ -22,7 +21,7 @@ _JSON_TYPES = ("", JSON, "application/x-www-form-urlencoded")
 
 
 async def answer_table(
-    state: ServiceState, request: Request, name: str, route: Route
+    state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
     """Predicts a table; `Accept` chooses the format, that of the body by default."""
     given = _table_type(request)
@@ -31,7 +30,7 @@ async def answer_table(
         state,
         request,
         name,
-        route,
+        version,
         reads=FORMATS[given],
         writes=FORMATS[chosen],
         options=dict(request.query_params),
@@ -39,12 +38,16 @@ async def answer_table(
 
 
 async def answer_json(
-    state: ServiceState, request: Request, name: str, route: Route, codec: str
+    state: ServiceState,
+    request: Request,
+    name: str,
+    version: int | None,
+    codec: str,
 ) -> Response:
     """Predicts by a codec whose bodies are JSON."""
     check_json(request)
     return await answer(
-        state, request, name, route, reads=codec, writes=codec, options={}
+        state, request, name, version, reads=codec, writes=codec, options={}
     )
 
 
@@ -61,7 +64,7 @@ async def answer(
     state: ServiceState,
     request: Request,
     name: str,
-    route: Route,
+    version: int | None,
     *,
     reads: str,
     writes: str,
@@ -73,7 +76,7 @@ async def answer(
     with state.models.admit(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
-            route,
+            version,
             await request.body(),
             request.scope["arrived"],
             key_id=caller.key_id,

@@ -44,9 +44,8 @@ from service.shared.errors import (
 )
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Metadata
-from service.shared.route import Route
 
-Answer = Callable[[ServiceState, Request, str, Route], Awaitable[Response]]
+Answer = Callable[[ServiceState, Request, str, int | None], Awaitable[Response]]
 
 router = APIRouter(
     prefix="/v1/models",
@@ -83,20 +82,20 @@ def _add_routes(
 
     @limit
     async def by_latest(state: State, request: Request, name: ModelName) -> Response:
-        return await answer(state, request, name, Route())
+        return await answer(state, request, name, None)
 
     @limit
     async def by_version(
         state: State, request: Request, name: ModelName, version: VersionNumber
     ) -> Response:
-        return await answer(state, request, name, Route(version))
+        return await answer(state, request, name, version)
 
     @limit
     async def by_label(
         state: State, request: Request, name: ModelName, label: LabelName
     ) -> Response:
-        route = await state.routes.find(name, label)
-        return await answer(state, request, name, route)
+        version = await state.routes.find(name, label)
+        return await answer(state, request, name, version)
 
     texts, by_number = PlainRoute, ScopedRoute
     number = "/{name}/versions/{version}"

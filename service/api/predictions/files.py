@@ -35,7 +35,6 @@ from service.shared.inspection import Limits
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import Description
 from service.shared.prediction_formats import PROGRESS
-from service.shared.route import Route
 from tfbbb.tables.column_faults import ColumnFaults
 from tfbbb.tables.format import SUFFIXES, Format
 
@@ -49,7 +48,7 @@ Ask = Callable[[bytes | bytearray], Awaitable[bytes | bytearray]]
 
 
 async def predict_file(
-    state: ServiceState, request: Request, name: str, route: Route
+    state: ServiceState, request: Request, name: str, asked: int | None
 ) -> Response:
     """Predicts the rows of a file, all by one version."""
     check_not_encoded(request)
@@ -57,7 +56,7 @@ async def predict_file(
     options = dict(request.query_params)
     for refused in options.keys() & {*REFUSED_OF_FILES}:
         raise InvalidRequest(f"A file cannot be predicted with {refused!r}.", refused)
-    version, description = await find_description(state, name, route)
+    version, description = await find_description(state, name, asked)
     received = await receive_file(state, request)
     try:
         output = await asyncio.to_thread(state.datasets.begin)
@@ -93,10 +92,10 @@ async def predict_file(
 
 
 async def find_description(
-    state: ServiceState, name: str, route: Route
+    state: ServiceState, name: str, version: int | None
 ) -> tuple[int, Description]:
-    """Returns the version of a route, without its canary, and its description."""
-    status = await state.models.version(name, route.version)
+    """Returns the number of a version, by default `latest`, and its description."""
+    status = await state.models.version(name, version)
     if status.description is None:
         reasons = [one.status.error_message for one in status.model_version_status]
         raise Unavailable(" ".join(filter(None, reasons)) or "The model is not usable.")
@@ -193,7 +192,7 @@ class _Work:
             with self.state.models.admit(len(body)):
                 frame = await self.state.models.predict(
                     self.model,
-                    Route(self.version),
+                    self.version,
                     body,
                     time.monotonic(),
                     key_id=self.caller.key_id,

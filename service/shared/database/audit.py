@@ -88,7 +88,7 @@ _TABLES: dict[type[Base], _Audited] = {
     Label: _Audited(
         "label",
         "move",
-        ("number", "canary", "canary_weight", "shadow"),
+        ("number",),
         set={"moved_at": "move"},
     ),
     Key: _Audited(

@@ -202,26 +202,18 @@ class Note(Base):
 
 
 class Label(Base):
-    """A label of a version, e.g. `champion`.
-
-    `canary` is the version that answers the share `canary_weight` of the requests, and
-    `shadow` predicts the rows of all of them too.
-    """
+    """A label of a version, e.g. `champion`."""
 
     __tablename__ = "labels"
-    __table_args__ = tuple(
+    __table_args__ = (
         ForeignKeyConstraint(
-            ["name", column], ["model_versions.name", "model_versions.number"]
-        )
-        for column in ("number", "canary", "shadow")
+            ["name", "number"], ["model_versions.name", "model_versions.number"]
+        ),
     )
 
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     label: Mapped[str] = mapped_column(Text, primary_key=True)
     number: Mapped[int] = mapped_column(BigInteger)
-    canary: Mapped[int | None] = mapped_column(BigInteger)
-    canary_weight: Mapped[float | None]
-    shadow: Mapped[int | None] = mapped_column(BigInteger)
     moved_at: Mapped[float]
     key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
 
@@ -275,8 +267,7 @@ class FeedbackReceipt(Base):
 class RecordedRow(Base):
     """A row that a prediction recorded, until its target is known.
 
-    `sequence` counts the rows of all predictions; `row` counts from 1 within one. The
-    prediction of a shadow has an id of its own, and `shadow_of` is that of the answer.
+    `sequence` counts the rows of all predictions; `row` counts from 1 within one.
     """
 
     __tablename__ = "recorded_rows"
@@ -296,7 +287,6 @@ class RecordedRow(Base):
     values: Mapped[JsonList]
     created_at: Mapped[float] = mapped_column(index=True)
     counted_at: Mapped[float | None]
-    shadow_of: Mapped[str | None] = mapped_column(String(24), index=True)
 
 
 class Installation(Base):

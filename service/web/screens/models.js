@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { badge, h, replace, table } from "../dom.js";
 import { figure, figureName } from "../figures.js";
-import { number, percent } from "../format.js";
+import { number } from "../format.js";
 import { address } from "../router.js";
 
 const PAGE = 20;
@@ -61,16 +61,6 @@ function row(model) {
       class: "badge bad", href: address(["models", model.name, model.drifted.at(-1), "truth"]),
       title: `New rows no longer come like those of the training of version ${model.drifted.join(", ")}.`,
     }, "drift")]],
-    labels.map(([label]) => badge(labelText(model, label))),
+    labels.map(([label, version]) => badge(`${label} → ${version}`)),
   ];
-}
-
-/** A label with its version, and those on trial beside it. */
-function labelText({ labels, canaries, shadows }, label) {
-  const canary = canaries[label];
-  return [
-    `${label} → ${labels[label]}`,
-    canary && `canary ${canary.version} ${percent(canary.weight)}`,
-    shadows[label] && `shadow ${shadows[label]}`,
-  ].filter(Boolean).join(", ");
 }

@@ -10,7 +10,6 @@ import { findVersion, versionHead } from "../model.js";
 import { editNote } from "../note_form.js";
 import { address } from "../router.js";
 import { may } from "../session.js";
-import { numberOf } from "../schema_fields.js";
 import { compareVersions } from "../version_comparison.js";
 
 const MOST = 12;
@@ -58,8 +57,7 @@ export async function showVersions(root, { parts, query, signal }) {
     h("h2", {}, "Labels"),
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is the newest version that is not clearly worse than the one before it, unless you make another one latest."),
     labelTable(name, labels, { problem, again }),
-    may("train") && versions.length > 1 && trialForm(name, versions, labels, again),
-    may("train") && moveForm(name, versions, labels, again));
+    may("train") && moveForm(name, versions, again));
 }
 
 /** What a search looks into: number, labels and note of a version. */
@@ -166,17 +164,6 @@ function state({ state: found, status }) {
   return found === "AVAILABLE" ? badge("loaded", "good") : badge(found === "START" ? "loads when asked" : "loading");
 }
 
-/** The versions behind a label: one, or two that share its requests, and a shadow. */
-function versionsOf(name, { version, canary, shadow }) {
-  const link = (at) => h("a", { href: address(["models", name, String(at)]) }, String(at));
-  const rest = canary ? 1 - canary.weight : 1;
-  return [
-    link(version), canary && ` ${percent(rest)}`,
-    canary && ["; canary ", link(canary.version), ` ${percent(canary.weight)}`],
-    shadow && ["; shadow ", link(shadow.version)],
-  ];
-}
-
 function labelTable(name, labels, { problem, again }) {
   const rows = labels.map((label) => {
     const place = path(["v1", "models", name, "labels", label.label]);
@@ -186,139 +173,39 @@ function labelTable(name, labels, { problem, again }) {
       await send("DELETE", place);
       await again();
     };
-    const point = (target) => async () => {
-      await send("PUT", place, target);
-      await again();
-    };
-    const { version, canary, shadow } = label;
-    const alongside = shadow ? { shadow: shadow.version } : {};
-    const sharing = canary ? { versions: { [version]: 1 - canary.weight, [canary.version]: canary.weight } } : { version };
-    // The canary that answers alone has no shadow of its own number.
-    const promoted = { version: canary?.version, ...(shadow && shadow.version !== canary?.version ? alongside : {}) };
     return [
       label.label,
-      h("span", {}, versionsOf(name, label)),
+      h("a", { href: address(["models", name, String(label.version)]) }, String(label.version)),
       label.moved_at ? date(label.moved_at) : "moves by itself",
-      trials(name, label),
-      !label.moved_at || !may("train") ? "" : h("div", { class: "trial" },
-        canary && [
-          actionButton("End the canary", point({ version, ...alongside }), { kind: "quiet", problem }),
-          actionButton(`Let version ${canary.version} answer alone`, point(promoted), { kind: "quiet", problem })],
-        shadow && actionButton("End the shadow", point(sharing), { kind: "quiet", problem }),
-        actionButton("Delete", remove, { kind: "quiet", problem })),
+      feedbackOf(name, label),
+      label.moved_at && may("train") ? actionButton("Delete", remove, { kind: "quiet", problem }) : "",
     ];
   });
   return table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "What came true" }, { title: "" }], rows, { caption: `Labels of ${name}`, empty: "No label yet." });
 }
 
-/** What feedback says about each version of a label. */
-function trials(name, { version, feedback, canary, shadow }) {
-  const all = [{ version, feedback }, canary, shadow].filter(Boolean);
-  if (!all.some((one) => one.feedback)) return "nothing yet";
-  return h("ul", { class: "remarks plain" }, all.filter((one) => one.feedback).map(({ version: at, feedback: known }) => h("li", {},
-    all.length > 1 && `Version ${at}: `,
-    `${number(known.num_rows)} rows, ${percent(known.coverage_90)} in 90 % range`,
-    known.drift_alarm && [" ", h("a", { class: "badge bad", href: address(["models", name, String(at), "truth"]) }, "drift")])));
+/** What feedback says about the version of a label. */
+function feedbackOf(name, { version, feedback }) {
+  if (!feedback) return "nothing yet";
+  return [
+    `${number(feedback.num_rows)} rows, ${percent(feedback.coverage_90)} in 90 % range`,
+    feedback.drift_alarm && [" ", h("a", { class: "badge bad", href: address(["models", name, String(version), "truth"]) }, "drift")],
+  ];
 }
 
-/** Tries a version on a share of the requests of a label, or beside them. */
-function trialForm(name, versions, labels, again) {
-  const usable = labels.filter((one) => one.label !== "latest");
-  if (!usable.length) return null;
-  const form = new Form(new Draft(`trial:${name}`));
-  const label = form.select("label", usable.map((one) => [one.label, one.label]), usable[0].label, () => fit());
-  const version = form.select("trial", versions.map((one) => [one.version, one.version]), versions[0].version);
-  const share = form.text("versions", "10", { inputmode: "decimal" });
-  const shareField = form.field("versions", "Share of the requests, in percent", share);
-  const kind = form.select("kind", [["canary", "As a canary, which answers a share"], ["shadow", "As a shadow, which answers nothing"]], "canary", () => fit());
-  const button = h("button", { type: "submit", class: "primary" }, "Start the trial");
-  const fit = () => { shareField.hidden = kind.value !== "canary"; };
-
-  async function submit(event) {
-    event.preventDefault();
-    button.disabled = true;
-    form.clearAll();
-    const present = usable.find((one) => one.label === label.value);
-    const tried = Number(version.value);
-    const { canary, shadow } = present;
-    let target;
-    if (kind.value === "canary") {
-      const weight = Number(share.value.replace(",", ".").replace("%", "")) / 100;
-      target = {
-        versions: { [present.version]: Math.round((1 - weight) * 1e6) / 1e6, [tried]: weight },
-        ...(shadow && shadow.version !== tried ? { shadow: shadow.version } : {}),
-      };
-      if (!(weight > 0 && weight < 1)) {
-        form.show({ field: "versions", message: "The share must be more than 0 and less than 100 percent." });
-        button.disabled = false;
-        return;
-      }
-    } else {
-      target = canary && canary.version !== tried
-        ? { versions: { [present.version]: 1 - canary.weight, [canary.version]: canary.weight }, shadow: tried }
-        : { version: present.version, shadow: tried };
-    }
-    try {
-      if (tried === present.version) throw new Error(`Version ${tried} answers the label already: choose another one to try.`);
-      await send("PUT", path(["v1", "models", name, "labels", label.value]), target);
-      form.draft.clear();
-      await again();
-    } catch (error) {
-      form.show(error);
-    } finally {
-      button.disabled = false;
-    }
-  }
-
-  fit();
-  return h("form", { class: "card", onsubmit: submit, novalidate: true, "aria-label": "Try a version" },
-    h("h3", {}, "Try a version"),
-    h("div", { class: "columns" },
-      form.field("label", "For the label", label),
-      form.field("trial", "Version to try", version),
-      form.field("kind", "How", kind),
-      shareField),
-    form.general,
-    h("div", { class: "actions" }, button));
-}
-
-function moveForm(name, versions, labels, again) {
+function moveForm(name, versions, again) {
   const draft = new Draft(`label:${name}`);
   const form = new Form(draft);
   const label = form.text("label", "champion");
   const version = form.select("version", versions.map((one) => [one.version, one.version]), versions[0].version);
-  const likelihood = form.text("gate.max_nll_increase", "0.05", { inputmode: "decimal" });
-  const coverage = form.text("gate.max_coverage_drop", "0.05", { inputmode: "decimal" });
-  const feedback = form.text("gate.min_feedback_rows", "", { inputmode: "numeric" });
-  const force = form.check("force", "Move it even if the version is worse than that", false);
   const button = h("button", { type: "submit", class: "primary" }, "Move the label");
-  const done = h("div", { role: "status" });
-
-  /** Asks before the move ends a canary or a shadow. */
-  async function isWanted() {
-    const present = labels.find((one) => one.label === label.value.trim());
-    const ends = [
-      present?.canary && `the canary ${present.canary.version}`,
-      present?.shadow && `the shadow ${present.shadow.version}`,
-    ].filter(Boolean);
-    return !ends.length || confirm(`Moving ${present.label} ends ${ends.join(" and ")}.`, "Move the label");
-  }
 
   async function submit(event) {
     event.preventDefault();
-    if (!await isWanted()) return;
     button.disabled = true;
     form.clearAll();
-    replace(done);
-    const gate = {
-      max_nll_increase: numberOf(likelihood.value),
-      max_coverage_drop: numberOf(coverage.value),
-      min_feedback_rows: numberOf(feedback.value),
-    };
-    const hasGate = Object.values(gate).some((bound) => bound !== undefined);
-    const target = { version: Number(version.value), force: force.querySelector("input").checked, ...(hasGate ? { gate } : {}) };
     try {
-      await send("PUT", path(["v1", "models", name, "labels", label.value.trim()]), target);
+      await send("PUT", path(["v1", "models", name, "labels", label.value.trim()]), { version: Number(version.value) });
       draft.clear();
       await again();
     } catch (error) {
@@ -333,10 +220,6 @@ function moveForm(name, versions, labels, again) {
     h("div", { class: "columns" },
       form.field("label", "Label", label, { help: "An existing label, or a new one." }),
       form.field("version", "To version", version)),
-    form.group("gate", "Only to a version that is hardly worse than the label's present one", [h("div", { class: "columns" },
-      form.field("gate.max_nll_increase", "Most loss of log likelihood per row", likelihood),
-      form.field("gate.max_coverage_drop", "Most loss of coverage", coverage, { help: "Of the 90 % intervals, as a share." }),
-      form.field("gate.min_feedback_rows", "Least rows of feedback", feedback, { help: "Empty: compare by the held-out rows." }))]),
-    force, form.general, done,
+    form.general,
     h("div", { class: "actions" }, button));
 }

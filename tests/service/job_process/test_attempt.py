@@ -16,10 +16,10 @@ from service.job_process.table_trainer import TableTrainer
 from service.shared.database.tables import Job, Label
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
-from service.shared.route import LATEST
 from service.shared.settings import Settings
 from service.shared.store import StoreError, StoreOutageError
 from service.shared.store.directory_store import DirectoryStore
+from service.shared.versions import LATEST
 from tests.service.job_process.stand_in_trainer import CountedModel
 from tests.service.queued import job, leased, let_expire, registered, states, submitted
 from tfbbb.tables import TableError

@@ -5,7 +5,6 @@ import math
 import time
 import weakref
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,9 @@ from service.model_process.predictions import Prediction, Predictions
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Scheduler
-from service.model_process.shadow_metrics import ShadowMetrics
 from service.shared.database import Base, Database
 from service.shared.frames import Frame
 from service.shared.prediction_parameters import Parameters
-from service.shared.route import Route
 from service.shared.settings import Settings
 from service.shared.work_rates import Payer, WorkRates
 from tests.service.stores import directory_store
@@ -53,7 +50,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "other abstention": {
         "parameters": {"abstain_above": 50.0, "abstain_by": "epistemic"}
     },
-    "key": {"parameters": {"routing_key": "customer"}},
     "deadline": {"parameters": {"deadline_ms": 1e6}},
     "record": {"parameters": {"record": True}},
     "adapted": {"parameters": {"intervals": [0.5], "adapt": True}},
@@ -70,7 +66,7 @@ class Asked:
     def __init__(self, rows: Any, body: dict[str, Any]) -> None:
         header: dict[str, Any] = {"name": "curve", "options": {}}
         header |= {"arrived": time.monotonic(), "reads": "json", "writes": "json"}
-        header |= {"request_id": "1", **asdict(Route())}
+        header |= {"version": None}
         header |= {"key_id": KEY, "work_per_second": RATE}
         content = orjson.dumps({"instances": rows, **body})
         self.replies: list[Any] = []
@@ -129,7 +125,6 @@ def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prediction
             UncertaintyMetrics(registry),
             PredictionRecorder(database, settings),
             CountedRates(path / "rates"),
-            ShadowMetrics(),
         )
     database.close()
 

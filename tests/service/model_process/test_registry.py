@@ -19,7 +19,6 @@ from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
-from service.shared.route import Route
 from tests.service import stand_in
 from tests.service.stores import directory_store
 from tfbbb.export.manifest import MANIFEST_PATH
@@ -44,18 +43,14 @@ def states(registry: ModelRegistry, name: str) -> dict[int, VersionState]:
 def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
     registry: ModelRegistry, registry_root: Path, database: Database
 ) -> None:
-    move(database, "diabetes", "champion", Route(2), seen_at=None, key_id=None)
+    move(database, "diabetes", "champion", 2, seen_at=None, key_id=None)
     shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
     registry.refresh()
     loaded, waiting = VersionState.AVAILABLE, VersionState.START
     assert states(registry, "diabetes") == {10: loaded, 2: loaded, 1: waiting}
-    move(database, "diabetes", "champion", Route(1), seen_at=2, key_id=None)
+    move(database, "diabetes", "champion", 1, seen_at=2, key_id=None)
     registry.refresh()
     assert states(registry, "diabetes") == {10: loaded, 2: waiting, 1: loaded}
-    for route in (Route(1, canary=2, canary_weight=0.1), Route(1, shadow=2)):
-        move(database, "diabetes", "champion", route, seen_at=1, key_id=None)
-        registry.refresh()
-        assert states(registry, "diabetes") == {10: loaded, 2: loaded, 1: loaded}
 
 
 def test_altered_version_leaves_the_good_one_in_charge(

@@ -55,10 +55,7 @@ class Queue:
             finish=finish,
             **defaults | given,
         )
-        submit = self.scheduler.submit
-        if task.is_spare:
-            submit = self.scheduler.submit_spare
-        submit(task)
+        self.scheduler.submit(task)
         return task
 
     def run(self) -> None:
@@ -141,16 +138,6 @@ def test_more_waiting_work_than_the_limit_is_refused() -> None:
         queue.submit("more")
     queue.run()
     queue.submit("more")
-
-
-def test_spare_tasks_are_computed_while_no_other_waits() -> None:
-    queue = Queue()
-    queue.submit("spare", key=1, is_spare=True)
-    queue.submit("spare too", key=1, is_spare=True)
-    queue.submit("late", deadline=20.0, key=1)
-    queue.submit("soon", deadline=1.0, key=2)
-    queue.run()
-    assert queue.order == [["soon"], ["late"], ["spare", "spare too"]]
 
 
 def test_speed_follows_the_load_of_the_machine() -> None:

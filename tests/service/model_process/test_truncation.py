@@ -2,7 +2,6 @@
 
 import queue
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,9 @@ from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.predictions import Prediction, Predictions
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
-from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.speed import Speed
 from service.shared.database import Database
 from service.shared.frames import Frame
-from service.shared.route import Route
 from service.shared.settings import Settings
 from service.shared.work_rates import WorkRates
 from tests.service.stand_in import load
@@ -48,8 +45,8 @@ def predictions(
     settings = Settings()
     recorder = PredictionRecorder(database, settings)
     rates = WorkRates(tmp_path)
-    uncertainty, shadows = UncertaintyMetrics(registry), ShadowMetrics()
-    return Predictions(registry, settings, uncertainty, recorder, rates, shadows)
+    uncertainty = UncertaintyMetrics(registry)
+    return Predictions(registry, settings, uncertainty, recorder, rates)
 
 
 def answer(
@@ -57,7 +54,7 @@ def answer(
 ) -> Frame:
     header: dict[str, Any] = {"name": "diabetes", "options": options}
     header |= {"arrived": time.monotonic(), "reads": codec, "writes": codec}
-    header |= {"request_id": "1", **asdict(Route())}
+    header |= {"version": None}
     replies: queue.Queue[Any] = queue.Queue()
     predictions.start(Prediction(Frame(header, body), replies.put))
     frame: Frame = replies.get(timeout=60)()

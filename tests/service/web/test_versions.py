@@ -1,14 +1,12 @@
-"""Versions side by side, their notes, and trials of versions."""
-
-from typing import Any
+"""Versions side by side, their notes and labels."""
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.service.web.conftest import Site, copy_model, visit
 from tests.service.web.tables import ATTACK, SCRIPT
 
-MODEL = "trials"
+MODEL = "compared"
 PLACE = f"models/{MODEL}/1/versions"
 
 
@@ -16,54 +14,23 @@ PLACE = f"models/{MODEL}/1/versions"
 def model(site: Site, trained: dict[str, str]) -> str:
     copy_model(site, MODEL)
     copy_model(site, MODEL, rmse=2000.0, coverage_90=0.7)
-    for number in (1, 2):
-        body = {"version": number}
-        place = f"/v1/models/{MODEL}/labels/label-{number}"
-        assert site.client.put(place, json=body).is_success
     return MODEL
 
 
-def labels(site: Site) -> dict[str, Any]:
-    found = site.client.get(f"/v1/models/{MODEL}/labels").json()["labels"]
-    return {label["label"]: label for label in found}
-
-
-def row_of(page: Page, label: str) -> Locator:
-    table = page.get_by_role("region", name=f"Labels of {MODEL}")
-    return table.get_by_role("row").filter(has_text=label)
-
-
-def test_a_canary_and_a_shadow_begin_and_end_by_buttons(
+def test_a_label_is_shown_with_its_version_and_deleted(
     page: Page, site: Site, model: str
 ) -> None:
+    labels = f"/v1/models/{MODEL}/labels"
+    assert site.client.put(f"{labels}/champion", json={"version": 1}).is_success
     visit(page, site, PLACE)
-    form = page.get_by_role("form", name="Try a version")
-    form.get_by_label("For the label").select_option("label-1")
-    form.get_by_label("Version to try").select_option("2")
-    form.get_by_label("Share of the requests").fill("0")
-    form.get_by_role("button", name="Start the trial").click()
-    expect(form.locator(".problem:not(:empty)")).to_contain_text("less than 100")
-    form.get_by_label("Share of the requests").fill("25")
-    form.get_by_role("button", name="Start the trial").click()
-    row = row_of(page, "label-1")
-    expect(row).to_contain_text("1 75.0 %; canary 2 25.0 %")
-    assert labels(site)["label-1"]["canary"]["weight"] == 0.25
-    row.get_by_role("button", name="End the canary").click()
-    expect(row).not_to_contain_text("canary")
-
-    form.get_by_label("Version to try").select_option("2")
-    form.get_by_label("How").select_option("shadow")
-    expect(form.get_by_label("Share of the requests")).to_be_hidden()
-    form.get_by_label("For the label").select_option("label-1")
-    form.get_by_role("button", name="Start the trial").click()
-    expect(row).to_contain_text("shadow 2")
-    assert labels(site)["label-1"]["shadow"]["version"] == 2
-    row.get_by_role("button", name="End the shadow").click()
-    expect(row).not_to_contain_text("shadow")
-    assert labels(site)["label-1"] | {"moved_at": None} == {
-        **{"label": "label-1", "version": 1, "canary": None, "shadow": None},
-        **{"moved_at": None, "feedback": None},
-    }
+    table = page.get_by_role("region", name=f"Labels of {MODEL}")
+    row = table.get_by_role("row").filter(has_text="champion")
+    expect(row.get_by_role("link")).to_have_text("1")
+    expect(row).to_contain_text("nothing yet")
+    row.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    assert [x["label"] for x in site.client.get(labels).json()["labels"]] == ["latest"]
 
 
 def test_two_versions_are_compared_in_words(page: Page, site: Site, model: str) -> None:

@@ -71,11 +71,8 @@ def feedback(
             label=label,
             idempotency_key=f"{_digest(table)} {labelled}",
         )
-        for number in scored:
-            typer.echo(
-                f"{len(targets)} rows scored version {number} of {model}", err=True
-            )
-            _echo(remote_model.describe_feedback(number))
+        typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
+        _echo(remote_model.describe_feedback(scored))
 
 
 def _digest(table: "pa.Table") -> str:

@@ -6,7 +6,7 @@ from tfbbb.cli.remote.service import Key, Url, service
 
 
 def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
-    """List the models with their versions, and labels with canaries and shadows.
+    """List the models with their versions and labels.
 
     Example: tfbbb remote models --json
     """
@@ -21,27 +21,13 @@ def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
                     map(_format_version, model["versions"])
                 ),
                 "labels": lambda model: ", ".join(
-                    _format_label(model, label) for label in model["labels"]
+                    f"{label} {version}" for label, version in model["labels"].items()
                 ),
                 "verdict": _format_verdict,
             },
             as_json=as_json,
             if_none="There is no model yet; create one with `tfbbb remote train`.",
         )
-
-
-def _format_label(model: JsonObject, label: str) -> str:
-    """Returns for example `champion 1 (canary 2 10 %, shadow 3)`."""
-    # Services of earlier releases list neither.
-    canary = model.get("canaries", {}).get(label)
-    shadow = model.get("shadows", {}).get(label)
-    others = []
-    if canary is not None:
-        others.append(f"canary {canary['version']} {100 * canary['weight']:g} %")
-    if shadow is not None:
-        others.append(f"shadow {shadow}")
-    text = f"{label} {model['labels'][label]}"
-    return f"{text} ({', '.join(others)})" if others else text
 
 
 def _format_verdict(model: JsonObject) -> str:

@@ -50,13 +50,6 @@ def predict(
     keep: Keep = False,
     version: Version = None,
     label: Label = None,
-    routing_key: Annotated[
-        str | None,
-        typer.Option(
-            help="Where a label has a canary: requests with the same key, such as the "
-            "id of a customer, are answered by the same version."
-        ),
-    ] = None,
     adapt: Annotated[
         bool,
         typer.Option(
@@ -131,7 +124,7 @@ def predict(
                 "abstain_above": abstain_above,
                 "abstain_by": abstain_by,
             },
-            {"version": version, "label": label, "routing_key": routing_key},
+            {"version": version, "label": label},
         )
         names = [feature["name"] for feature in description["features"]]
         used = [*names, description["target"]]

@@ -17,7 +17,6 @@ from service.model_process.worker import listen, serve
 from service.shared import errors
 from service.shared.errors import Overloaded, ServiceError
 from service.shared.frames import Frame
-from service.shared.route import Route
 from service.shared.settings import Settings
 
 ERRORS = {
@@ -81,7 +80,7 @@ async def predict(
     client: ModelsClient, name: str, version: int | None, body: bytes
 ) -> Any:
     codecs: Any = {"reads": "json", "writes": "json", "options": {}}
-    frame = await client.predict(name, Route(version), body, time.monotonic(), **codecs)
+    frame = await client.predict(name, version, body, time.monotonic(), **codecs)
     return frame.body
 
 

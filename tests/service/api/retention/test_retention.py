@@ -227,9 +227,9 @@ def client(saved_models: Path, tmp_path: Path) -> Iterator[httpx.Client]:
 def test_versions_that_nothing_needs_go_after_they_were_shown(
     client: httpx.Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    label = "/v1/models/houses/labels/champion"
-    assert client.put(label, json={"version": 2}).status_code == 200
-    assert client.put(label, json={"version": 2, "shadow": 3}).status_code == 200
+    for label, number in (("champion", 2), ("challenger", 3)):
+        path = f"/v1/models/houses/labels/{label}"
+        assert client.put(path, json={"version": number}).status_code == 200
 
     def versions(response: httpx.Response) -> Any:
         assert response.status_code == 200, response.text

@@ -94,14 +94,6 @@ def test_a_job_becomes_a_model_that_answers(
     assert list((settings.models / ".staging").glob("*")) == []
 
 
-def test_the_log_of_a_job_has_no_startup_message(
-    trained: Job, settings: Settings
-) -> None:
-    log = JobFiles(settings, trained.id).log.read_text()
-    assert "absl::InitializeLog" not in log
-    assert "oneDNN" not in log
-
-
 def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
     events = list(trained.events())
     assert [event.id for event in events] == list(range(1, len(events) + 1))

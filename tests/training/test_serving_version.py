@@ -121,8 +121,3 @@ def test_a_job_may_publish_always_or_never() -> None:
     ):
         job = JobSpec(target="y", publish=publish)
         assert [job.publishes(fit) for fit in (False, True)] == published
-
-
-def test_records_of_older_versions_say_latest() -> None:
-    for former, now in (("if_learned", "if_not_worse"), ("always", "always")):
-        assert JobSpec.model_validate({"target": "y", "latest": former}).publish == now

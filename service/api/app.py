@@ -236,13 +236,13 @@ def create_app(
 
 
 def _prepare(database: Database, settings: Settings) -> None:
-    """Upgrades the database, and removes the files that dead processes left."""
+    """Creates the tables, and removes the files that dead processes left."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings)
     if not store.is_directory:
         store.models.mkdir(exist_ok=True)
     database.wait()
-    upgrade(database, settings.data_dir / "backups")
+    upgrade(database)
     check_installation(database, settings)
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())

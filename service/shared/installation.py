@@ -23,10 +23,7 @@ def check_installation(database: Database, settings: Settings) -> None:
     store = open_store(settings)
     found = store.identity()
     with database.writing() as session:
-        row = session.get(Installation, 1, with_for_update=True)
-        if row is None:
-            row = Installation(id=1)
-            session.add(row)
+        row = session.get_one(Installation, 1, with_for_update=True)
         if row.store_id is None:
             row.store_id, row.store_place = found, store.place
         if row.store_id != found:

@@ -251,10 +251,6 @@ class Settings(BaseModel):
         float | None,
         Field(gt=0, description="Time that a dataset without a job stays; for ever."),
     ] = None
-    keep_upgrade_copies: Annotated[
-        int | None,
-        Field(ge=1, description="Newest copies of the database before upgrades."),
-    ] = 5
     audit_days: Annotated[
         float | None,
         Field(gt=0, description="Time that entries of the audit stay; for ever."),

@@ -28,7 +28,7 @@ def service_data(tfbbb, tmp_path):
     """The data directory that a service left where `tfbbb` runs."""
     settings = Settings(data_dir=tmp_path / ".tfbbb")
     database = Database(settings.effective_database_url)
-    upgrade(database, settings.data_dir)
+    upgrade(database)
     database.close()
     return settings.data_dir
 

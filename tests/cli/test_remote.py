@@ -1,5 +1,4 @@
 import json
-import os
 import threading
 
 import pytest
@@ -165,24 +164,6 @@ def test_jobs_and_unused_datasets_are_deleted(remote, settings):
     for what in ("jobs", "datasets"):
         assert remote(what, "--json").stdout == "[]\n"
         assert remote(what).stderr.startswith("There is no ")
-
-
-def test_what_is_not_kept_is_shown_and_removed_on_demand(remote, settings):
-    copies = settings.data_dir / "backups"
-    copies.mkdir()
-    for number in range(7):
-        (copies / f"before-{number}.sqlite3").write_bytes(b"123")
-        os.utime(copies / f"before-{number}.sqlite3", (number, number))
-    result = remote("retention")
-    (row,) = [row for row in result.stdout.splitlines() if "KEEP_UPGRADE" in row]
-    assert row.split()[2:5] == ["TFBBB_KEEP_UPGRADE_COPIES=5", "2", "6"]
-    assert "upgrade copies: before-0.sqlite3, 3 bytes" in result.stdout
-    assert len(list(copies.iterdir())) == 7
-    kinds = json.loads(remote("retention", "--apply", "--json").stdout)
-    removed = {kind["kind"]: kind["num_things"] for kind in kinds}
-    assert removed["upgrade copies"] == 2
-    assert sum(removed.values()) == 2
-    assert sorted(path.name[7] for path in copies.iterdir()) == list("23456")
 
 
 def test_ctrl_c_stops_watching_and_not_the_job(remote, monkeypatch):

@@ -111,6 +111,6 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def queue(settings: Settings) -> Iterator[Queue]:
     database = Database(settings.effective_database_url)
-    upgrade(database, settings.data_dir / "backups")
+    upgrade(database)
     yield Queue(database, settings)
     database.close()

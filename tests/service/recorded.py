@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from service.shared.database import Database, upgrade
 from service.shared.database.tables import ModelVersion
 
 
 @contextmanager
-def database_with_versions(
-    url: str, backups: Path, name: str, *numbers: int
-) -> Iterator[Database]:
+def database_with_versions(url: str, name: str, *numbers: int) -> Iterator[Database]:
     """Opens a database with its tables and some versions of a model."""
     database = Database(url)
-    upgrade(database, backups)
+    upgrade(database)
     add_versions(database, name, *numbers)
     yield database
     database.close()

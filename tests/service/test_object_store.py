@@ -30,7 +30,7 @@ def trainer_machine(
     data = tmp_path_factory.mktemp("trainer")
     settings = Settings(data_dir=data, store=url, lease_seconds=600.0)
     database = Database(settings.effective_database_url)
-    upgrade(database, data / "backups")
+    upgrade(database)
     yield Queue(database, settings)
     database.close()
 

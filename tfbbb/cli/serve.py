@@ -133,7 +133,6 @@ def serve(
     TFBBB_JOB_DAYS                for ever  time that a job stays after its end
     TFBBB_JOB_LOG_DAYS            90 days   time that its log and epochs stay
     TFBBB_DATASET_DAYS            for ever  time that a dataset without jobs stays
-    TFBBB_KEEP_UPGRADE_COPIES     5         copies of the database before upgrades
     TFBBB_AUDIT_DAYS              for ever  time that entries of the audit stay
     TFBBB_MAX_METRIC_MODELS       100       models told apart in request metrics
     TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request

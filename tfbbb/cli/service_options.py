@@ -59,10 +59,10 @@ def service_settings(**options: object) -> "Settings":
 def service_database(
     settings: "Settings", *, starting: bool = False
 ) -> "Iterator[Database]":
-    """Opens the database of a service and upgrades its tables."""
+    """Opens the database of a service."""
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
-    from service.shared.database import Database, NewerDatabaseError, upgrade
+    from service.shared.database import Database, DatabaseVersionError, upgrade
 
     try:
         database = Database(settings.effective_database_url)
@@ -73,11 +73,11 @@ def service_database(
             database.wait()
         else:
             _check_exists(database)
-        upgrade(database, settings.data_dir / "backups")
+        upgrade(database)
         yield database
     except DBAPIError as error:
         raise CommandError(f"The database does not answer: {error.orig}") from None
-    except NewerDatabaseError as error:
+    except DatabaseVersionError as error:
         raise CommandError(str(error)) from None
     finally:
         database.close()

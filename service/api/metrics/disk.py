@@ -32,7 +32,6 @@ class DiskMetrics(Collector):
             "datasets": data / "datasets",
             "uploads": data / "uploads",
             "jobs": data / "jobs",
-            "backups": data / "backups",
         }
         self._database = database.path
         self._disks = {"data": data, "models": models}

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Text, cast, delete, func, select
@@ -233,26 +232,6 @@ def _remove_dataset(state: ServiceState, item: Item) -> None:
     state.datasets.delete(item.subject, unused_since=item.since)
 
 
-async def _find_copies(state: ServiceState, now: float) -> list[Item]:
-    """Finds the copies of the database that upgrades made, but the newest ones."""
-    newest = state.settings.keep_upgrade_copies
-    if newest is None:
-        return []
-
-    def find() -> list[Item]:
-        copies = (state.settings.data_dir / "backups").glob("before-*.sqlite3")
-        stats = [(path.stat(), path) for path in copies]
-        found = [Item(path.name, stat.st_size, stat.st_mtime) for stat, path in stats]
-        return sorted(found, key=lambda item: -item.since)[newest:]
-
-    return await asyncio.to_thread(find)
-
-
-async def _remove_copy(state: ServiceState, item: Item) -> None:
-    path: Path = state.settings.data_dir / "backups" / item.subject
-    await asyncio.to_thread(path.unlink, missing_ok=True)
-
-
 def _find_rows(
     state: ServiceState,
     before: float,
@@ -297,7 +276,6 @@ KINDS = (
     _in_threads("jobs", "job_days", _find_jobs, _remove_job),
     _in_threads("job logs", "job_log_days", _find_job_logs, _remove_job_log),
     _in_threads("datasets", "dataset_days", _find_datasets, _remove_dataset),
-    Kind("upgrade copies", ("keep_upgrade_copies",), _find_copies, _remove_copy),
     _rows(
         "recorded rows",
         "recorded_seconds",

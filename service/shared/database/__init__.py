@@ -9,7 +9,7 @@ from service.shared.database.database import (
 )
 from service.shared.database.sqlite_file import DatabaseFileError
 from service.shared.database.tables import Base, new_id
-from service.shared.database.upgrade import NewerDatabaseError, upgrade
+from service.shared.database.upgrade import DatabaseVersionError, upgrade
 
 __all__ = [
     "LOST",
@@ -17,7 +17,7 @@ __all__ = [
     "Base",
     "Database",
     "DatabaseFileError",
-    "NewerDatabaseError",
+    "DatabaseVersionError",
     "acting",
     "new_id",
     "report_outage",

@@ -290,17 +290,14 @@ class RecordedRow(Base):
 
 
 class Installation(Base):
-    """The only row, with id 1: what holds for the whole database.
+    """The only row, with id 1: whose files the database describes.
 
-    `oldest_program` is the last revision that programs before it cannot use: a program
-    that knows it may use the database, also one of an earlier revision.
     `service.shared.installation` writes the store.
     """
 
     __tablename__ = "installation"
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    oldest_program: Mapped[str | None] = mapped_column(Text)
     store_id: Mapped[str | None] = mapped_column(Text)
     store_place: Mapped[str | None] = mapped_column(Text)
 

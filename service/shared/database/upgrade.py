@@ -1,107 +1,59 @@
-"""Upgrades a database to the tables of this version."""
+"""Creates the tables of a database, or brings them up to date."""
 
 import fcntl
 import logging
 import secrets
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy.exc import OperationalError
 
 from service.shared.database.database import Database
-from service.shared.database.tables import Installation
 
 logger = logging.getLogger(__name__)
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
-_UNFINISHED = "unfinished-"
-
 # Any number that no other lock in the same PostgreSQL database uses.
 _LOCK = 0x7466626262
 
-# Longest time for which a migration waits for the locks of requests, and tries.
-_LOCK_SECONDS, _TRIES = 2, 60
+
+class DatabaseVersionError(Exception):
+    """The database has tables of another version; the message has the remedy."""
 
 
-class NewerDatabaseError(Exception):
-    """A later version of this program wrote the database."""
-
-
-def upgrade(database: Database, copies: Path) -> None:
-    """Runs the migrations that the database lacks, in one process at a time.
-
-    Copies an SQLite file before a migration. On PostgreSQL services of the version
-    before go on meanwhile, unless a migration is marked as breaking. A database of a
-    later version is used as it is, unless it has a breaking migration.
-    """
+def upgrade(database: Database) -> None:
+    """Runs the migrations that the database lacks, in one process at a time."""
     if database.path is not None:
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _exclusive_lock(database):
         if database.path is not None:
             database.path.touch()
         known, current = revisions(), revision(database)
-        if current == known[-1]:
-            _mark(database)
-            return
-        if current is not None and current not in known:
-            if _oldest_program(database) in known:
-                logger.warning(
-                    "a later version of tfbbb has upgraded the database %s to revision "
-                    "%s, which this version can use too",
-                    database.name,
-                    current,
-                )
-                _mark(database)
-                return
-            raise NewerDatabaseError(
-                "A later version of tfbbb wrote the database, which this version "
-                "cannot read: install the later version, or restore the copy made "
-                f"before the upgrade. Received: revision {current}"
+        if current not in (None, *known):
+            raise DatabaseVersionError(
+                f"Another version of tfbbb wrote the database {database.name}, which "
+                "this version cannot use: name a new data directory (--data-dir), and "
+                "on PostgreSQL a new database (--database-url). The models directory "
+                f"(--models) is served as it is. Received: revision {current}"
             )
-        if current is None:
-            logger.info("creating the tables of the database %s", database.name)
-        else:
-            titles, missing = _titles(), known[known.index(current) + 1 :]
+        if current != known[-1]:
             logger.info(
-                "upgrading the database %s from revision %s: %s",
+                "%s the tables of the database %s",
+                "creating" if current is None else "upgrading",
                 database.name,
-                current,
-                ", ".join(f"{name} {titles.get(name, '')}".strip() for name in missing),
             )
-            _copy(database, copies, known[-1])
-        _migrate(database)
+            _migrate(database)
         _mark(database)
-        logger.info("the database has revision %s", known[-1])
-
-
-def _copy(database: Database, copies: Path, revision: str) -> None:
-    """Copies an SQLite file before its upgrade to a revision."""
-    if database.path is None:
-        logger.info("made no copy of PostgreSQL, of which `pg_dump` makes one")
-        return
-    name = f"before-{revision}-{time.strftime('%Y%m%dT%H%M%S')}.sqlite3"
-    copies.mkdir(parents=True, exist_ok=True)
-    for unfinished in copies.glob(f"{_UNFINISHED}*"):
-        unfinished.unlink()
-    copy_sqlite(database.path, copies / f"{_UNFINISHED}{name}")
-    (copies / f"{_UNFINISHED}{name}").rename(copies / name)
-    logger.info("copied the database to %s", copies / name)
 
 
 def revisions() -> list[str]:
     """Returns the revisions of this program, in order: `versions/REVISION_TITLE.py`."""
-    return sorted(_titles())
-
-
-def _titles() -> dict[str, str]:
-    """Returns the titles of the revisions of this program."""
-    names = [path.stem.partition("_") for path in _MIGRATIONS.glob("versions/*.py")]
-    return {revision: title.replace("_", " ") for revision, _, title in names}
+    return sorted(
+        path.stem.partition("_")[0] for path in _MIGRATIONS.glob("versions/*.py")
+    )
 
 
 def revision(database: Database) -> str | None:
@@ -118,47 +70,13 @@ def _migrate(database: Database) -> None:
     # Imported late: alembic takes as long as the web framework, and is rarely needed.
     from alembic import command
     from alembic.config import Config
-    from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
-    newest_first = ScriptDirectory.from_config(config).walk_revisions()
-    oldest = next(s.revision for s in newest_first if hasattr(s.module, "breaking"))
-
-    def migrate() -> None:
-        with database.engine.execution_options(immediate=True).begin() as connection:
-            database.allow_seconds(connection, None)
-            if database.path is None:
-                # Requests of running services wait behind a statement that waits.
-                limit = f"{1000 * _LOCK_SECONDS:g}ms"
-                limited = sqlalchemy.func.set_config("lock_timeout", limit, True)
-                connection.execute(sqlalchemy.select(limited))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-            row = sqlalchemy.update(Installation).values(oldest_program=oldest)
-            connection.execute(row)
-
-    tries = _TRIES if database.path is None else 1
-    while True:
-        try:
-            return migrate()
-        except OperationalError as error:
-            tries -= 1
-            if not tries:
-                raise
-            why = str(error.orig).partition("\n")[0]
-            logger.warning("the upgrade is tried again in 1 s: %s", why)
-            time.sleep(1.0)
-
-
-def _oldest_program(database: Database) -> str | None:
-    """Returns the last revision that programs before it cannot use, or None."""
-    with database.engine.connect() as connection:
-        if not sqlalchemy.inspect(connection).has_table(Installation.__tablename__):
-            return None
-        oldest = sqlalchemy.text("select oldest_program from installation")
-        found: str | None = connection.scalar(oldest)
-        return found
+    with database.engine.execution_options(immediate=True).begin() as connection:
+        database.allow_seconds(connection, None)
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
 
 
 def _mark(database: Database) -> None:

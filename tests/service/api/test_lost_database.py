@@ -28,7 +28,7 @@ Lose = Callable[[], AbstractContextManager[None]]
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     url = f"sqlite:///{tmp_path}/tfbbb.sqlite3"
-    with database_with_versions(url, tmp_path, "houses", 1, 2) as database:
+    with database_with_versions(url, "houses", 1, 2) as database:
         yield database
 
 

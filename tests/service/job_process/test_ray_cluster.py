@@ -47,7 +47,7 @@ def queue(cluster: Cluster, s3: S3, tmp_path: Path) -> Iterator[Queue]:
     settings = on_ray(settings, cluster)
     settings.data_dir.mkdir()
     database = Database(settings.effective_database_url)
-    upgrade(database, settings.data_dir / "backups")
+    upgrade(database)
     yield Queue(database, settings)
     database.close()
 

@@ -47,7 +47,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
     database = Database(settings.effective_database_url)
-    upgrade(database, settings.data_dir)
+    upgrade(database)
     yield database
     database.close()
 

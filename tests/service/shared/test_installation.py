@@ -20,7 +20,7 @@ def first(database_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def shared(first: Settings, tmp_path: Path) -> Database:
     database = Database(first.effective_database_url)
-    upgrade(database, tmp_path / "copies")
+    upgrade(database)
     return database
 
 
@@ -72,7 +72,7 @@ def test_replicas_with_one_object_store_have_directories_of_their_own(
 def test_a_database_in_the_data_directory_goes_with_its_files(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "data")
     database = Database(settings.effective_database_url)
-    upgrade(database, tmp_path / "copies")
+    upgrade(database)
     check_installation(database, settings)
     database.close()
     assert not (tmp_path / "data" / "identity").exists()

@@ -23,8 +23,8 @@ NO_MODELS = Path("/nonexistent")
 
 
 @pytest.fixture
-def database(database_url: str, tmp_path: Path) -> Iterator[Database]:
-    with database_with_versions(database_url, tmp_path, "m", 1, 2) as database:
+def database(database_url: str) -> Iterator[Database]:
+    with database_with_versions(database_url, "m", 1, 2) as database:
         yield database
 
 

@@ -66,7 +66,7 @@ def test_services_that_start_at_once_add_the_key_once(
     postgresql: str, tmp_path: Path
 ) -> None:
     database = Database(new_database(postgresql))
-    upgrade(database, tmp_path)
+    upgrade(database)
     with ThreadPoolExecutor(8) as executor:
         list(executor.map(lambda _: preset_admin_key(database, FIRST), range(8)))
     with database.reading() as session:

@@ -86,7 +86,7 @@ def test_disk_of_what_is_stored_is_counted(
     versions = found["tfbbb_disk_bytes", frozenset(["versions"])]
     assert versions == sum(path.stat().st_size for path in files) > 0
     assert found["tfbbb_disk_bytes", frozenset(["database"])] > 0
-    for kind in ("datasets", "jobs", "backups"):
+    for kind in ("datasets", "jobs"):
         assert found["tfbbb_disk_bytes", frozenset([kind])] >= 0
     for directory in ("data", "models"):
         assert found["tfbbb_disk_free_bytes", frozenset([directory])] > 0

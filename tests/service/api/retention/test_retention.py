@@ -1,6 +1,5 @@
 import asyncio
 import hashlib
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -54,7 +53,6 @@ def state(queue: Queue) -> ServiceState:
             "job_days": 30.0,
             "job_log_days": 10.0,
             "dataset_days": 20.0,
-            "keep_upgrade_copies": 1,
             "audit_days": 100.0,
         }
     )
@@ -161,19 +159,6 @@ def test_what_was_needed_meanwhile_stays(queue: Queue, state: ServiceState) -> N
     assert taken in ids(queue.database, Dataset)
     assert num_events(queue, job_id, "epoch") == 2
     assert JobFiles(queue.settings, job_id).log.exists()
-
-
-def test_newest_copy_of_an_upgrade_stays(queue: Queue, state: ServiceState) -> None:
-    copies = queue.settings.data_dir / "backups"
-    copies.mkdir(parents=True, exist_ok=True)
-    for number, revision in enumerate(("0007", "0008", "0010")):
-        path = copies / f"before-{revision}-20300101T000000.sqlite3"
-        path.write_bytes(b"1234")
-        os.utime(path, (1e9 + number, 1e9 + number))
-    (outcome,) = [o for o in asyncio.run(removal.find(state)) if o.items]
-    assert outcome.num_bytes == 8
-    remove(state)
-    assert [path.name[:11] for path in copies.iterdir()] == ["before-0010"]
 
 
 def test_recorded_rows_and_audit_entries_go_by_age(

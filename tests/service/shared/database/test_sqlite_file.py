@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def database(path: Path, tmp_path: Path) -> Iterator[Database]:
     database = Database(f"sqlite:///{path}")
-    upgrade(database, tmp_path)
+    upgrade(database)
     add_key(database)
     yield database
     database.close()
@@ -50,7 +50,7 @@ def count_keys(database: Database) -> int:
 def another_database(directory: Path) -> Path:
     path = directory / "another.sqlite3"
     database = Database(f"sqlite:///{path}")
-    upgrade(database, directory)
+    upgrade(database)
     database.close()
     return path
 
@@ -129,7 +129,7 @@ def test_what_sqlite_and_operators_do_is_no_fault(
         checkpoint(database)
         add_key(database)
         copy_sqlite(path, tmp_path / f"{secrets.token_hex(4)}.sqlite3")
-        upgrade(other, tmp_path)
+        upgrade(other)
         other.close()
     with database.writing() as session:
         session.execute(text("create table wide (x)"))

@@ -1,15 +1,30 @@
-"""The first tables."""
+"""The tables of `service.shared.database.tables`."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+# 0001 to 0012 were those of version 0.2, whose databases are refused.
+revision = "0013"
 down_revision = None
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
+    op.create_table(
+        "audit",
+        sa.Column("id", sa.String(length=24), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("actor", sa.Text(), nullable=False),
+        sa.Column("key_id", sa.String(length=24), nullable=True),
+        sa.Column("request_id", sa.Text(), nullable=True),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("action", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("details", sa.JSON(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_audit_created", "audit", ["created_at", "id"])
     op.create_table(
         "dispatchers",
         sa.Column("id", sa.String(length=24), nullable=False),
@@ -18,6 +33,13 @@ def upgrade() -> None:
         sa.Column("slots", sa.Integer(), nullable=False),
         sa.Column("started_at", sa.Double(), nullable=False),
         sa.Column("seen_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    installation = op.create_table(
+        "installation",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("store_id", sa.Text(), nullable=True),
+        sa.Column("store_place", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
@@ -34,6 +56,7 @@ def upgrade() -> None:
         sa.Column("max_datasets", sa.Integer(), nullable=True),
         sa.Column("max_dataset_bytes", sa.BigInteger(), nullable=True),
         sa.Column("max_queued_jobs", sa.Integer(), nullable=True),
+        sa.Column("max_work_per_second", sa.Double(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("prefix"),
     )
@@ -50,6 +73,48 @@ def upgrade() -> None:
         sa.UniqueConstraint("job_id"),
     )
     op.create_table(
+        "notes",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("title", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("changed_at", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("name", "number"),
+    )
+    op.create_table(
+        "recorded_rows",
+        sa.Column(
+            "sequence",
+            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+            nullable=False,
+        ),
+        sa.Column("prediction_id", sa.String(length=24), nullable=False),
+        sa.Column("row", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
+        sa.Column("values", sa.JSON(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("counted_at", sa.Double(), nullable=True),
+        sa.PrimaryKeyConstraint("sequence"),
+        sa.UniqueConstraint("prediction_id", "row"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_recorded_rows_created_at", "recorded_rows", ["created_at"])
+    op.create_table(
+        "browser_sessions",
+        sa.Column("prefix", sa.String(length=24), nullable=False),
+        sa.Column("secret_sha256", sa.String(length=64), nullable=False),
+        sa.Column("key_id", sa.String(length=24), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("expires_at", sa.Double(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["key_id"],
+            ["keys.id"],
+        ),
+        sa.PrimaryKeyConstraint("prefix"),
+    )
+    op.create_index("ix_browser_sessions_key_id", "browser_sessions", ["key_id"])
+    op.create_table(
         "datasets",
         sa.Column("id", sa.String(length=24), nullable=False),
         sa.Column("key_id", sa.String(length=24), nullable=True),
@@ -60,7 +125,9 @@ def upgrade() -> None:
         sa.Column("num_rows", sa.BigInteger(), nullable=False),
         sa.Column("columns", sa.JSON(), nullable=False),
         sa.Column("problems", sa.JSON(), nullable=False),
+        sa.Column("parts", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
+        sa.Column("uploaded_again_at", sa.Double(), nullable=True),
         sa.ForeignKeyConstraint(
             ["key_id"],
             ["keys.id"],
@@ -68,12 +135,45 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("key_id", "sha256"),
     )
-    with op.batch_alter_table("datasets", schema=None) as batch_op:
-        batch_op.create_index("ix_datasets_created", ["created_at", "id"], unique=False)
-        batch_op.create_index(
-            batch_op.f("ix_datasets_sha256"), ["sha256"], unique=False
-        )
-
+    op.create_index("ix_datasets_created", "datasets", ["created_at", "id"])
+    op.create_index("ix_datasets_sha256", "datasets", ["sha256"])
+    op.create_table(
+        "feedback",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("num_rows", sa.BigInteger(), nullable=False),
+        sa.Column("figures", sa.JSON(), nullable=False),
+        sa.Column("calibration", sa.JSON(), nullable=False),
+        sa.Column("drift", sa.JSON(), nullable=False),
+        sa.Column("drift_test", sa.JSON(), nullable=False),
+        sa.Column("adaptation", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("history", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("started_at", sa.Double(), nullable=False),
+        sa.Column("updated_at", sa.Double(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["name", "number"],
+            ["model_versions.name", "model_versions.number"],
+        ),
+        sa.PrimaryKeyConstraint("name", "number"),
+    )
+    op.create_table(
+        "feedback_receipts",
+        sa.Column("id", sa.String(length=24), nullable=False),
+        sa.Column("key_id", sa.String(length=24), nullable=True),
+        sa.Column("idempotency_key", sa.Text(), nullable=False),
+        sa.Column("request_sha256", sa.String(length=64), nullable=False),
+        sa.Column("answer", sa.JSON(), nullable=False),
+        sa.Column("created_at", sa.Double(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["key_id"],
+            ["keys.id"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("key_id", "idempotency_key"),
+    )
+    op.create_index(
+        "ix_feedback_receipts_created_at", "feedback_receipts", ["created_at"]
+    )
     op.create_table(
         "labels",
         sa.Column("name", sa.Text(), nullable=False),
@@ -125,22 +225,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("key_id", "idempotency_key"),
     )
-    with op.batch_alter_table("jobs", schema=None) as batch_op:
-        batch_op.create_index("ix_jobs_created", ["created_at", "id"], unique=False)
-        batch_op.create_index(
-            batch_op.f("ix_jobs_dataset_id"), ["dataset_id"], unique=False
-        )
-        batch_op.create_index(batch_op.f("ix_jobs_machine"), ["machine"], unique=False)
-        batch_op.create_index(
-            "ix_jobs_name_created", ["name", "created_at", "id"], unique=False
-        )
-        batch_op.create_index(
-            "ix_jobs_queue", ["state", "priority", "created_at"], unique=False
-        )
-        batch_op.create_index(
-            "ix_jobs_state_created", ["state", "created_at", "id"], unique=False
-        )
-
+    op.create_index("ix_jobs_created", "jobs", ["created_at", "id"])
+    op.create_index("ix_jobs_dataset_id", "jobs", ["dataset_id"])
+    op.create_index("ix_jobs_machine", "jobs", ["machine"])
+    op.create_index("ix_jobs_name_created", "jobs", ["name", "created_at", "id"])
+    op.create_index("ix_jobs_queue", "jobs", ["state", "priority", "created_at"])
+    op.create_index("ix_jobs_state_created", "jobs", ["state", "created_at", "id"])
     op.create_table(
         "events",
         sa.Column("job_id", sa.String(length=24), nullable=False),
@@ -151,25 +241,5 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("job_id", "sequence"),
     )
-
-
-def downgrade() -> None:
-    op.drop_table("events")
-    with op.batch_alter_table("jobs", schema=None) as batch_op:
-        batch_op.drop_index("ix_jobs_state_created")
-        batch_op.drop_index("ix_jobs_queue")
-        batch_op.drop_index("ix_jobs_name_created")
-        batch_op.drop_index(batch_op.f("ix_jobs_machine"))
-        batch_op.drop_index(batch_op.f("ix_jobs_dataset_id"))
-        batch_op.drop_index("ix_jobs_created")
-
-    op.drop_table("jobs")
-    op.drop_table("labels")
-    with op.batch_alter_table("datasets", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_datasets_sha256"))
-        batch_op.drop_index("ix_datasets_created")
-
-    op.drop_table("datasets")
-    op.drop_table("model_versions")
-    op.drop_table("keys")
-    op.drop_table("dispatchers")
+    # Its only row.
+    op.bulk_insert(installation, [{"id": 1}])

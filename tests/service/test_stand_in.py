@@ -21,7 +21,6 @@ MODELS = "/v1/models/"
 ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
 TENSOR = {"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}
 NUMBERS = {"age": [1.0, 0.5], "bmi": [2.0, 0.0], "bp": [3.0, -0.5]}
-X = {"age": 1.0, "bmi": 2.0, "bp": 3.0}
 # What differs from run to run, or is about the files.
 # The stand-in answers no densities, and has no passes.
 VARYING = {"prediction_id", "digest", "published_at", "files", "signatures", "passes"}
@@ -80,8 +79,6 @@ REQUESTS = {
     "csv": table(CSV, CSV),
     "open inference": Request("/v2/models/diabetes/infer", {"inputs": [TENSOR]}),
     "open inference metadata": Request("/v2/models/iris"),
-    "regress": Request(f"{MODELS}diabetes:regress", {"examples": [X]}),
-    "classify": Request(f"{MODELS}iris:classify", {"examples": [X]}),
     "list": Request("/v1/models"),
     "version": Request(f"{MODELS}diabetes/versions/1"),
     "metadata": Request(f"{MODELS}diabetes/metadata"),

@@ -142,4 +142,4 @@ class LoadShedding:
 
 def is_prediction(path: str) -> bool:
     """Whether a path is that of predictions."""
-    return path.endswith((":predict", ":classify", ":regress", "/infer"))
+    return path.endswith((":predict", "/infer"))

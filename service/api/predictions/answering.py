@@ -37,20 +37,6 @@ async def answer_table(
     )
 
 
-async def answer_json(
-    state: ServiceState,
-    request: Request,
-    name: str,
-    version: int | None,
-    codec: str,
-) -> Response:
-    """Predicts by a codec whose bodies are JSON."""
-    check_json(request)
-    return await answer(
-        state, request, name, version, reads=codec, writes=codec, options={}
-    )
-
-
 def check_json(request: Request) -> None:
     """Raises `UnsupportedMediaType` unless the body is declared as JSON."""
     given = media_type(request)

@@ -1,7 +1,6 @@
-"""`:predict`, `:classify` and `:regress` of models, versions and labels."""
+"""`:predict` and `:predict-file` of models, versions and labels."""
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -13,14 +12,11 @@ from service.api.http.scoped_route import PlainRoute, ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
-from service.api.predictions.answering import answer_json, answer_table
+from service.api.predictions.answering import answer_table
 from service.api.predictions.files import predict_file
 from service.api.predictions.model_document import model_document
 from service.api.predictions.schemas import (
-    ClassifyResponse,
     PredictResponse,
-    RegressResponse,
-    examples_body,
     file_parameters,
     file_response,
     table_body,
@@ -143,24 +139,6 @@ _add_routes(
     response_description="The predictive distributions.",
     openapi_extra={"requestBody": table_body(), "parameters": table_parameters()},
     responses={200: table_response(), **responses(*_ERRORS, NotAcceptable)},
-)
-_add_routes(
-    "classify",
-    "the classes of each example with their probabilities",
-    partial(answer_json, codec="classify"),
-    response_model=ClassifyResponse,
-    response_description="The classes with their probabilities.",
-    openapi_extra={"requestBody": examples_body()},
-    responses=responses(*_ERRORS),
-)
-_add_routes(
-    "regress",
-    "the mean of each example",
-    partial(answer_json, codec="regress"),
-    response_model=RegressResponse,
-    response_description="The means.",
-    openapi_extra={"requestBody": examples_body()},
-    responses=responses(*_ERRORS),
 )
 _add_routes(
     "predict-file",

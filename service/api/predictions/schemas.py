@@ -58,19 +58,6 @@ class PredictRequest(BaseModel):
     parameters: Parameters | None = None  # type: ignore[valid-type]
 
 
-class ExamplesRequest(BaseModel):
-    """Examples as TensorFlow Serving's `:classify` and `:regress` take them."""
-
-    signature_name: Literal[SIGNATURES[:2]] = SIGNATURES[0]  # type: ignore[valid-type]
-    examples: list[dict[str, Value]] = Field(
-        description="Features by name; a value may also be a list of one value."
-    )
-    context: dict[str, Value] | None = Field(
-        None, description="Features that all examples share."
-    )
-    parameters: Parameters | None = None  # type: ignore[valid-type]
-
-
 class RowMoments(BaseModel):
     """The predictive distribution of one row, of k targets or c classes.
 
@@ -229,18 +216,6 @@ class PredictResponse(_NamedResponse):
     outputs: JsonObject | None = None
 
 
-class ClassifyResponse(_NamedResponse):
-    """The label and the probability of each class, per example."""
-
-    results: list[list[list[str | float]]]
-
-
-class RegressResponse(_NamedResponse):
-    """The mean of each example."""
-
-    results: list[float]
-
-
 def table_body() -> JsonObject:
     """Returns the OpenAPI description of the body of `:predict`."""
     body = json_body(PredictRequest, _table_examples())
@@ -306,19 +281,6 @@ def file_response() -> JsonObject:
             },
         },
     }
-
-
-def examples_body() -> JsonObject:
-    """Returns the OpenAPI description of the body of `:classify` and `:regress`."""
-    patient = dict(zip(_NAMES, _PATIENT, strict=True))
-    examples = {
-        "Examples": {"examples": [patient]},
-        "Examples with a context": {
-            "context": {"age": 59, "sex": 2},
-            "examples": [{k: v for k, v in patient.items() if k not in ("age", "sex")}],
-        },
-    }
-    return json_body(ExamplesRequest, examples)
 
 
 def json_body(model: type[BaseModel], examples: JsonObject) -> JsonObject:

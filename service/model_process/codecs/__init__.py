@@ -3,7 +3,6 @@
 from service.model_process.codecs import (
     arrow,
     csv,
-    examples,
     json_rows,
     open_inference,
 )
@@ -11,8 +10,6 @@ from service.model_process.codecs.codec import Codec
 
 CODECS = {
     "json": Codec(json_rows.read, json_rows.write),
-    "classify": Codec(examples.read, examples.write_classes),
-    "regress": Codec(examples.read, examples.write_values),
     "arrow": Codec(arrow.read, arrow.write, arrow.is_large, writes_text=False),
     "csv": Codec(csv.read, csv.write),
     "open_inference": Codec(

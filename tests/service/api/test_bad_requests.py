@@ -126,7 +126,7 @@ def test_wrong_parameter_is_named(
     ("model", "body", "message"),
     [
         (
-            *("diabetes", {"signature_name": "classify"}),
+            *("diabetes", {"signature_name": "variance"}),
             "serving_default, predict, log_prob, quantiles",
         ),
         (

@@ -17,8 +17,6 @@ from service.shared.settings import Settings
 from tests.service import stand_in
 from tests.service.serving import serving, wait_until_ready
 
-X = {"age": 9.0, "bmi": 0.0, "bp": 0.0}
-
 
 @pytest.fixture(scope="module")
 def served(
@@ -27,8 +25,7 @@ def served(
     """The model of the examples, half_plus_three, beside others of the tests."""
     root = tmp_path_factory.mktemp("models")
     stand_in.write_half_plus_three(root / "half_plus_three" / "123")
-    for name in ("iris", "patients"):
-        shutil.copytree(saved_models / name, root / name)
+    shutil.copytree(saved_models / "patients", root / "patients")
     with serving(Settings(models=root)) as client:
         wait_until_ready(client)
         yield client
@@ -92,27 +89,6 @@ def test_one_output_is_not_named(served: httpx.Client) -> None:
     assert np.shape(columns["outputs"]) == (2, 1, 1)
 
 
-def test_regress_is_that_of_the_example(served: httpx.Client) -> None:
-    examples = [{"x": 1.0}, {"x": [2.0], "note": "not read"}]
-    body = {"signature_name": "tensorflow/serving/regress", "examples": examples}
-    status, answer = post(served, "half_plus_three:regress", body)
-    assert status == 200
-    np.testing.assert_allclose(answer["results"], [3.5, 4.0], atol=0.05)
-
-
-def test_classify_pairs_labels_with_scores(served: httpx.Client) -> None:
-    body = {"context": {"bmi": 0.0, "bp": [0.0]}, "examples": [{"age": 9.0}, X | {}]}
-    del body["examples"][1]["bmi"], body["examples"][1]["bp"]  # type: ignore[index]
-    status, answer = post(served, "iris/versions/7:classify", body)
-    assert status == 200
-    first, second = answer["results"]
-    assert first == second
-    assert [label for label, _ in first] == ["setosa", "versicolor", "virginica"]
-    _, predicted = post(served, "iris:predict", {"instances": [X]})
-    (row,) = predicted["predictions"]
-    assert [score for _, score in first] == row["probabilities"]
-
-
 def test_binary_values_are_decoded(served: httpx.Client) -> None:
     def predict(text: Any) -> Any:
         row = {"age": 1, "blood pressure": 2, "sex": text, "region": "x"}
@@ -131,21 +107,6 @@ def test_binary_values_are_decoded(served: httpx.Client) -> None:
     [
         ("half:predict", {"instances": [1.0]}, 404, "no model with this name"),
         ("half_plus_three:predict", {"instances": ["a"]}, 400, "Row 1, column 'x'"),
-        ("half_plus_three:regress", {"examples": []}, 400, "at least one example"),
-        (
-            "half_plus_three:regress",
-            {"context": {"x": 1}, "examples": [{"x": 1}]},
-            400,
-            "Example 1 has a feature that `context` has too. Received: 'x'",
-        ),
-        (
-            "half_plus_three:regress",
-            {"examples": [{"x": 1}], "signature_name": "sample"},
-            400,
-            "ask `:predict` for others",
-        ),
-        ("half_plus_three:classify", {"examples": [{"x": 1}]}, 400, "ask `:regress`"),
-        ("iris:regress", {"examples": [X]}, 400, "ask `:classify`"),
     ],
 )
 def test_mistake_is_an_error_with_a_message(

@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 
-from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import Block, VersionName, compute, finish, prepare
 from service.model_process.codecs import CODECS
 from service.shared.frames import Frame
@@ -33,6 +32,5 @@ def served_frame(
     """Returns an answer in a wire format to a body in the same format."""
     query = CODECS[codec].read(body, options)
     request = prepare(VersionName("m", 1), model.manifest, query, Settings())
-    check_abstention(request)
     (arrays,) = compute(model, [Block(request, slice(0, request.num_rows))])
-    return CODECS[codec].write(abstain(finish(request, [arrays])))
+    return CODECS[codec].write(finish(request, [arrays]))

@@ -21,7 +21,7 @@ from tfbbb.tables.writing import write_rows
 
 _SHOWN = 20
 # Columns of the answer of the API whose cells are texts.
-_TEXTS = re.compile(r"class|warnings|abstained|prediction_sets_.*")
+_TEXTS = re.compile(r"class|warnings|prediction_sets_.*")
 # Of numbers: what the file has, in this order, and by what name. A variance becomes a
 # standard deviation, in the units of the target.
 _OF_NUMBERS = {
@@ -33,7 +33,7 @@ _OF_NUMBERS = {
     "aleatoric": "aleatoric_standard_deviation",
 }
 _OF_CLASSES = ("class", "probabilities", "entropy", "mutual_information")
-_LAST = ("epistemic_percentile", "familiarity", "abstained", "warnings")
+_LAST = ("epistemic_percentile", "familiarity", "warnings")
 _LEFT_OUT = ("variance", "mean_standard_error", "between_members")
 
 

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from service.model_process.targets import fill_targets, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
 from service.shared.json_types import JsonList, JsonObject
-from service.shared.prediction_parameters import Detector
 from service.shared.settings import Settings
 from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
@@ -53,8 +52,7 @@ Outputs = dict[str, np.ndarray | JsonList]
 # knows by their effect.
 _NOT_IN_KEY = frozenset(
     (
-        *("record", "abstain_above", "abstain_by", "deadline_ms"),
-        "adapt",
+        *("record", "deadline_ms", "adapt"),
         *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
     )
 )
@@ -155,23 +153,7 @@ class Request:
             and parameters.num_samples is None
             and self.asks_moments
             and not any(question.draws_first for question in self.asked)
-            and not (self.detector == "epistemic" and self.abstain_above is not None)
         )
-
-    @property
-    def abstain_above(self) -> float | None:
-        """The percentile above which rows get no answer; None for all answers."""
-        level = self.query.parameters.abstain_above
-        return self.manifest.abstain_above if level is None else level
-
-    @property
-    def detector(self) -> Detector | None:
-        """What decides about abstaining; None if the version has nothing."""
-        chosen = self.query.parameters.abstain_by
-        if chosen is not None:
-            return chosen
-        detectors: tuple[Detector, ...] = get_args(Detector)
-        return next((x for x in detectors if self.manifest.detects(x)), None)
 
     @property
     def needs_passes(self) -> bool:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import (
     Arrays,
     Block,
@@ -313,16 +312,14 @@ def _read(
 ) -> Request:
     """Reads a request."""
     query = CODECS[frame.header["reads"]].read(frame.body, frame.header["options"])
-    request = prepare(version, manifest, query, settings)
-    check_abstention(request)
-    return request
+    return prepare(version, manifest, query, settings)
 
 
 def _write(
     request: Request, blocks: Sequence[Arrays], codec: str, prediction_id: str | None
 ) -> Frame:
     answer = replace(finish(request, blocks), prediction_id=prediction_id)
-    return CODECS[codec].write(abstain(answer))
+    return CODECS[codec].write(answer)
 
 
 def _share_of_draws(request: Request, blocks: Sequence[Arrays]) -> float:

@@ -22,8 +22,6 @@ Level = Annotated[
 
 
 Method = Literal["auto", "local", "weight", "linearised"]
-# What decides about abstaining, the default first.
-Detector = Literal["familiarity", "epistemic"]
 
 
 class DrawParameters(KnownFields):
@@ -64,19 +62,6 @@ class DrawParameters(KnownFields):
         examples=["weight"],
     )
 
-    abstain_above: Annotated[float, Field(ge=0, le=100)] | None = Field(
-        None,
-        description="Rows with a higher percentile get no answer but the reason, "
-        "`abstained`: 99 withholds 1 of 100 rows like those of the training. The "
-        "version's limit by default, 100 for answers to all rows.",
-        examples=[99],
-    )
-    abstain_by: Detector | None = Field(
-        None,
-        description="What `abstain_above` is about: 100 (1 - f) for the "
-        "`familiarity` f, or the `epistemic_percentile`; by default familiarity "
-        "if the version has it.",
-    )
     adapt: bool = Field(
         False,
         description="Whether to adapt `intervals`, or `prediction_sets` of classes, to "

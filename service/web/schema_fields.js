@@ -8,7 +8,6 @@ const UNSET = "";
 const CHOSEN = "chosen by the service";
 // Labels of fields whose names are of the trade.
 const LABELS = {
-  abstain_above: "Abstain above",
   df: "Degrees of freedom",
   kl_schedule: "Weight of the prior",
   members: "Networks trained together",

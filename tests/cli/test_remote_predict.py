@@ -57,10 +57,7 @@ def held(monkeypatch):
         for start in range(0, len(rows), BLOCK // 2):
             x = rows["x"].slice(start, BLOCK // 2).to_numpy()[:, None]
             given = None if targets is None else np.zeros(len(x))
-            above = x[:, 0] > (options["abstain_above"] or 1e9)
-            reasons = ["unlike" if row else None for row in above]
-            x = np.where(above[:, None], np.nan, x)
-            ones = np.where(above[:, None], np.nan, np.ones_like(x))
+            ones = np.ones_like(x)
             answer = Prediction(
                 model="m",
                 version=3,
@@ -73,7 +70,6 @@ def held(monkeypatch):
                 upper=(2 * x + 1)[:, None],
                 log_prob=given,
                 warnings=[["far"] if value > 2000 else [] for value in x[:, 0]],
-                abstained=reasons if any(reasons) else None,
             )
             held.hold(answer, len(x))
             yield answer
@@ -131,21 +127,6 @@ def test_few_rows_are_held_at_a_time(tfbbb, held, rows, tmp_path, suffix):
     assert answers["name"].to_pylist() == [f"id{value}" for value in x]
     warned = [text or "" for text in answers["warnings"].to_pylist()]
     assert warned == ["far" if value > 2000 else "" for value in x]
-
-
-def test_rows_without_an_answer_have_the_reason(predict):
-    lines = ["x", *map(str, range(2 * BLOCK))]
-    result, output = predict(lines, "--abstain-above", 98)
-    assert result.exit_code == 0, result.output
-    assert "abstained from 101 of 200 rows" in result.stderr
-    assert "Warning" not in result.output
-    answers = read_table(output)
-    above = np.arange(2 * BLOCK) > 98
-    for name in ("mean", "lower", "epistemic_variance"):
-        given = answers[name].to_pylist()
-        np.testing.assert_array_equal([value is None for value in given], above)
-    reasons = [reason or "" for reason in answers["abstained"].to_pylist()]
-    assert reasons == ["unlike" if row else "" for row in above]
 
 
 def test_an_error_names_the_row_of_its_block(predict):

@@ -99,7 +99,7 @@ def test_shared_draws_rank_the_rows_of_a_linear_network_exactly():
 
 
 @pytest.mark.parametrize(("likelihood", "units"), [("gamma", 2), ("categorical", 3)])
-def test_shared_draws_abstain_from_the_stated_share_of_new_rows(likelihood, units):
+def test_the_stated_share_of_new_rows_exceeds_a_percentile(likelihood, units):
     seen, new = np.random.default_rng(0).normal(size=(2, 400, 3))
     model, seeds = network(likelihood, units=units), range(10)
     # Each 40 of 400 rows are above 90, and the reference has an error as large.
@@ -139,7 +139,6 @@ def test_a_file_has_the_same_percentiles_whatever_is_asked(tmp_path):
         ({"quantiles": (2.0, 1.0)}, "ascend"),
         ({"quantiles": ()}, "two or more"),
         ({"scales": (0.0,)}, "positive"),
-        ({"abstain_above": 101.0}, "percentile from 0 to 100"),
     ],
 )
 def test_numbers_that_contradict_each_other_are_refused(change, message, tmp_path):

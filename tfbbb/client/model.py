@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 from urllib.parse import quote
 
 from tfbbb.base.types import ArrayLike, JsonObject, TableLike
@@ -33,11 +33,6 @@ class PredictionOptions(TypedDict, total=False):
         version: The version that predicts; `Model.version` by default.
         label: Label of a version, in place of `version`.
         adapt: Whether to adapt the intervals or sets to the feedback about the version.
-        abstain_above: Rows with a higher percentile get no answer but the reason,
-            `Prediction.abstained`; the version's limit if None, 100 for answers to all
-            rows.
-        abstain_by: What `abstain_above` is about: "familiarity" or "epistemic"; by
-            default familiarity if the version has it.
     """
 
     quantiles: Sequence[float]
@@ -50,8 +45,6 @@ class PredictionOptions(TypedDict, total=False):
     version: int | None
     label: str | None
     adapt: bool
-    abstain_above: float | None
-    abstain_by: Literal["familiarity", "epistemic"] | None
 
 
 def _read(
@@ -204,8 +197,6 @@ class Model:
         version: int | None = None,
         label: str | None = None,
         adapt: bool = False,
-        abstain_above: float | None = None,
-        abstain_by: Literal["familiarity", "epistemic"] | None = None,
     ) -> "Iterator[pa.Table]":
         """Yields the answers to blocks of rows."""
         table = Rows.read(rows)
@@ -223,12 +214,7 @@ class Model:
         if targets is not None:
             targets = _listed(targets)
             _check_targets(targets, table)
-        others: JsonObject = {
-            "num_samples": num_samples,
-            "seed": seed,
-            "abstain_above": abstain_above,
-            "abstain_by": abstain_by,
-        }
+        others: JsonObject = {"num_samples": num_samples, "seed": seed}
         parameters |= {name: x for name, x in others.items() if x is not None}
         if adapt:
             parameters["adapt"] = True

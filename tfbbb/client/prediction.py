@@ -51,9 +51,6 @@ class Prediction:
         log_prob: Log densities of the requested targets, in nats [n].
         warnings: Sentences on the values of each row that training did not have; None
             if there are none.
-        abstained: Why the model abstained from each row, of which other attributes have
-            NaN, empty texts or empty sets, and None for a row with an answer; None if
-            every row has one.
         calibration: What calibrates the `quantiles`, `intervals` and `prediction_sets`
             that were requested, by these names, such as "conformal on 120 held-out
             rows" or "none: quantiles of the predictive distribution".
@@ -87,7 +84,6 @@ class Prediction:
     prediction_sets: list[list[list[str]]] | None = None
     log_prob: np.ndarray | None = None
     warnings: list[list[str]] | None = None
-    abstained: list[str | None] | None = None
     calibration: dict[str, str] | None = None
     adapted: JsonObject | None = None
 
@@ -114,9 +110,6 @@ class Prediction:
             column = answer.column(name)
             if name in ("prediction_sets", "warnings"):
                 values[name] = column.to_pylist()  # Of different sizes by row.
-            elif name == "abstained":
-                reasons = [reason or None for reason in column.to_pylist()]
-                values[name] = reasons if any(reasons) else None
             elif name == "class":
                 values["labels"] = np.array(column.to_pylist())
             elif name == "samples":

@@ -93,11 +93,9 @@ def libraries() -> dict[str, str]:
     return {"tfbbb": __version__, **versions, "python": platform.python_version()}
 
 
-def describe_familiarity(
-    familiarity: Familiarity | None, abstain_above: float | None = None
-) -> FamiliarityInfo | None:
+def describe_familiarity(familiarity: Familiarity | None) -> FamiliarityInfo | None:
     """Describes what the familiarity of a row compares."""
     if familiarity is None:
         return None
     columns = familiarity.columns if familiarity.layer is None else ()
-    return FamiliarityInfo(familiarity.num_rows, columns, abstain_above)
+    return FamiliarityInfo(familiarity.num_rows, columns)

@@ -33,8 +33,6 @@ class EpistemicReference:
         num_rows: Number of rows of the reference.
         factor: What the uncertainties of these rows were multiplied by because some
             members were trained on them; 1 for rows that no member was trained on.
-        abstain_above: Rows with a higher percentile get no answer, unless a request
-            says otherwise; None for answers to all rows.
         num_samples: Number of draws behind the uncertainties of the reference; None for
             those of the exported model by default.
         seed: Seed of these draws; None for that of the exported model by default.
@@ -55,7 +53,6 @@ class EpistemicReference:
     scales: tuple[float, ...]
     num_rows: int
     factor: float = 1.0
-    abstain_above: float | None = None
     num_samples: int | None = None
     seed: int | None = None
 
@@ -68,11 +65,6 @@ class EpistemicReference:
             raise ValueError("quantiles must be two or more numbers that ascend")
         if not all(scale > 0 for scale in self.scales):
             raise ValueError(f"scales must be positive. Received: {self.scales}")
-        if self.abstain_above is not None and not 0 <= self.abstain_above <= 100:
-            raise ValueError(
-                "abstain_above must be a percentile from 0 to 100. "
-                f"Received: {self.abstain_above!r}"
-            )
 
     @classmethod
     def of(
@@ -80,14 +72,12 @@ class EpistemicReference:
         prediction: "Predictive | Mapping[str, ArrayLike]",
         *,
         factor: float = 1.0,
-        abstain_above: float | None = None,
     ) -> Self:
         """Makes the reference of predicted rows.
 
         Args:
             prediction: The prediction of the rows, or its summaries by name.
             factor: The factor of their uncertainties.
-            abstain_above: The percentile above which rows get no answer.
         """
         import numpy as np
 
@@ -105,7 +95,6 @@ class EpistemicReference:
             scales,
             len(uncertainty),
             float(factor),
-            abstain_above,
             *_draws(prediction),
         )
 

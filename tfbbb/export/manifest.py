@@ -151,13 +151,10 @@ class FamiliarityInfo:
         num_rows: How many rows represent the training rows.
         columns: The names of the compared columns; `None` for all elements of a matrix,
             and none for the outputs of a layer.
-        abstain_above: The percentile, 100 (1 - familiarity), above which rows get no
-            answer unless a request says otherwise; `None` for answers to all rows.
     """
 
     num_rows: int
     columns: tuple[str, ...] | None = None
-    abstain_above: float | None = None
 
 
 @dataclass(frozen=True)
@@ -397,20 +394,6 @@ class Manifest:
     def has_signature(self, name: str) -> bool:
         """Whether the SavedModel has a signature of this name."""
         return name in self.signatures
-
-    @property
-    def abstain_above(self) -> float | None:
-        """The percentile above which rows get no answer; `None` for all answers."""
-        for found in (self.familiarity, self.epistemic_reference):
-            if found is not None and found.abstain_above is not None:
-                return found.abstain_above
-        return None
-
-    def detects(self, detector: Literal["familiarity", "epistemic"]) -> bool:
-        """Whether the model has what a detector decides by."""
-        if detector == "familiarity":
-            return self.familiarity is not None
-        return self.epistemic_reference is not None
 
     def answers(self, question: Question) -> bool:
         """Whether the model answers a question that takes levels, targets or nothing.

@@ -21,18 +21,15 @@ _MOST_GAPS = 3
 OfInputs = Callable[[list[np.ndarray]], Mapping[str, Tensor]]
 
 
-def is_unlike(
-    familiarity: np.ndarray, num_rows: int, share: float = _SHARE
-) -> np.ndarray:
-    """Returns which rows are as unfamiliar as a share of rows like the training rows.
+def is_unlike(familiarity: np.ndarray, num_rows: int) -> np.ndarray:
+    """Returns which rows are as unfamiliar as 1 of 100 rows like the training rows.
 
     Args:
         familiarity: The familiarity of rows, [n].
         num_rows: Number m of rows that represent the training rows. No familiarity is
             below 1 / (m + 1), so that the share is at least that.
-        share: The share, positive.
     """
-    return familiarity <= max(share, 1.001 / (num_rows + 1))
+    return familiarity <= max(_SHARE, 1.001 / (num_rows + 1))
 
 
 def describe_unlike_rows(

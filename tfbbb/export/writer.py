@@ -62,7 +62,6 @@ def write_saved_model(
     lineage: Mapping[str, Json] | None = None,
     recalibration_choice: Mapping[str, Json] | None = None,
     epistemic_reference: EpistemicReference | None = None,
-    abstain_above: float | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     method: DrawingMethod | Literal["auto"] = "auto",
     num_samples: int = 100,
@@ -121,10 +120,8 @@ def write_saved_model(
         recalibration_choice: Why the model is recalibrated as it is, or is not, to keep
             with it: plain JSON values.
         epistemic_reference: The epistemic uncertainty of rows that the model was not
-            trained on, `EpistemicReference.of(model.predictive(x_held_out))`, by which
-            the service finds rows that are too uncertain.
-        abstain_above: The percentile of unfamiliar rows above which the service gives
-            no answer: 99 withholds 1 of 100 rows that are like the training rows.
+            trained on, `EpistemicReference.of(model.predictive(x_held_out))`, with
+            which that of new rows is compared.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures: `"local"`, `"weight"` or
             `"linearised"`; `"auto"` is `"linearised"` for a Laplace approximation, else
@@ -212,7 +209,7 @@ def write_saved_model(
             target_notation=_target_notation(schema),
             member_weights=likelihood.member_weights,
             epistemic_reference=epistemic_reference,
-            familiarity=describe_familiarity(model.familiarity, abstain_above),
+            familiarity=describe_familiarity(model.familiarity),
             row_shape=row_shape(model),
             target_dtype=target_dtype,
         )

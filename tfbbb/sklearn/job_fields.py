@@ -20,7 +20,7 @@ _PARTS: dict[str, type[SpecPart]] = {"model": ModelSpec, "training": TrainingSpe
 # are a service's.
 _NOT_PARAMETERS = {
     *("target", "features", "task", "seed"),
-    *("abstain_above", "publish", "start_from"),
+    *("publish", "start_from"),
 }
 
 

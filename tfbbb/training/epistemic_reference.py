@@ -20,7 +20,6 @@ def epistemic_reference(
     members: MemberRows,
     inputs: Structure,
     left_out: Predictive | None = None,
-    abstain_above: float | None = None,
 ) -> EpistemicReference | None:
     """Returns the reference of a trained model; None if it has none.
 
@@ -41,7 +40,7 @@ def epistemic_reference(
         factor = max(_median_variance(left_out) / _median_variance(seen), 1.0)
     # The method by which files draw by default: see `EpistemicReference`.
     prediction = model.predictive(inputs, method="local")
-    return EpistemicReference.of(prediction, factor=factor, abstain_above=abstain_above)
+    return EpistemicReference.of(prediction, factor=factor)
 
 
 def _prediction_by_others(

@@ -203,7 +203,6 @@ class Run:
                 self.members.measuring,
                 self.inputs,
                 None if best.choice is None else best.choice.prediction,
-                self.spec.abstain_above,
             ),
             drift_reference=None
             if self.members.folds is not None

@@ -147,7 +147,6 @@ class TrainedTable:
             "metrics": self.metrics,
             "recalibration_choice": self.recalibration_choice,
             "epistemic_reference": self.epistemic_reference,
-            "abstain_above": self.spec.abstain_above,
             "lineage": {
                 **(lineage or {}),
                 "recipe": dict(self.recipe),

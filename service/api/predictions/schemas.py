@@ -106,11 +106,6 @@ class RowMoments(BaseModel):
         "was not trained on, by the same draws; absent without a reference of them, "
         "and if fewer draws were made to be in time.",
     )
-    abstained: str | None = Field(
-        None,
-        description="Why the row has no answer: its percentile is above the limit of "
-        "the request or of the version.",
-    )
 
 
 def row_model(questions: Iterable[Question]) -> type[RowMoments]:

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from service.model_process.abstention import ABSTAINED
 from service.model_process.answer import Answer
 from service.model_process.codecs.codec import Body, response
 from service.model_process.codecs.table_query import table_query
@@ -62,8 +61,7 @@ def write(answer: Answer) -> Frame:
 
     The name of a column is that of the output, with what it is of where the output has
     several: the level, the number of the draw, the class or the number of the target,
-    each after `_`. A prediction set is a JSON list. Of a row about which the model
-    abstained, the cells of its answer are empty.
+    each after `_`. A prediction set is a JSON list.
     """
     request = answer.request
     columns: JsonObject = {}
@@ -100,14 +98,10 @@ def _flat_columns(
     levels = _levels(name, answer)
     if name == "prediction_sets":
         for place, level in enumerate(levels):
-            abstained = answer.outputs.get(ABSTAINED) or [None] * len(values)
-            texts = [
-                None if reason else json.dumps(row[place], ensure_ascii=False)
-                for row, reason in zip(values, abstained, strict=True)
-            ]
+            texts = [json.dumps(row[place], ensure_ascii=False) for row in values]
             yield f"{name}_{level}", pa.array(texts, pa.string())
     elif not isinstance(values, np.ndarray):
-        yield name, pa.array([text or None for text in values], pa.string())
+        yield name, pa.array(values, pa.string())
     else:
         axes = _axes(values, levels, answer)
         for places in itertools.product(*(range(len(axis)) for axis in axes)):

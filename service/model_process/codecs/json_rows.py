@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from service.model_process.abstention import ABSTAINED, KEPT
 from service.model_process.answer import Answer, Outputs, swap_draws
 from service.model_process.codecs.codec import Body, response
 from service.model_process.codecs.json_body import parse_object
@@ -78,17 +77,7 @@ def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> JsonObject:
     for row, sentences in zip(rows, warnings, strict=True):
         if sentences:
             row["warnings"] = sentences
-    if ABSTAINED in outputs:
-        rows = [_said(row) for row in rows]
     return {"predictions": rows}
-
-
-def _said(row: JsonObject) -> JsonObject:
-    """Returns what is said of a row: that the model abstained, or its answer."""
-    if not row[ABSTAINED]:
-        return {name: value for name, value in row.items() if name != ABSTAINED}
-    kept = (ABSTAINED, *KEPT, "warnings")
-    return {name: row[name] for name in kept if name in row}
 
 
 def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> JsonObject:

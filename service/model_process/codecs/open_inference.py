@@ -154,17 +154,15 @@ def write(answer: Answer) -> Frame:
 def output_tensors(answer: Answer) -> dict[str, np.ndarray]:
     """Returns the outputs of an answer as tensors, texts as arrays of objects.
 
-    Prediction sets are booleans [n, levels, classes], warnings one text per row. Of a
-    row about which the model abstained, texts are empty and sets have no class.
+    Prediction sets are booleans [n, levels, classes], warnings one text per row.
     """
     tensors = {}
     classes = answer.request.manifest.classes
     for name, values in answer.outputs.items():
         if name == "prediction_sets":
-            empty = [()] * len(next(filter(None, values), ()))
             tensors[name] = np.array(
                 [
-                    [[c in level for c in classes or ()] for level in sets or empty]
+                    [[c in level for c in classes or ()] for level in sets]
                     for sets in values
                 ],
                 dtype=bool,
@@ -172,8 +170,7 @@ def output_tensors(answer: Answer) -> dict[str, np.ndarray]:
         elif isinstance(values, np.ndarray):
             tensors[name] = np.ascontiguousarray(values)
         else:
-            texts = ["" if text is None else text for text in values]
-            tensors[name] = np.array(texts, dtype=object)
+            tensors[name] = np.array(values, dtype=object)
     sentences = [" ".join(given) for given in answer.warnings]
     return tensors | {"warnings": np.array(sentences, dtype=object)}
 

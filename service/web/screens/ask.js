@@ -38,7 +38,7 @@ export async function showAsk(root, { parts, signal }) {
   const ask = newestOnly(
     (row) => send("POST", `${found.base}:predict`, {
       instances: [row],
-      parameters: { abstain_above: 100, ...(classes ? {} : { quantiles: LEVELS, intervals: INTERVALS }) },
+      parameters: classes ? {} : { quantiles: LEVELS, intervals: INTERVALS },
     }, { signal }),
     ({ predictions: [prediction] }) => {
       form.clearAll();

@@ -11,7 +11,7 @@ import { numberOf, schemaFields } from "../schema_fields.js";
 
 // Fields that this form shows by controls of its own.
 const OWN = [
-  "dataset_id", "target", "name", "features", "columns", "text_columns", "task", "abstain_above",
+  "dataset_id", "target", "name", "features", "columns", "text_columns", "task",
   "training.effort", "training.max_seconds", "training.validation.group", "training.validation.time",
 ];
 const GROUPS = ["model", "training"];
@@ -58,7 +58,6 @@ export async function showNewJob(root, { query, signal }) {
   const name = form.text("name", start ? start.model : modelName(dataset.name));
   const effort = form.select("training.effort", EFFORTS, "default");
   const minutes = form.text("training.max_seconds", "", { inputmode: "decimal", placeholder: "no limit" });
-  const withheld = form.text("abstain_above", "", { inputmode: "decimal", placeholder: "it answers every row" });
   const task = form.select("task", [["", "chosen by the service"], ["regression", "regression: a number"], ["classification", "classification: a class"]], "");
   const features = h("div");
   const relation = form.select("relation", RELATIONS, "", () => drawRelated());
@@ -104,8 +103,6 @@ export async function showNewJob(root, { query, signal }) {
     const read = { dataset_id: id, target: target.value, name: name.value.trim(), ...rest.read() };
     const isChosen = (column) => draft.get(`features.${column}`, isUsual(column));
     if (candidates().some((column) => isChosen(column) !== isUsual(column))) read.features = candidates().filter(isChosen);
-    const share = numberOf(withheld.value);
-    if (share) read.abstain_above = typeof share === "number" ? 100 - share : share;
     if (start) read.start_from = start;
     if (task.value) read.task = task.value;
     const kinds = overruled(id);
@@ -164,7 +161,6 @@ export async function showNewJob(root, { query, signal }) {
         h("div", { class: "columns" },
           form.field("relation", "Do rows belong together, or follow in time?", relation, { help: "If they do and nobody says so, the figures of the model look better than it is." }),
           related),
-        form.field("abstain_above", "When should it not answer?", withheld, { help: "For so many percent of the rows, the most unusual ones. 1 withholds the answer for 1 of 100 rows like those of the training, and for most rows that are unlike them.", wrong: "Give a percentage from 0 to 100, or leave this empty." }),
         form.field("name", "Name of the model", name, { help: "Letters, digits, dots, hyphens and underscores. The job makes its next version." })),
       h("details", { class: "section more-options" }, h("summary", {}, "More"),
         form.field("task", "Task", task, { help: plainOption(schema.properties.task.description) }),

@@ -100,7 +100,7 @@ function answerParts(name, preview, blob, signal) {
 function rowTable({ given, predicted }, rows) {
   const cellsOf = (row) => {
     const cells = new Map(predicted.map((name, place) => [name, row[1 + given.length + place]]));
-    return [number(row[0]), ...answerCells(cells), ...row.slice(1, 1 + Math.min(given.length, MOST_GIVEN)).map(shown), ...(remarks ? [remarksOf(cells)] : [])];
+    return [number(row[0]), ...answerCells(cells), ...row.slice(1, 1 + Math.min(given.length, MOST_GIVEN)).map(shown), ...(remarks ? [cells.get("warnings") ?? ""] : [])];
   };
   const has = (name) => predicted.includes(name);
   const shares = (cells) => [...cells].filter(([name]) => name.startsWith("probability_"));
@@ -118,8 +118,7 @@ function rowTable({ given, predicted }, rows) {
     ]), ...last];
   }
 
-  const remarksOf = (cells) => [cells.get("abstained"), cells.get("warnings")].filter(Boolean).join(" ");
-  const remarks = has("warnings") || has("abstained");
+  const remarks = has("warnings");
   const targets = predicted.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
   const answers = has("class")
     ? [{ title: "Prediction" }, { title: "Probability", number: true }]

@@ -9,7 +9,7 @@ from tfbbb.tables.scan import TableScan
 
 def test_classes_named_na_and_percentiles_are_written(tmp_path: Path) -> None:
     given, output = tmp_path / "given.csv", tmp_path / "predicted.csv"
-    given.write_text("id\na\nb\nc\n")
+    given.write_text("id\na\nb\n")
     task = FileTask(
         path=given,
         name=given.name,
@@ -24,12 +24,9 @@ def test_classes_named_na_and_percentiles_are_written(tmp_path: Path) -> None:
     predicted.add(
         f"{names},warnings\nNA,0.9,0.3,0.1,12.5,\nnull,0.2,0.5,0.2,99,\n".encode()
     )
-    # The model abstains from the last row.
-    predicted.add(f"{names},warnings\n,,,,,\n".encode())
     predicted.write()
     assert output.read_text().splitlines() == [
         "id,class,probability_NA,entropy,mutual_information,epistemic_percentile",
         "a,NA,0.9,0.3,0.1,12.5",
         "b,null,0.2,0.5,0.2,99",
-        "c,,,,,",
     ]

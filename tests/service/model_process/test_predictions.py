@@ -46,10 +46,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "method": {"parameters": {"method": "weight"}},
     "method of the export": {"parameters": {"method": "auto"}},
-    "abstention": {"parameters": {"abstain_above": 50.0}},
-    "other abstention": {
-        "parameters": {"abstain_above": 50.0, "abstain_by": "epistemic"}
-    },
     "deadline": {"parameters": {"deadline_ms": 1e6}},
     "record": {"parameters": {"record": True}},
     "adapted": {"parameters": {"intervals": [0.5], "adapt": True}},

@@ -434,7 +434,6 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
     page.get_by_label("Do rows belong together").select_option("group")
     page.get_by_label("Column of the group").select_option("area")
     expect(page.get_by_role("checkbox", name="area")).to_have_count(0)
-    page.get_by_label("When should it not answer?").fill("5")
     page.route("**/v1/jobs", submit)
     page.get_by_role("button", name="Start training").click()
     page.wait_for_url(f"**/jobs/{trained['job']}")
@@ -444,9 +443,8 @@ def test_the_form_of_a_job_asks_little_and_has_the_rest_under_more(
         **{"effort": "quick", "max_seconds": 120},
         "validation": validation,
     }
-    assert body["abstain_above"] == 95
     # The service chooses the rest, such as the columns and the posterior.
-    assert set(body) == {*("dataset_id", "target", "name", "training", "abstain_above")}
+    assert set(body) == {"dataset_id", "target", "name", "training"}
 
 
 def test_who_has_no_table_gets_a_sample_by_one_click(page: Page, site: Site) -> None:

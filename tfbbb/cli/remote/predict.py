@@ -1,6 +1,6 @@
 """`tfbbb remote predict`."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -58,23 +58,6 @@ def predict(
             "version, so that they keep their level.",
         ),
     ] = False,
-    abstain_above: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=100,
-            help="Give no answer to rows with a higher percentile, but the reason: 99 "
-            "for 1 of 100 rows like those of the training. The version's limit by "
-            "default, 100 for answers to all rows.",
-        ),
-    ] = None,
-    abstain_by: Annotated[
-        Literal["familiarity", "epistemic"] | None,
-        typer.Option(
-            help="What --abstain-above is about: the familiarity of rows or their "
-            "epistemic uncertainty; by default familiarity if the version has it."
-        ),
-    ] = None,
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
@@ -86,9 +69,8 @@ def predict(
 ) -> None:
     """Predict the rows of a table with the service.
 
-    The output has the columns of `tfbbb predict`, and `abstained`, the reason, if some
-    rows get no answer. Rows are read, sent and written in blocks, so the table may be
-    larger than the memory.
+    The output has the columns of `tfbbb predict`. Rows are read, sent and written in
+    blocks, so the table may be larger than the memory.
 
     Example: tfbbb remote predict houses new.csv --output answer.csv
     """
@@ -121,8 +103,6 @@ def predict(
                 "num_samples": num_samples,
                 "seed": seed,
                 "adapt": adapt,
-                "abstain_above": abstain_above,
-                "abstain_by": abstain_by,
             },
             {"version": version, "label": label},
         )
@@ -138,13 +118,6 @@ def predict(
             answers = answered.table()
             if not asking.has_warnings:
                 answers = answers.drop_columns("warnings")
-            if not asking.num_abstained:
-                answers = answers.drop_columns("abstained")
-            else:
-                echo_note(
-                    f"The model abstained from {asking.num_abstained} of "
-                    f"{len(answers)} rows; --abstain-above 100 asks for all answers."
-                )
             output_table(
                 answers,
                 output,
@@ -205,7 +178,6 @@ class _Asking:
 
     Attributes:
         has_warnings: Whether a row had a warning so far.
-        num_abstained: Number of rows so far from which the model abstained.
     """
 
     def __init__(
@@ -219,7 +191,7 @@ class _Asking:
         self._model, self._targets = model, targets
         self._levels, self._options = levels, options
         self.route = route
-        self.has_warnings, self.num_abstained = False, 0
+        self.has_warnings = False
 
     def answers(self, scan: "TableScan") -> "Iterator[tuple[pa.Table, pa.Table]]":
         """Yields blocks of the table, and their predictions with a progress bar."""
@@ -241,6 +213,7 @@ class _Asking:
     def _answers(self, block: "pa.Table", first: int) -> "Iterator[pa.Table]":
         """Yields the predictions of a block, of which `first` rows come before."""
         from tfbbb.cli.answer_table import with_warning_texts
+        from tfbbb.cli.table_targets import empty_log_prob
         from tfbbb.client.errors import ServiceError
 
         asked: np.ndarray | None = None
@@ -260,25 +233,14 @@ class _Asking:
                 warnings = _with_unusable(prediction.warnings, unusable, rows)
                 self.has_warnings |= any(warnings)
                 if known is not None:
-                    table = _with_log_prob(table, known[rows.start : rows.stop])
+                    table = empty_log_prob(table, known[rows.start : rows.stop])
                 start = rows.stop
-                table = self._with_abstained(table, prediction)
                 yield with_warning_texts(table, warnings)
         except ServiceError as error:
             if not first:
                 raise
             message = f"Counted from row {first + 1}: {error.message}"
             raise ServiceError(error.status, message) from None
-
-    def _with_abstained(
-        self, table: "pa.Table", prediction: "Prediction"
-    ) -> "pa.Table":
-        """Adds the column `abstained`, which is empty in rows with an answer."""
-        import pyarrow as pa
-
-        reasons = prediction.abstained or [None] * len(table)
-        self.num_abstained += len(list(filter(None, reasons)))
-        return table.append_column("abstained", pa.array(reasons, pa.string()))
 
 
 def _with_unusable(
@@ -294,28 +256,6 @@ def _with_unusable(
     return found
 
 
-def _with_log_prob(table: "pa.Table", known: "np.ndarray") -> "pa.Table":
-    """Empties `log_prob` in rows without a target to use, or without an answer."""
-    import numpy as np
-
-    from tfbbb.cli.table_targets import empty_log_prob
-
-    if "log_prob" in table.column_names:
-        known = known & ~np.isnan(table["log_prob"].to_numpy())
-    return empty_log_prob(table, known)
-
-
-def _answered_sets(
-    sets: "Sequence[Sequence[list[str]]]", abstained: "Sequence[str | None] | None"
-) -> list[list[str] | None]:
-    """Returns the only set of each row, None if the model abstained from the row."""
-    reasons = abstained or [None] * len(sets)
-    return [
-        row[0] if reason is None else None
-        for row, reason in zip(sets, reasons, strict=True)
-    ]
-
-
 def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":
     import numpy as np
 
@@ -327,7 +267,7 @@ def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":
         return classes_table(
             prediction.classes,
             answers,
-            None if sets is None else _answered_sets(sets, prediction.abstained),
+            None if sets is None else [row[0] for row in sets],
             prediction.log_prob,
         )
     assert prediction.lower is not None

@@ -8,7 +8,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from tfbbb.base.task import Task
 from tfbbb.base.texts import MODEL_NAME
-from tfbbb.bayes.families.arguments import Integer, Number
+from tfbbb.bayes.families.arguments import Integer
 from tfbbb.tables.override import Override, OverrideError
 from tfbbb.training.spec.columns import check_columns
 from tfbbb.training.spec.families import Recalibration, recalibrations
@@ -121,18 +121,6 @@ class JobSpec(SpecPart):
             examples=["none", {"name": "auto", "by": "region"}],
         ),
     ] = recalibrations.make("auto")
-    abstain_above: Annotated[
-        Number | None,
-        Field(
-            ge=0,
-            le=100,
-            description="Predictions abstain from rows that are less familiar than "
-            "this percentage of rows like the training rows, unless a request says "
-            "otherwise; by default all rows are answered.",
-            examples=[99],
-            json_schema_extra={"x-empty": "all rows are answered"},
-        ),
-    ] = None
     publish: Annotated[
         Literal["if_not_worse", "always", "never"],
         Field(

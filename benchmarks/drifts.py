@@ -1,10 +1,10 @@
 """Coverage of 90 % intervals over any 500 rows of feedback while the rows drift.
 
-    tfbbb benchmark drifts [--methods version,service,dtaci]
+    tfbbb benchmark drifts [--methods version,adaptive,dtaci]
 
 A Bayesian linear model predicts 3000 rows of each of six streams, as its version of
-before the drift does (`version`), with the adaptation of the service (`service`), and
-with that of Gibbs and Candes (2024) to the level (`dtaci`).
+before the drift does (`version`), with intervals that follow what came true
+(`adaptive`), and with those of Gibbs and Candes (2024) to the level (`dtaci`).
 """
 
 import math
@@ -16,9 +16,9 @@ from program import add_names_option, argument_parser, run
 from records import RecordFile
 from timing import markdown_table
 
-from tfbbb.judging.adaptive_intervals import (
+from tfbbb.lab.adaptive_intervals import (
     LEVELS,
-    AdaptiveEnds,
+    AdaptiveIntervals,
     adapt_intervals,
     half_lengths,
     interval_scores,
@@ -93,14 +93,14 @@ def version(targets: np.ndarray, mean: np.ndarray, stddev: np.ndarray) -> np.nda
     return np.stack([mean - reach, mean + reach], axis=1)
 
 
-def service(targets: np.ndarray, mean: np.ndarray, stddev: np.ndarray) -> np.ndarray:
-    """Returns intervals that the service adapts after each row, [rows, 2]."""
+def adaptive(targets: np.ndarray, mean: np.ndarray, stddev: np.ndarray) -> np.ndarray:
+    """Returns intervals that are adapted after each row, [rows, 2]."""
     reach = np.array([_quantile(0.5 + level / 2.0) for level in LEVELS])
     lower = mean[:, np.newaxis, np.newaxis] - np.outer(stddev, reach)[..., np.newaxis]
     upper = 2.0 * mean[:, np.newaxis, np.newaxis] - lower
     scores = interval_scores(targets[:, np.newaxis], lower, upper, discrete=False)
     halves = half_lengths(lower, upper, discrete=False)
-    ends, found, place = AdaptiveEnds.start(), [], LEVELS.index(_LEVEL)
+    ends, found, place = AdaptiveIntervals.start(), [], LEVELS.index(_LEVEL)
     for row in range(len(targets)):
         below, above = (bound[row : row + 1, [place]] for bound in (lower, upper))
         adapted = adapt_intervals(
@@ -145,7 +145,7 @@ def dtaci(targets: np.ndarray, mean: np.ndarray, stddev: np.ndarray) -> np.ndarr
     return np.array(found)
 
 
-METHODS = {"version": version, "service": service, "dtaci": dtaci}
+METHODS = {"version": version, "adaptive": adaptive, "dtaci": dtaci}
 
 
 def _figures(name: str, method: str, seed: int) -> Callable[[], dict[str, Any]]:

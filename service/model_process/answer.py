@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from service.model_process.adaptation import Adaptation, check_adaptation
 from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import fill_targets, read_targets
 from service.model_process.work import check_work, work
 from service.shared.errors import InvalidRequest
-from service.shared.json_types import JsonList, JsonObject
+from service.shared.json_types import JsonList
 from service.shared.settings import Settings
 from tfbbb.export.calibration import describe_calibration
 from tfbbb.export.inputs import Inputs, Tensors, find_faults, to_tensors
@@ -52,7 +51,7 @@ Outputs = dict[str, np.ndarray | JsonList]
 # knows by their effect.
 _NOT_IN_KEY = frozenset(
     (
-        *("record", "deadline_ms", "adapt"),
+        *("record", "deadline_ms"),
         *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
     )
 )
@@ -83,7 +82,6 @@ class Request:
         most_in_time: The most draws for which a standard error may ask, because more
             would be too late; None if nothing is too late.
         is_truncated: Whether fewer draws were made than asked, to be in time.
-        adaptation: How intervals or sets are adapted to feedback; None if they are not.
     """
 
     version: VersionName
@@ -98,15 +96,6 @@ class Request:
     max_num_samples: int
     most_in_time: int | None = None
     is_truncated: bool = False
-    adaptation: Adaptation | None = None
-
-    def adapted_by(self, record: JsonObject | None) -> "Request":
-        """Returns the request, to be answered with adapted intervals or sets."""
-        given = self.manifest, self.query.parameters, self.inputs
-        adaptation = Adaptation.read(record, *given)
-        parameters = adaptation.asking(self.query.parameters)
-        query = replace(self.query, parameters=parameters)
-        return replace(self, query=query, adaptation=adaptation)
 
     @property
     def seed(self) -> int:
@@ -231,23 +220,14 @@ class Answer:
     prediction_id: str | None = None
 
     @property
-    def remarks(self) -> JsonObject:
-        """What is said of the whole answer, by name, each only where it applies.
-
-        `calibration` is what calibrates each answer at levels, and `adapted` how it is
-        adapted to feedback.
-        """
-        manifest, adaptation = self.request.manifest, self.request.adaptation
-        asked = [question for question in self.request.asked if question.takes_levels]
-        said: JsonObject = {}
-        if asked:
-            said["calibration"] = {
-                question.name: describe_calibration(manifest, question)
-                for question in asked
-            }
-        if adaptation is not None:
-            said["adapted"] = adaptation.describe()
-        return said
+    def calibration(self) -> dict[str, str]:
+        """What calibrates each answer at levels, by the name of its question."""
+        manifest = self.request.manifest
+        return {
+            question.name: describe_calibration(manifest, question)
+            for question in self.request.asked
+            if question.takes_levels
+        }
 
 
 def prepare(
@@ -259,7 +239,6 @@ def prepare(
     """
     query = query.move_tensor_parameters(manifest.features)
     _check_signature(query, manifest)
-    check_adaptation(manifest, query.parameters)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
@@ -340,10 +319,6 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         del arrays[_NUM_SAMPLES]
         truncated = bool(arrays.pop(_TRUNCATED)[0])
         request = replace(request, num_samples=taken, is_truncated=truncated)
-    if (adaptation := request.adaptation) is not None:
-        arrays |= adaptation.adapt(arrays)
-        parameters = adaptation.asked(request.query.parameters)
-        request = replace(request, query=replace(request.query, parameters=parameters))
     classes = request.manifest.classes
     if "variance" in arrays:
         arrays["standard_deviation"] = np.sqrt(arrays["variance"])

@@ -14,7 +14,6 @@ from prometheus_client import (
 )
 from pydantic import BaseModel
 
-from service.model_process.adaptation import groups_of
 from service.model_process.descriptions import model_status, model_summary
 from service.model_process.feedback import score_feedback
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
@@ -129,7 +128,6 @@ class Operations:
                 "num_rows": rows.request.num_rows,
                 "scores": rows.scores,
                 "recorded": rows.recorded,
-                "groups": groups_of(rows.request.inputs, rows.request.manifest),
                 "faults": [*rows.request.faults],
             }
             for rows in found

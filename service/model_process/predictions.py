@@ -163,20 +163,7 @@ class Predictions:
         else:
             request = _read(frame, name, manifest, settings)
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
-        if request.query.parameters.adapt:
-            self._waiting.submit(self._adapt, prediction, version, request)
-        else:
-            self._charge(prediction, version, request)
-
-    def _adapt(
-        self, prediction: Prediction, version: ServedVersion, request: Request
-    ) -> None:
-        """Queues a request with adapted intervals; waits for the database."""
-        try:
-            record = self._recorder.find_adaptation(*request.version)
-            self._charge(prediction, version, request.adapted_by(record))
-        except Exception as error:
-            prediction.fail(error)
+        self._charge(prediction, version, request)
 
     def _charge(
         self, prediction: Prediction, version: ServedVersion, request: Request

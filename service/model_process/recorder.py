@@ -8,9 +8,9 @@ from sqlalchemy import delete, func, insert, select
 
 from service.model_process.answer import Request
 from service.shared.database import Database, new_id, report_outage
-from service.shared.database.tables import Feedback, RecordedRow
+from service.shared.database.tables import RecordedRow
 from service.shared.errors import RequestTooLarge, UnknownPrediction
-from service.shared.json_types import JsonList, JsonObject
+from service.shared.json_types import JsonList
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
@@ -66,20 +66,6 @@ class PredictionRecorder:
                 delete(RecordedRow).where(RecordedRow.sequence <= newest - most)
             )
         return prediction_id
-
-    def find_adaptation(self, name: str, number: int) -> JsonObject | None:
-        """Returns how feedback adapts the intervals of a version, as it was stored.
-
-        It is read for each request: an answer after feedback was counted, by whichever
-        process, is adapted to it.
-        """
-        column = select(Feedback.adaptation)
-        of_version = Feedback.name == name, Feedback.number == number
-        with (
-            report_outage("The database did not say how intervals are adapted"),
-            self._database.reading() as session,
-        ):
-            return session.scalar(column.where(*of_version))
 
     def find(
         self, places: Sequence[tuple[str, int]], name: str, number: int | None

@@ -1,21 +1,11 @@
 """Scores predictions by the targets that came true."""
 
-import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from service.model_process.adaptation import has_places
 from service.model_process.answer import Request, check_finite
 from service.model_process.targets import check_all_usable
-from tfbbb.export.manifest import Manifest
-from tfbbb.judging.adaptive_intervals import (
-    LADDER,
-    half_lengths,
-    interval_scores,
-    set_scores,
-)
-from tfbbb.judging.adaptive_intervals import LEVELS as ADAPTED_LEVELS
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -37,10 +27,6 @@ def score(model: "ExportedModel", request: Request) -> dict[str, np.ndarray]:
     log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
     of_kind = _score_numbers if request.manifest.classes is None else _score_sets
     scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
-    if not has_places(request.manifest):
-        # Conformal intervals may have had too few rows for every level.
-        with contextlib.suppress(ValueError):
-            scores |= _adaptation(prediction, targets, request.manifest)
     check_finite(scores, request)
     return scores
 
@@ -80,35 +66,6 @@ def _score_sets(prediction: "Predictive", targets: np.ndarray) -> dict[str, np.n
         **_coverage(np.stack(covered, axis=1)),
         "confidence": probabilities.max(axis=1),
     }
-
-
-def _adaptation(
-    prediction: "Predictive", targets: np.ndarray, manifest: Manifest
-) -> dict[str, np.ndarray]:
-    """Returns what adapts intervals or sets, [n, k, levels] each.
-
-    They are of the version's own answers, so that they depend on nothing that came
-    before.
-    """
-    if manifest.classes is not None:
-        held = prediction.ask("prediction_sets", LADDER)
-        return {"adaptation": set_scores(held[np.arange(len(targets)), :, targets])}
-    bounds: list[np.ndarray] = []
-    for level in ADAPTED_LEVELS:
-        try:
-            bounds.append(np.stack(prediction.interval(level)))
-        except ValueError:
-            # A level that conformal intervals had too few rows for.
-            if not bounds:
-                raise
-            bounds.append(bounds[-1])
-    lower, upper = np.stack(bounds, axis=2)
-    discrete = manifest.targets.discrete
-    found = {
-        "adaptation": interval_scores(targets, lower, upper, discrete=discrete),
-        "half_lengths": half_lengths(lower, upper, discrete=discrete),
-    }
-    return {name: np.ascontiguousarray(values) for name, values in found.items()}
 
 
 def _coverage(covered: np.ndarray) -> dict[str, np.ndarray]:

@@ -199,8 +199,6 @@ class ScoredRows(BaseModel):
     scores: dict[str, JsonList]
     # The ids of their predictions and the numbers of the rows.
     recorded: list[tuple[str, int]] | None
-    # The group of each row in the recalibration; None without groups.
-    groups: list[str | None] | None = None
     # What is not as in training in their columns.
     faults: ColumnFaults = ColumnFaults(0, {})
 

@@ -62,12 +62,6 @@ class DrawParameters(KnownFields):
         examples=["weight"],
     )
 
-    adapt: bool = Field(
-        False,
-        description="Whether to adapt `intervals`, or `prediction_sets` of classes, to "
-        "the feedback about the version, so that the share of targets in them stays at "
-        "the level; the answer then has `adapted`.",
-    )
     deadline_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = Field(
         None,
         description="Milliseconds after which the response is of no use. A request "

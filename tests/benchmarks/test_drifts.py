@@ -13,7 +13,7 @@ def smoke(tmp_path_factory):
 
 
 def test_any_500_adapted_rows_cover_87_to_93_percent(smoke):
-    records = smoke.select(method="service")
+    records = smoke.select(method="adaptive")
     assert {record["drift"] for record in records} == set(load("drifts").DRIFTS)
     for record in records:
         assert 0.87 <= record["least"] <= record["greatest"] <= 0.93, record

@@ -32,7 +32,6 @@ class PredictionOptions(TypedDict, total=False):
         return_samples: Whether to return draws of the targets too.
         version: The version that predicts; `Model.version` by default.
         label: Label of a version, in place of `version`.
-        adapt: Whether to adapt the intervals or sets to the feedback about the version.
     """
 
     quantiles: Sequence[float]
@@ -44,7 +43,6 @@ class PredictionOptions(TypedDict, total=False):
     return_samples: bool
     version: int | None
     label: str | None
-    adapt: bool
 
 
 def _read(
@@ -196,7 +194,6 @@ class Model:
         return_samples: bool = False,
         version: int | None = None,
         label: str | None = None,
-        adapt: bool = False,
     ) -> "Iterator[pa.Table]":
         """Yields the answers to blocks of rows."""
         table = Rows.read(rows)
@@ -216,8 +213,6 @@ class Model:
             _check_targets(targets, table)
         others: JsonObject = {"num_samples": num_samples, "seed": seed}
         parameters |= {name: x for name, x in others.items() if x is not None}
-        if adapt:
-            parameters["adapt"] = True
         path = self._build_path(version, label)
         start, size = 0, table.block_size
         while start < len(table):
@@ -294,7 +289,7 @@ class Model:
     def describe_feedback(
         self, version: int | None = None, label: str | None = None
     ) -> JsonObject:
-        """Returns running figures, calibration, drift and adaptation of one version.
+        """Returns running figures, calibration and drift of one version.
 
         Args:
             version: The version; `self.version` by default, else `latest`.

@@ -54,7 +54,6 @@ class Prediction:
         calibration: What calibrates the `quantiles`, `intervals` and `prediction_sets`
             that were requested, by these names, such as "conformal on 120 held-out
             rows" or "none: quantiles of the predictive distribution".
-        adapted: How the intervals or sets were adapted to feedback, if they were.
     """
 
     model: str
@@ -85,7 +84,6 @@ class Prediction:
     log_prob: np.ndarray | None = None
     warnings: list[list[str]] | None = None
     calibration: dict[str, str] | None = None
-    adapted: JsonObject | None = None
 
     @classmethod
     def of(
@@ -128,10 +126,7 @@ class Prediction:
             levels=_levels(levels),
             interval_levels=_levels(interval_levels),
             set_levels=_levels(set_levels),
-            **{
-                name: json.loads(metadata.get(name, "null"))
-                for name in ("calibration", "adapted")
-            },
+            calibration=json.loads(metadata.get("calibration", "null")),
             **values,
         )
 

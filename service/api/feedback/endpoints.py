@@ -166,7 +166,7 @@ async def get_feedback(
 ) -> VersionFeedback:
     """Returns running figures beside the held-out ones, calibration, and drift.
 
-    Also how intervals are adapted and, at an alarm of drift, how to train anew.
+    At an alarm of drift also how to train anew.
     """
     status = await state.models.version(name, version)
     metrics = {} if status.description is None else status.description.metrics

@@ -119,7 +119,4 @@ def _joined(blocks: list[ScoredRows]) -> ScoredRows:
         },
         recorded=None,
         faults=ColumnFaults.joined(block.faults for block in blocks),
-        groups=None
-        if first.groups is None
-        else [row for block in blocks for row in block.groups or ()],
     )

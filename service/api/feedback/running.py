@@ -8,17 +8,13 @@ import numpy as np
 
 from service.api.feedback.over_time import extend
 from service.shared.database.tables import Feedback
-from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
-from tfbbb.judging.adaptive_intervals import AdaptiveIntervals
 from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
 from tfbbb.judging.drift_reference import DriftReference, drift_scores
 
 BINS = 10
-_ADAPTATION, _HALF_LENGTHS = "adaptation", "half_lengths"
-
-# Scores that are no figures: the calibration table and the adaptation are made of them.
-_NO_FIGURES = ("pit_below", "pit_up_to", "confidence", _ADAPTATION, _HALF_LENGTHS)
+# Scores that are no figures: the calibration table is made of them.
+_NO_FIGURES = ("pit_below", "pit_up_to", "confidence")
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,6 @@ def add(row: Feedback, scored: ScoredRows, now: float) -> None:
         if name not in _NO_FIGURES
     }
     row.calibration = (np.asarray(row.calibration) + _count(scores)).tolist()
-    if _ADAPTATION in scores:
-        row.adaptation = _adapt(row.adaptation, scores, scored)
     pit = None
     if _is_of_numbers(scored):
         pit = (scores["pit_below"] + scores["pit_up_to"]) / 2
@@ -93,19 +87,6 @@ def add(row: Feedback, scored: ScoredRows, now: float) -> None:
         "alarm_at": now if raised and was_quiet else row.drift["alarm_at"],
         "false_alarm_rate": FALSE_ALARM_RATE,
     }
-
-
-def _adapt(
-    record: JsonObject | None, scores: Mapping[str, np.ndarray], scored: ScoredRows
-) -> JsonObject:
-    """Returns the adaptation after more rows; a record of None starts anew."""
-    given, halves = scores[_ADAPTATION], scores.get(_HALF_LENGTHS)
-    if record is None:
-        of_sets = not _is_of_numbers(scored)
-        adaptive = AdaptiveIntervals.start(given.shape[1], of_sets=of_sets)
-    else:
-        adaptive = AdaptiveIntervals.from_dict(record)
-    return adaptive.update(given, scored.groups, halves).to_dict()
 
 
 def _is_of_numbers(scored: ScoredRows) -> bool:

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import BaseModel, Field
 
 from service.api.feedback.retraining import Retraining
-from service.api.predictions.schemas import Adapted, Value
+from service.api.predictions.schemas import Value
 from service.shared.database.tables import Feedback
 from service.shared.json_types import JsonObject
 
@@ -214,10 +214,6 @@ class VersionFeedback(BaseModel):
     )
     calibration: list[CalibrationBin]
     drift: Drift | None = Field(description="`null` before the first feedback.")
-    adapted: Adapted | None = Field(
-        description="How `parameters.adapt` changes the intervals or prediction sets "
-        "of a request now; `null` before the first feedback."
-    )
     retraining: Retraining | None = Field(
         description="How to train anew; `null` without an alarm of drift."
     )
@@ -243,7 +239,6 @@ class VersionFeedback(BaseModel):
                 over_time=[],
                 calibration=[],
                 drift=None,
-                adapted=None,
                 retraining=None,
             )
         return cls(
@@ -260,7 +255,6 @@ class VersionFeedback(BaseModel):
             over_time=FeedbackBlock.list_from(row.history),
             calibration=_calibration(row),
             drift=Drift.from_record(row.drift),
-            adapted=find_adapted(row),
             retraining=retraining,
         )
 
@@ -278,18 +272,6 @@ def running_figures(row: Feedback) -> dict[str, tuple[float, float | None]]:
             error = None if error is None or mean == 0 else error / (2 * mean)
         figures[name] = (mean, error)
     return figures
-
-
-def find_adapted(row: Feedback) -> Adapted | None:
-    """Returns how feedback adapts the intervals of a version; None without it."""
-    if row.adaptation is None:
-        return None
-    # Imported late: NumPy would slow the start of the service.
-    from tfbbb.judging.adaptive_intervals import AdaptiveIntervals
-
-    adaptive = AdaptiveIntervals.from_dict(row.adaptation)
-    groups = {name: adaptive.describe(name) for name in adaptive.groups}
-    return Adapted(**adaptive.describe(), groups=groups)
 
 
 def _calibration(row: Feedback) -> list[CalibrationBin]:

@@ -6,7 +6,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import select
 
-from service.api.feedback.schemas import Drift, find_adapted, running_figures
+from service.api.feedback.schemas import Drift, running_figures
 from service.shared.database import Database
 from service.shared.database.tables import Feedback, ModelVersion
 
@@ -42,11 +42,6 @@ class FeedbackMetrics(Collector):
             "Whether the test of drift has ever raised an alarm.",
             labels=labels,
         )
-        factor = GaugeMetricFamily(
-            "tfbbb_adapted_interval_factor",
-            "Factor of the length of adapted 90 % intervals.",
-            labels=labels,
-        )
         for row in self._rows():
             version = [row.name, str(row.number)]
             rows.add_metric(version, row.num_rows)
@@ -55,9 +50,7 @@ class FeedbackMetrics(Collector):
             drift = Drift.from_record(row.drift)
             martingale.add_metric(version, drift.martingale)
             alarm.add_metric(version, drift.alarm)
-            if (adapted := find_adapted(row)) is not None:
-                factor.add_metric(version, adapted.factors["0.9"])
-        yield from (rows, figures, martingale, alarm, factor)
+        yield from (rows, figures, martingale, alarm)
 
     def _rows(self) -> Iterable[Feedback]:
         exists = (

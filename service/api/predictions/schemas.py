@@ -144,27 +144,6 @@ def row_type(question: Question) -> Any:
 RowPrediction = row_model(served_questions())
 
 
-class AdaptedRows(BaseModel):
-    """The lengths of adapted intervals, as factors of those of the version."""
-
-    num_rows: int = Field(
-        description="Rows of feedback that adapted the intervals.", examples=[120]
-    )
-    factors: dict[str, float] = Field(
-        description="By level: the factor of the length of intervals, the mean over "
-        "targets; of prediction sets the factor of `-log(1 - level)`.",
-        examples=[{"0.9": 1.21}],
-    )
-
-
-class Adapted(AdaptedRows):
-    """How intervals or prediction sets are adapted to feedback."""
-
-    groups: dict[str, AdaptedRows] = Field(
-        {}, description="The same of each group, if the recalibration has groups."
-    )
-
-
 class _NamedResponse(BaseModel):
     model_name: str = Field(examples=["diabetes"])
     model_version: str = Field(examples=["1"])
@@ -201,12 +180,6 @@ class PredictResponse(_NamedResponse):
             }
         ],
     )
-    adapted: Adapted | None = Field(
-        None,
-        description="How intervals or prediction sets are adapted to feedback, if "
-        "`parameters.adapt` is true.",
-    )
-
     predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
     outputs: JsonObject | None = None
 

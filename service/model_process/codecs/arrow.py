@@ -49,7 +49,7 @@ def write(answer: Answer) -> Frame:
     """Writes one row per row; arrays are lists of fixed sizes, sets are lists.
 
     The metadata of the schema are `model_name`, `model_version`, `num_samples`,
-    `truncated` where fewer draws were made, and, as JSON, `classes` and `adapted`.
+    `truncated` where fewer draws were made, and, as JSON, `classes` and `calibration`.
     """
     request = answer.request
     columns = {name: _column(values) for name, values in answer.outputs.items()}
@@ -62,7 +62,7 @@ def write(answer: Answer) -> Frame:
         **({"truncated": "true"} if request.is_truncated else {}),
         **({} if classes is None else {"classes": json.dumps(classes)}),
         **({} if (found := answer.prediction_id) is None else {"prediction_id": found}),
-        **{name: json.dumps(said) for name, said in answer.remarks.items()},
+        **({"calibration": json.dumps(said)} if (said := answer.calibration) else {}),
     }
     table = pa.table(columns).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()

@@ -78,8 +78,8 @@ def write(answer: Answer) -> Frame:
         headers["Truncated"] = "true"
     if answer.prediction_id is not None:
         headers["Prediction_Id"] = answer.prediction_id
-    for name, said in answer.remarks.items():
-        headers[name.capitalize()] = json.dumps(said)
+    if calibration := answer.calibration:
+        headers["Calibration"] = json.dumps(calibration)
     return response(sink.getvalue(), CSV, **headers)
 
 

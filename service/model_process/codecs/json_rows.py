@@ -58,7 +58,9 @@ def write_json(body: JsonObject, answer: Answer) -> Frame:
         body["classes"] = classes
     if answer.prediction_id is not None:
         body["prediction_id"] = answer.prediction_id
-    content = orjson.dumps(body | answer.remarks, option=orjson.OPT_SERIALIZE_NUMPY)
+    if calibration := answer.calibration:
+        body["calibration"] = calibration
+    content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
     return response(content, "application/json")
 
 

@@ -139,9 +139,9 @@ def write(answer: Answer) -> Frame:
         document["parameters"]["truncated"] = True
     if answer.prediction_id is not None:
         document["parameters"]["prediction_id"] = answer.prediction_id
-    for name, said in answer.remarks.items():
+    if calibration := answer.calibration:
         # Parameters are texts, numbers and booleans.
-        document["parameters"][name] = orjson.dumps(said).decode()
+        document["parameters"]["calibration"] = orjson.dumps(calibration).decode()
     document["outputs"] = described
     head = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
     if not raw:

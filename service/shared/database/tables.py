@@ -222,8 +222,7 @@ class Feedback(Base):
     """The feedback about a version: running figures, calibration and drift.
 
     `drift_test` is the state of `tfbbb.drift.DriftTest`, and `drift` what it found.
-    `adaptation` is that of `tfbbb.judging.adaptive_intervals`; None until feedback with
-    its scores comes. `history` has the sums of figures over consecutive rows, None
+    `history` has the sums of figures over consecutive rows, None
     until feedback comes to this version of the service.
     """
 
@@ -244,7 +243,6 @@ class Feedback(Base):
     drift: Mapped[JsonObject]
     drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
     # None is NULL, not the JSON `null`.
-    adaptation: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     history: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     started_at: Mapped[float]
     updated_at: Mapped[float]

@@ -72,8 +72,7 @@ function feedbackParts({ name, version }, feedback, { description, lineage }, si
       ["First", date(feedback.started_at)],
       ["Latest", date(feedback.updated_at)],
     ]),
-    h("div", { class: "card" }, h("h2", {}, "Does it keep its promises?"), promises(feedback, heldOut),
-      feedback.adapted && h("p", { class: "help" }, length(feedback.adapted.factors["0.9"]))),
+    h("div", { class: "card" }, h("h2", {}, "Does it keep its promises?"), promises(feedback, heldOut)),
     ...overTime(feedback, description, signal),
   ];
 }
@@ -120,14 +119,6 @@ function verdict(name, { mean, standard_error: error, held_out: before }, rows, 
   if (promised) return mean < should ? "too few: the ranges are too narrow" : "too many: the ranges are wider than needed";
   const isBetter = /^accuracy/.test(name) ? mean > should : mean < should;
   return isBetter ? "better than on the held-out rows" : "worse than on the held-out rows";
-}
-
-/** How long adapted intervals are, in words. */
-function length(factor) {
-  const adapt = "Requests with “adapt” get 90 % intervals and sets";
-  const change = percent(Math.abs(factor - 1));
-  if (Math.abs(factor - 1) < 0.005) return `${adapt} as the version makes them.`;
-  return `${adapt} that are ${change} ${factor > 1 ? "wider" : "narrower"} than those of the version.`;
 }
 
 /** Charts of coverage and error by the number of the row. */

@@ -48,7 +48,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "method of the export": {"parameters": {"method": "auto"}},
     "deadline": {"parameters": {"deadline_ms": 1e6}},
     "record": {"parameters": {"record": True}},
-    "adapted": {"parameters": {"intervals": [0.5], "adapt": True}},
 }
 # Rows of two requests: no two are alike.
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()
@@ -128,9 +127,6 @@ def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prediction
 def answers(predictions: Predictions, *asked: Asked) -> list[Any]:
     for one in asked:
         predictions.start(one.prediction)
-    # A thread reads from the database how answers are adapted, and queues them then.
-    while not all(one.replies or one.prediction.cancel_task for one in asked):
-        time.sleep(0.001)
     while predictions.scheduler.run_once():
         pass
     return [one.outcome() for one in asked]

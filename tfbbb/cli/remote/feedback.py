@@ -90,14 +90,10 @@ def _echo(found: JsonObject) -> None:
         text = f"  {name}: {figure['mean']:.4g}"
         text += "" if error is None else f" ± {error:.2g}"
         typer.echo(text + ("" if held_out is None else f", held out {held_out:.4g}"))
-    # Services of earlier releases tell neither this nor how to train anew.
-    if found.get("adapted") is not None:
-        factor = found["adapted"]["factors"]["0.9"]
-        typer.echo(f"  adapted intervals of 90 %: {factor:.2f} times as long")
     drift = found["drift"]
     row = drift["alarm_row"]
     typer.echo(
         "no drift" if row is None else f"drift: alarm at row {row} of the feedback"
     )
-    if found.get("retraining") is not None:
+    if found["retraining"] is not None:
         typer.echo(found["retraining"]["sentence"])

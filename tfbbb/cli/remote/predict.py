@@ -1,6 +1,6 @@
 """`tfbbb remote predict`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -50,14 +50,6 @@ def predict(
     keep: Keep = False,
     version: Version = None,
     label: Label = None,
-    adapt: Annotated[
-        bool,
-        typer.Option(
-            "--adapt",
-            help="Adapt intervals, or prediction sets, to the feedback about the "
-            "version, so that they keep their level.",
-        ),
-    ] = False,
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
@@ -102,7 +94,6 @@ def predict(
                 "prediction_sets": [level] if prediction_sets else [],
                 "num_samples": num_samples,
                 "seed": seed,
-                "adapt": adapt,
             },
             {"version": version, "label": label},
         )

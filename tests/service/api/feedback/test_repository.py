@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from service.api.feedback.repository import Receipt, count, find
@@ -17,7 +16,6 @@ from service.shared.database.tables import ModelVersion, RecordedRow
 from service.shared.errors import FeedbackConflict, UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
-from tfbbb.judging.adaptive_intervals import LEVELS, AdaptiveIntervals
 
 NO_MODELS = Path("/nonexistent")
 
@@ -41,10 +39,6 @@ def scored(
     )
 
 
-def adaptation_scores(values: np.ndarray) -> np.ndarray:
-    return np.tile(values[:, np.newaxis, np.newaxis], len(LEVELS))
-
-
 def record(database: Database, num_rows: int) -> None:
     with database.writing() as session:
         for row in range(1, 1 + num_rows):
@@ -63,26 +57,6 @@ def record(database: Database, num_rows: int) -> None:
 def rows_of(database: Database, version: int = 1) -> int:
     row = find(database, "m", version)
     return 0 if row is None else row.num_rows
-
-
-def test_adaptation_is_that_of_all_rows_in_order(database: Database) -> None:
-    values = np.random.default_rng(0).normal(size=60)
-    halves = adaptation_scores(np.linspace(1.0, 2.0, 60))
-    groups = ["a", None, "b"] * 20
-    # Another process of the service, or the same one after a restart.
-    other = Database(database.url.render_as_string(hide_password=False))
-    for place, part in enumerate(np.split(np.arange(60), [1, 2, 20, 21, 40])):
-        rows = scored(values[part].tolist())
-        rows.scores["adaptation"] = adaptation_scores(values[part]).tolist()
-        rows.scores["half_lengths"] = halves[part].tolist()
-        rows.groups = [groups[row] for row in part]
-        count((database, other)[place % 2], NO_MODELS, "m", [rows], None)
-    other.close()
-    scores = adaptation_scores(values)
-    expected = AdaptiveIntervals.start().update(scores, groups, halves)
-    row = find(database, "m", 1)
-    assert row is not None
-    assert row.adaptation == expected.to_dict()
 
 
 def test_request_with_a_row_counted_before_counts_nothing(database: Database) -> None:

@@ -146,7 +146,6 @@ def upgrade() -> None:
         sa.Column("calibration", sa.JSON(), nullable=False),
         sa.Column("drift", sa.JSON(), nullable=False),
         sa.Column("drift_test", sa.JSON(), nullable=False),
-        sa.Column("adaptation", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("history", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("started_at", sa.Double(), nullable=False),
         sa.Column("updated_at", sa.Double(), nullable=False),

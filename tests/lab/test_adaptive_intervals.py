@@ -1,24 +1,19 @@
-"""Adapted intervals: the bound of their errors, their speed, floods and sets."""
+"""Adapted intervals: the bound of their errors, their speed and floods."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from tfbbb.judging.adaptive_intervals import (
-    LADDER,
+from tfbbb.lab.adaptive_intervals import (
     LARGEST,
     LEVELS,
     STEP,
-    AdaptiveEnds,
     AdaptiveIntervals,
     adapt_intervals,
-    adapt_levels,
     half_lengths,
     interval_scores,
-    set_scores,
 )
 
 REACH = norm.ppf(0.5 + np.array(LEVELS) / 2)
@@ -38,7 +33,7 @@ def scores_of(errors):
 
 def missed(scores, ends=None):
     """Whether each row misses the interval before it, and the ends after each row."""
-    ends, errors, found = ends or AdaptiveEnds.start(scores.shape[1]), [], []
+    ends, errors, found = ends or AdaptiveIntervals.start(scores.shape[1]), [], []
     for score in scores:
         lower, upper = np.moveaxis(ends.ends, -1, 0)
         errors.append((score < lower) | (score > upper))
@@ -68,22 +63,16 @@ def test_coverage_of_every_run_of_rows_is_within_the_bound(generator):
 
 def test_rows_one_by_one_are_the_rows_at_once(generator):
     scores = scores_of(2.0 * generator.standard_t(3, size=60))
-    groups = generator.choice(["a", "b", "none"], size=60).tolist()
-    groups = [None if name == "none" else name for name in groups]
-    whole = AdaptiveIntervals.start().update(scores, groups)
+    whole = AdaptiveIntervals.start().update(scores)
     parts = AdaptiveIntervals.start()
     for place in range(60):
-        # As the database keeps it between two requests.
-        parts = AdaptiveIntervals.from_dict(json.loads(json.dumps(parts.to_dict())))
-        parts = parts.update(scores[place : place + 1], groups[place : place + 1])
-    assert parts.to_dict() == whole.to_dict()
-    alone = AdaptiveEnds.start().update(scores)
-    np.testing.assert_array_equal(whole.every.ends, alone.ends)
+        parts = parts.update(scores[place : place + 1])
+    np.testing.assert_array_equal(parts.ends, whole.ends)
 
 
 @pytest.mark.parametrize("flood", [-1e30, 1e30])
 def test_a_flood_moves_an_interval_by_its_bounds_at_most(flood):
-    before = AdaptiveEnds.start()
+    before = AdaptiveIntervals.start()
     one = before.update(scores_of(np.array([flood])))
     # One row moves an end by a tenth of the length.
     assert np.abs(one.ends - before.ends).max() < 2 * math.expm1(STEP)
@@ -94,7 +83,7 @@ def test_a_flood_moves_an_interval_by_its_bounds_at_most(flood):
 
 def test_intervals_recover_from_a_flood_within_300_rows(generator):
     honest = scores_of(generator.normal(size=1500))
-    flooded = AdaptiveEnds.start().update(scores_of(np.full(200, 1e6)))
+    flooded = AdaptiveIntervals.start().update(scores_of(np.full(200, 1e6)))
     errors, found = missed(honest, flooded)
     assert min(ends.factors[0, NINETY] for ends in found[:300]) < 1.2
     sums = np.cumsum(errors[:, 0, NINETY])
@@ -121,20 +110,6 @@ def test_a_shift_is_followed_by_the_centre(generator):
     )
 
 
-def test_groups_start_from_all_rows_and_go_their_own_way(generator):
-    wide = scores_of(4.0 * generator.normal(size=300))
-    adaptive = AdaptiveIntervals.start().update(wide)
-    np.testing.assert_array_equal(
-        adaptive.ends([0.9], "new"), adaptive.ends([0.9], None)
-    )
-    both = scores_of(generator.normal(size=600) * np.tile([1.0, 4.0], 300))
-    adaptive = adaptive.update(both, ["narrow", "wide"] * 300)
-    narrow, broad = (
-        np.ptp(adaptive.ends([0.9], name)) / 2 for name in ("narrow", "wide")
-    )
-    assert narrow < 1.6 < 2.8 < broad
-
-
 def rows_of_widths(errors, widths):
     """Scores and half lengths of predictions of these standard deviations."""
     bounds = REACH[:, np.newaxis] * widths[:, np.newaxis, np.newaxis]
@@ -145,7 +120,7 @@ def rows_of_widths(errors, widths):
 def answered(adaptive, half):
     """The adapted interval of 90 % of a row with the centre 0."""
     lower, upper = np.full((1, 1, 1), -half), np.full((1, 1, 1), half)
-    ends, widest = adaptive.ends([0.9]), adaptive.widest([0.9])
+    ends, widest = adaptive.at([0.9]), adaptive.widest_at([0.9])
     found = adapt_intervals(lower, upper, ends, [0.9], discrete=False, widest=widest)
     return np.ravel(found)
 
@@ -165,11 +140,10 @@ def test_a_widened_row_moves_by_the_unit_that_was_seen(generator):
 def test_errors_add_up_where_widths_have_no_bound(generator):
     widths = np.exp(2.0 * generator.standard_t(3, size=400))
     scores, halves = rows_of_widths(2.0 * generator.normal(size=400) * widths, widths)
-    ends, misses = AdaptiveEnds.start(), 0
+    ends, misses = AdaptiveIntervals.start(), 0
     for row in range(400):
         half = halves[row, 0, NINETY]
-        adaptive = AdaptiveIntervals(ends)
-        lower, upper = answered(adaptive, half)
+        lower, upper = answered(ends, half)
         misses += not lower <= scores[row, 0, NINETY] * half <= upper
         ends = ends.update(scores[row : row + 1], halves[row : row + 1])
     factor = ends.factors[0, NINETY]
@@ -180,25 +154,13 @@ def test_errors_add_up_where_widths_have_no_bound(generator):
 def test_one_wide_row_raises_the_bound_by_a_tenth():
     widths = np.array([1.0, 1e3, 1.0])
     _, halves = rows_of_widths(np.zeros(3), widths)
-    ends = AdaptiveEnds.start().update(np.zeros_like(halves), halves)
+    ends = AdaptiveIntervals.start().update(np.zeros_like(halves), halves)
     np.testing.assert_allclose(ends.widest, halves[0] * math.exp(STEP))
-
-
-def test_states_of_earlier_releases_have_no_bound():
-    scores, halves = rows_of_widths(np.full(9, 5.0), np.ones(9))
-    state = AdaptiveIntervals.start().update(scores, halves=halves)
-    earlier = state.to_dict()
-    del earlier["every"]["widest"]
-    half = 1e3
-    np.testing.assert_allclose(
-        answered(AdaptiveIntervals.from_dict(earlier), half),
-        half * state.ends([0.9])[0, 0],
-    )
 
 
 def test_before_the_first_row_nothing_changes():
     lower, upper = np.array([[[1.0], [0.0]]]), np.array([[[2.0], [7.0]]])
-    ends = AdaptiveIntervals.start().ends([0.5, 0.9])
+    ends = AdaptiveIntervals.start().at([0.5, 0.9])
     found = adapt_intervals(lower, upper, ends, [0.5, 0.9], discrete=False)
     np.testing.assert_array_equal(found, (lower, upper))
 
@@ -214,7 +176,7 @@ def test_counts_keep_whole_numbers_and_their_coverage(generator):
     counts = generator.poisson(3.0, size=(200, 1)).astype(float)
     lower, upper = np.full((200, 5, 1), 1.0), np.full((200, 5, 1), 4.0)
     scores = interval_scores(counts, lower, upper, discrete=True)
-    ends = AdaptiveEnds.start().update(scores)
+    ends = AdaptiveIntervals.start().update(scores)
     at = ends.at(LEVELS)
     low, high = adapt_intervals(lower, upper, at, LEVELS, discrete=True)
     np.testing.assert_array_equal(low, np.maximum(np.round(low), 0.0))
@@ -224,18 +186,6 @@ def test_counts_keep_whole_numbers_and_their_coverage(generator):
         inside[:, 0],
         (least <= scores[:, 0, NINETY]) & (scores[:, 0, NINETY] <= most),
     )
-
-
-def test_sets_of_wrong_levels_come_to_hold_ninety_percent(generator):
-    # The set of level q holds the class of a row if q exceeds a power of a uniform.
-    ladder, ends, held = np.array(LADDER), AdaptiveEnds.start(of_sets=True), []
-    for needed in generator.random(3000) ** 0.2:
-        (level,) = adapt_levels([0.9], ends.at([0.9]))
-        held.append(needed <= level)
-        ends = ends.update(set_scores((needed <= ladder)[np.newaxis]))
-    assert np.mean(held[:500]) < 0.92
-    # The ladder's steps are a tenth of the factor, and the bound is 42 of the rows.
-    assert abs(np.mean(held[500:]) - 0.9) < 0.02
 
 
 def test_scores_that_are_no_numbers_are_refused():

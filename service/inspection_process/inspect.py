@@ -50,15 +50,9 @@ def inspect(task: InspectionTask) -> InspectionResult:
     try:
         return _preview(task) if task.preview_rows is not None else _inspect(task)
     except TableError as error:
-        return InspectionResult(error=_with_names(str(error), task)[:2000])
-
-
-def _with_names(message: str, task: InspectionTask) -> str:
-    """Replaces the paths of stored files, which the client does not know."""
-    if task.names:
-        for path, name in zip(sorted(task.path.iterdir()), task.names, strict=True):
-            message = message.replace(str(path), name)
-    return message.replace(str(task.path), "The table")
+        return InspectionResult(
+            error=str(error).replace(str(task.path), "The table")[:2000]
+        )
 
 
 class _Statistics:
@@ -112,7 +106,6 @@ def _inspect(task: InspectionTask) -> InspectionResult:
     return InspectionResult(
         inspection=Inspection(
             num_rows=scan.num_rows,
-            part_rows=list(scan.part_rows),
             columns=[
                 column.figures() | kinds[column.name] for column in statistics.columns
             ],

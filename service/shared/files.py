@@ -1,10 +1,8 @@
 """The names of datasets, and the files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
 
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,31 +16,6 @@ _LONGEST_LINE = 500
 def dataset_name(sha256: str, format: str) -> str:
     """Returns the name of a dataset in the store."""
     return f"{sha256}.{format}"
-
-
-def parts_sha256(parts: Iterable[tuple[str, str]]) -> str:
-    """Returns the SHA-256 of a dataset of several files.
-
-    It is that of a text with a line `SHA256 FORMAT` for each file.
-    """
-    lines = "".join(f"{sha256} {format}\n" for sha256, format in parts)
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def remove_dataset_files(place: Path) -> None:
-    """Removes the file of a dataset, or its directory, if it exists.
-
-    A directory that is in its place is complete, so it first becomes an unfinished
-    upload, which the next start removes if this process dies.
-    """
-    if not place.is_dir():
-        place.unlink(missing_ok=True)
-        return
-    uploads = place.parent.parent / "uploads"
-    uploads.mkdir(exist_ok=True)
-    removed = uploads / f"{new_id()}.upload"
-    place.rename(removed)
-    shutil.rmtree(removed, ignore_errors=True)
 
 
 class JobFiles:

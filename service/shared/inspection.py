@@ -51,7 +51,6 @@ class InspectionTask(BaseModel):
         skip: For a preview, the number of rows before them.
         text_columns: For a preview, the columns to read as text.
         columns: For a preview, the columns to return.
-        names: The names of the files of a table of several, for errors.
     """
 
     path: Path
@@ -61,19 +60,12 @@ class InspectionTask(BaseModel):
     skip: int = 0
     text_columns: list[str] = []
     columns: list[str] = []
-    names: list[str] = []
 
 
 class Inspection(BaseModel):
-    """The columns and problems of a table; see `database.tables.Dataset`.
-
-    Attributes:
-        num_rows: Number of rows.
-        part_rows: Number of rows of each file.
-    """
+    """The columns and problems of a table; see `database.tables.Dataset`."""
 
     num_rows: int
-    part_rows: list[int]
     columns: list[JsonObject]
     problems: list[dict[str, str | None]]
 

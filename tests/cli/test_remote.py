@@ -86,13 +86,6 @@ def test_a_table_is_uploaded_once_under_any_name(remote):
     assert again.stdout == first.stdout
 
 
-def test_several_files_are_uploaded_as_one_dataset(remote, tmp_path):
-    (tmp_path / "more.csv").write_text(TABLE)
-    first = remote("upload", "houses.csv", "more.csv")
-    assert first.exit_code == 0, first.output
-    assert "houses.csv: 60 rows of 2 files, 3 columns" in first.stderr
-
-
 def test_options_set_the_fields_of_a_job(remote, queue, tmp_path):
     spec = {"model": {"hidden_units": [7]}, "training": {"epochs": 3}}
     (tmp_path / "spec.json").write_text(json.dumps(spec))

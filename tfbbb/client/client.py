@@ -44,7 +44,7 @@ class Client:
 
     def upload(
         self,
-        table: TableLike | Sequence[TableLike],
+        table: TableLike,
         *,
         name: str | None = None,
         progress: Progress | None = None,
@@ -53,9 +53,8 @@ class Client:
 
         Args:
             table: Path of a CSV, gzipped CSV, Parquet or Arrow file, which is streamed
-                unchanged, or a table of pyarrow, pandas or polars. A list of them, of
-                the same columns, becomes one dataset of their rows, in order.
-            name: Name of the dataset. Defaults to the name of the first file.
+                unchanged, or a table of pyarrow, pandas or polars.
+            name: Name of the dataset. Defaults to the name of the file.
             progress: Called with the number of bytes sent and the total.
         """
         with open_upload(table, name, progress) as upload:

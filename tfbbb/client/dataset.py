@@ -19,11 +19,6 @@ class Dataset(Resource):
         return int(self.details["num_rows"])
 
     @property
-    def parts(self) -> list[JsonObject]:
-        """Name, number of rows and more of each of several files; empty for one."""
-        return list(self.details["parts"])
-
-    @property
     def columns(self) -> list[JsonObject]:
         """Name, type and statistics of each column."""
         return list(self._fetch_details()["columns"])

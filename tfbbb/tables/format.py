@@ -17,7 +17,6 @@ Format = Literal[
     "arrow",
     "xlsx",
     "ods",
-    "parts",
 ]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -25,7 +24,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 _COMPRESSED: dict[str, Format] = {"": "csv", ".gz": "csv.gz", ".zst": "csv.zst"}
 # The format by the end of a name.
 SUFFIXES: dict[str, Format] = {
-    **{format: format for format in FORMATS if format != "parts"},
+    **{format: format for format in FORMATS},
     **{
         f"{suffix}{compression}": format
         for suffix in ("txt", "dat", "data")
@@ -49,7 +48,6 @@ DESCRIPTIONS: dict[Format, str] = {
     "arrow": "Arrow IPC",
     "xlsx": "an Excel workbook",
     "ods": "an OpenDocument spreadsheet",
-    "parts": "several files",
 }
 
 # The suffixes for people, in the help of commands and in errors.
@@ -59,11 +57,6 @@ _ALL_BUT_WORKBOOKS = (
 )
 SUFFIX_LIST = f"{_ALL_BUT_WORKBOOKS}, .xlsx or .ods"
 WRITTEN_SUFFIX_LIST = f"{_ALL_BUT_WORKBOOKS} or .xlsx"
-
-
-def part_path(directory: Path, number: int, format: Format) -> Path:
-    """Returns the path of a file in the directory of a table of several, from 1."""
-    return directory / f"{number:05d}.{format}"
 
 
 def infer_format(path: Path, suffixes: str = SUFFIX_LIST) -> Format:

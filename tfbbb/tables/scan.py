@@ -21,7 +21,6 @@ from tfbbb.tables.format import (
 )
 from tfbbb.tables.json_file import JsonFile
 from tfbbb.tables.pandas_index import without_index
-from tfbbb.tables.parts import PartsFile
 from tfbbb.tables.table_error import NoRowsError, StartOver, TableError
 from tfbbb.tables.values import without_views
 from tfbbb.tables.workbook_file import Sheet, WorkbookFile
@@ -47,9 +46,8 @@ class TableScan:
     Args:
         path: File to read.
         format: `"csv"`, `"tsv"` (either also with `".gz"` or `".zst"`), `"jsonl"`,
-            `"parquet"`, `"arrow"` (an Arrow IPC file or stream, or Feather), `"xlsx"`,
-            `"ods"`, or `"parts"` for a directory of files of the same columns, see
-            `tfbbb.tables.parts`. Defaults to the suffix of the file's name.
+            `"parquet"`, `"arrow"` (an Arrow IPC file or stream, or Feather), `"xlsx"`
+            or `"ods"`. Defaults to the suffix of the file's name.
         text_columns: Names of columns of a file without column types to read as text,
             even if their cells look like numbers (codes such as `007`). Names that the
             file lacks are ignored.
@@ -90,8 +88,7 @@ class TableScan:
                 f"Only .xlsx and .ods files have sheets, and {self.path} is read as "
                 f"{self.format}; leave out `sheet`. Received: sheet={sheet!r}"
             )
-        if self.format != "parts":
-            _check_exists(self.path)
+        _check_exists(self.path)
         self.text_columns = tuple(text_columns)
         self._file = self._open()
         self._schema: pa.Schema | None = None
@@ -111,12 +108,6 @@ class TableScan:
         """Number of rows, at least one; the first access reads the file."""
         assert self.schema is not None
         return self._num_rows
-
-    @property
-    def part_rows(self) -> tuple[int, ...]:
-        """Number of rows of each file; the first access reads them."""
-        num_rows = self.num_rows
-        return self._file.num_rows if isinstance(self._file, PartsFile) else (num_rows,)
 
     @property
     def without_index(self) -> bool:
@@ -219,11 +210,6 @@ class TableScan:
 
     def _open(self) -> _File:
         texts = self.text_columns
-        if self.format == "parts":
-            return PartsFile(
-                self.path,
-                lambda path, more: TableScan(path, text_columns=(*texts, *more)),
-            )
         if self.format == "parquet":
             return ParquetFile(self.path)
         if self.format == "arrow":
@@ -259,7 +245,7 @@ class TableScan:
 
     def _check_content(self) -> None:
         """Raises a `TableError` if the file has another format than its suffix."""
-        if isinstance(self._file, CsvFile | PartsFile):
+        if isinstance(self._file, CsvFile):
             # A compressed file shows its content after decompression.
             return
         with self.path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The uploaded files in the body of a request, as they arrive."""
+"""The uploaded file in the body of a request, as it arrives."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ async def discard(request: Request) -> None:
 
 
 class UploadBody:
-    """A table that is being uploaded: the files of a form, or the whole body."""
+    """A table that is being uploaded: the file of a form, or the whole body."""
 
     def __init__(self, request: Request, settings: Settings) -> None:
         self._stream = request.stream()
@@ -54,17 +54,13 @@ class UploadBody:
             raise self._too_large()
 
     @property
-    def names(self) -> list[str | None]:
-        """The names of the files that have arrived so far."""
-        return self._form.names if self._form else [self._name]
+    def name(self) -> str | None:
+        """The name of the file, if it has arrived and has one."""
+        return self._form.name if self._form else self._name
 
-    def pieces(self) -> AsyncIterator[tuple[int, bytes]]:
-        """Yields the content of the files, with the index of the file."""
-        return self._form.pieces(self._chunks()) if self._form else self._whole()
-
-    async def _whole(self) -> AsyncIterator[tuple[int, bytes]]:
-        async for chunk in self._chunks():
-            yield 0, chunk
+    def pieces(self) -> AsyncIterator[bytes]:
+        """Yields the content of the file."""
+        return self._form.pieces(self._chunks()) if self._form else self._chunks()
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         num_bytes = 0

@@ -68,7 +68,7 @@ async def upload_dataset(
     request: Request,
     response: Response,
     name: Annotated[
-        str | None, Query(description="Defaults to the name of the first file.")
+        str | None, Query(description="Defaults to the name of the file.")
     ] = None,
 ) -> Dataset:
     """Uploads a table: CSV, JSON lines, Parquet, Arrow IPC, Excel or OpenDocument.
@@ -77,9 +77,8 @@ async def upload_dataset(
     decimal mark and header line, and says under `problems` what it found unless the
     file is UTF-8 text with commas. Of a workbook the first sheet with rows is read.
 
-    Send the file as the part `file` of a form, or as the whole body. Several parts
-    `file` become one table of their rows, in order; each must have the columns of the
-    first. The response describes the columns and lists problems to fix before training.
+    Send the file as the part `file` of a form, or as the whole body. The response
+    describes the columns and lists problems to fix before training.
     """
     dataset, is_new = await upload(state, caller, request, name)
     response.status_code = 201 if is_new else 200

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -50,11 +50,9 @@ class Inspector:
         self._previews = asyncio.Semaphore(processes)
         self._readers = asyncio.Semaphore(processes)
 
-    async def inspect(
-        self, path: Path, format: Format, limits: Limits, names: Sequence[str] = ()
-    ) -> Inspection:
+    async def inspect(self, path: Path, format: Format, limits: Limits) -> Inspection:
         """Reads all rows of a table."""
-        task = InspectionTask(path=path, format=format, limits=limits, names=[*names])
+        task = InspectionTask(path=path, format=format, limits=limits)
         async with self._inspections:
             found = (await _outcome(task)).inspection
         assert found is not None

@@ -1,4 +1,4 @@
-"""Parses the files of a multipart form as they arrive."""
+"""Parses the file of a multipart form as it arrives."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,16 +11,15 @@ from service.shared.errors import InvalidRequest
 
 _BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,200})', re.IGNORECASE)
 _FIELD = re.compile(rb'(?:^|;)\s*name="?([^";]*)', re.IGNORECASE)
-MOST_FILES = 100
-_MOST_PARTS = MOST_FILES + 16
+_MOST_PARTS = 16
 _LONGEST_HEADER = 8192
 
 
 class FormFile:
-    """The parts `file` of a form, as they arrive; their content is not stored.
+    """The part `file` of a form, as it arrives; its content is not stored.
 
     Attributes:
-        names: The names of the files that have arrived so far.
+        name: The name of the file, once it arrives, or None.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -30,11 +29,11 @@ class FormFile:
                 "A form must name its boundary, `multipart/form-data; boundary=...`. "
                 f"Received: {content_type!r:.100}"
             )
-        self.names: list[str | None] = []
-        self._in_file = self._ended = False
+        self.name: str | None = None
+        self._found_file = self._in_file = self._ended = False
         self._num_parts = 0
         self._field = self._value = self._disposition = b""
-        self._pieces: list[tuple[int, bytes]] = []
+        self._pieces: list[bytes] = []
         self._parser = MultipartParser(
             boundary[1],
             {
@@ -48,10 +47,8 @@ class FormFile:
             },
         )
 
-    async def pieces(
-        self, body: AsyncIterator[bytes]
-    ) -> AsyncIterator[tuple[int, bytes]]:
-        """Yields the content of the files, with the index of the file."""
+    async def pieces(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yields the content of the file."""
         async for chunk in body:
             try:
                 self._parser.write(chunk)
@@ -62,7 +59,7 @@ class FormFile:
             self._pieces.clear()
         if not self._ended:
             raise InvalidRequest("The form ends before its last boundary.")
-        if not self.names:
+        if not self._found_file:
             raise InvalidRequest(
                 "The form has no part named `file`; `curl -F file=@table.csv` sends "
                 "one."
@@ -90,15 +87,17 @@ class FormFile:
         field = _FIELD.search(self._disposition)
         self._in_file = field is not None and field[1] == b"file"
         if self._in_file:
-            if len(self.names) == MOST_FILES:
-                raise InvalidRequest(f"A form may hold at most {MOST_FILES} files.")
-            # A file without content has an empty piece.
-            self._pieces.append((len(self.names), b""))
-            self.names.append(disposition_file_name(self._disposition))
+            if self._found_file:
+                raise InvalidRequest(
+                    "A form must have one part named `file`: a dataset is one table in "
+                    "one file. Received: several"
+                )
+            self._found_file = True
+            self.name = disposition_file_name(self._disposition)
 
     def _add_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
-            self._pieces.append((len(self.names) - 1, data[start:end]))
+            self._pieces.append(data[start:end])
 
     def _end(self) -> None:
         self._ended = True

@@ -7,7 +7,6 @@ from fastapi import Path
 from pydantic import BaseModel, Field
 
 from service.api.datasets.formats import MEDIA_TYPES
-from service.api.datasets.multipart import MOST_FILES
 from service.shared.database import tables
 from service.shared.json_types import JsonObject
 from tfbbb.tables.format import FORMATS
@@ -92,35 +91,17 @@ class Problem(BaseModel):
     message: str = Field(examples=["It has no values; leave the column out."])
 
 
-class DatasetPart(BaseModel):
-    """One file of a table of several files."""
-
-    name: str = Field(description="Name of the file.", examples=["north.csv"])
-    sha256: str = Field(description="SHA-256 of its bytes.")
-    format: str = Field(examples=["csv"])
-    num_bytes: int = Field(examples=[12717])
-    num_rows: int = Field(examples=[221])
-
-
 class DatasetSummary(BaseModel):
     """An uploaded table in the list of datasets."""
 
     id: str = Field(examples=[_EXAMPLE_ID])
     name: str = Field(description="Name of the uploaded file.", examples=["people.csv"])
-    sha256: str = Field(
-        description="SHA-256 of the uploaded bytes; of several files that of a text "
-        "with a line `SHA256 FORMAT` for each."
-    )
+    sha256: str = Field(description="SHA-256 of the uploaded bytes.")
     format: str = Field(
-        description=f"One of `{'`, `'.join(FORMATS)}`; `parts` means several files.",
-        examples=["csv"],
+        description=f"One of `{'`, `'.join(FORMATS)}`.", examples=["csv"]
     )
     num_bytes: int = Field(examples=[25434])
     num_rows: int = Field(examples=[442])
-    parts: list[DatasetPart] = Field(
-        description="The files of a table of several; empty for one file.",
-        examples=[[]],
-    )
     created_at: datetime
 
     @classmethod
@@ -171,14 +152,7 @@ def upload_body() -> JsonObject:
     binary = {"schema": {"type": "string", "format": "binary"}}
     form = {
         "type": "object",
-        "properties": {
-            "file": {
-                "type": "array",
-                "items": {"type": "string", "format": "binary"},
-                "minItems": 1,
-                "maxItems": MOST_FILES,
-            }
-        },
+        "properties": {"file": {"type": "string", "format": "binary"}},
         "required": ["file"],
     }
     content: JsonObject = dict.fromkeys(MEDIA_TYPES, binary)
@@ -197,6 +171,5 @@ def _fields(dataset: tables.Dataset) -> JsonObject:
         "format": dataset.format,
         "num_bytes": dataset.num_bytes,
         "num_rows": dataset.num_rows,
-        "parts": dataset.parts,
         "created_at": datetime.fromtimestamp(dataset.created_at, UTC),
     }

@@ -2,13 +2,11 @@
 
 import logging
 import re
-from collections.abc import Sequence
 
 import sqlalchemy
 from sqlalchemy.orm import Session
 
 from service.api.datasets import repository
-from service.api.datasets.upload_directory import UploadDirectory
 from service.api.datasets.upload_file import (
     UploadFile,
     convert_disk_errors,
@@ -20,14 +18,11 @@ from service.shared.database.tables import Dataset
 from service.shared.errors import Unavailable
 from service.shared.files import dataset_name
 from service.shared.inspection import Inspection
-from service.shared.json_types import JsonObject
 from service.shared.settings import Settings
 from service.shared.store import Store
 from tfbbb.tables.format import FORMATS, Format
 
 logger = logging.getLogger(__name__)
-
-Upload = UploadFile | UploadDirectory
 
 _FILE = re.compile(rf"([0-9a-f]{{64}})\.({'|'.join(map(re.escape, FORMATS))})")
 
@@ -83,15 +78,8 @@ class DatasetStore:
         with convert_disk_errors():
             return UploadFile(self._uploads, self._settings.min_free_bytes)
 
-    def join(
-        self, files: Sequence[UploadFile], formats: Sequence[Format]
-    ) -> UploadDirectory:
-        """Makes complete files one upload."""
-        with convert_disk_errors():
-            return UploadDirectory(self._uploads, files, formats)
-
     def look_up(
-        self, caller: Caller, file: Upload, name: str | None
+        self, caller: Caller, file: UploadFile, name: str | None
     ) -> tuple[Dataset | None, Inspection | None]:
         """Looks up the bytes of an upload.
 
@@ -110,7 +98,6 @@ class DatasetStore:
             return None, None
         return None, Inspection(
             num_rows=same.num_rows,
-            part_rows=[part["num_rows"] for part in same.parts],
             columns=same.columns,
             problems=same.problems,
         )
@@ -119,10 +106,9 @@ class DatasetStore:
         self,
         caller: Caller,
         name: str,
-        file: Upload,
+        file: UploadFile,
         format: Format,
         inspection: Inspection,
-        parts: Sequence[JsonObject] = (),
     ) -> tuple[Dataset, bool]:
         """Moves an upload to its place, and adds its row."""
         stored = dataset_name(file.sha256, format)
@@ -146,12 +132,6 @@ class DatasetStore:
                 num_rows=inspection.num_rows,
                 columns=inspection.columns,
                 problems=inspection.problems,
-                parts=[
-                    {**part, "num_rows": num_rows}
-                    for part, num_rows in zip(
-                        parts, inspection.part_rows if parts else (), strict=True
-                    )
-                ],
                 created_at=self._database.now(session),
             )
             session.add(dataset)

@@ -55,11 +55,6 @@ class UploadFile:
         if missing:
             self.beginning += bytes(data[:missing])
 
-    def move(self, path: Path) -> None:
-        """Renames the file."""
-        self.path.replace(path)
-        self.path = path
-
     def sync(self) -> None:
         """Flushes the file to the disk."""
         os.fsync(self._descriptor)
@@ -85,7 +80,7 @@ class UploadFile:
 
 
 def sweep_uploads(directory: Path) -> None:
-    """Removes uploads, files and directories, whose writers are dead."""
+    """Removes uploads whose writers are dead."""
     for path in directory.glob("*.upload"):
         try:
             descriptor = os.open(path, os.O_RDONLY)
@@ -93,10 +88,7 @@ def sweep_uploads(directory: Path) -> None:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             logger.info("removed the unfinished upload %s", path.name)
         except BlockingIOError:
             continue

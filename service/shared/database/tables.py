@@ -76,11 +76,7 @@ class BrowserSession(Base):
 
 
 class Dataset(Base):
-    """An uploaded table. Its file is stored once per SHA-256.
-
-    `parts` has name, SHA-256, format, size and number of rows of each file of a table
-    of several; it is empty for one file.
-    """
+    """An uploaded table. Its file is stored once per SHA-256."""
 
     __tablename__ = "datasets"
     __table_args__ = (
@@ -97,7 +93,6 @@ class Dataset(Base):
     num_rows: Mapped[int] = mapped_column(BigInteger)
     columns: Mapped[JsonList]
     problems: Mapped[JsonList]
-    parts: Mapped[JsonList] = mapped_column(default=list)
     created_at: Mapped[float]
     # When the key uploaded the same bytes again.
     uploaded_again_at: Mapped[float | None]

@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 from service.shared.database import new_id
-from service.shared.files import remove_dataset_files
 from service.shared.settings import Settings
 from service.shared.store.store import STAGING, StoreError
 from tfbbb.base.files import flush
@@ -67,11 +66,7 @@ class DirectoryStore:
     def add_dataset(self, file: Path, name: str) -> None:
         """Renames a file to its place; then it survives a power failure."""
         self._datasets.mkdir(parents=True, exist_ok=True)
-        place = self._datasets / name
-        if file.is_dir() and place.is_dir():
-            # A directory is complete, and has the same bytes.
-            return
-        file.replace(place)
+        file.replace(self._datasets / name)
         flush(self._datasets)
 
     def dataset(self, name: str) -> Path:
@@ -84,7 +79,7 @@ class DirectoryStore:
 
     def remove_dataset(self, name: str) -> None:
         """Removes a dataset, if it exists."""
-        remove_dataset_files(self._datasets / name)
+        (self._datasets / name).unlink(missing_ok=True)
 
     def save_checkpoints(self, job_id: str) -> None:
         """Does nothing: the next attempt has the same scratch directory."""

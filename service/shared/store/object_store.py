@@ -3,7 +3,6 @@
 Its objects, under the URL of the store:
 
     datasets/SHA256.FORMAT          a table
-    datasets/SHA256.parts/...       the files of a table of several
     checkpoints/JOB_ID/...          checkpoints of a job that has not ended
     versions/JOB_ID.ATTEMPT/...     the files of a model that an attempt exported
     models/NAME/VERSION             the *marker* of a version: JSON that names its files
@@ -27,13 +26,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from service.shared.database import new_id
-from service.shared.files import JobFiles, parts_sha256, remove_dataset_files
+from service.shared.files import JobFiles
 from service.shared.settings import Settings
 from service.shared.store.store import StoreError, StoreOutageError
 from tfbbb.base.files import atomic_directory
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
 from tfbbb.export.versions import version_number
-from tfbbb.tables.format import infer_format
 
 logger = logging.getLogger(__name__)
 
@@ -128,21 +126,15 @@ class ObjectStore:
     def upload_dataset(self, file: Path, name: str) -> None:
         """Uploads a file, unless the store has these bytes."""
         key = self._key("datasets", name)
-        keys = {key: file}
-        if file.is_dir():
-            keys = {f"{key}/{part.name}": part for part in sorted(file.iterdir())}
         with self._faults("written"):
-            for key, part in keys.items():
-                if not self._storage.exists(key):
-                    self._storage.put_file(str(part), key)
+            if not self._storage.exists(key):
+                self._storage.put_file(str(file), key)
 
     def add_dataset(self, file: Path, name: str) -> None:
         """Uploads a file again if it was removed since; keeps it as a copy."""
         self.upload_dataset(file, name)
         self._datasets.mkdir(parents=True, exist_ok=True)
-        place = self._datasets / name
-        if not (file.is_dir() and place.is_dir()):
-            file.replace(place)
+        file.replace(self._datasets / name)
 
     def dataset(self, name: str) -> Path:
         """Returns the copy of a dataset; downloads and verifies it if missing."""
@@ -154,22 +146,16 @@ class ObjectStore:
         key = self._key("datasets", name)
         try:
             with self._faults("read"):
-                if name.endswith(".parts"):
-                    part.mkdir()
-                    for one in self._find(key):
-                        self._storage.get_file(one, str(part / PurePosixPath(one).name))
-                else:
-                    self._storage.get_file(key, str(part))
-            found = _dataset_sha256(part)
+                self._storage.get_file(key, str(part))
+            with part.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
             if found != name.partition(".")[0]:
                 raise StoreError(
                     f"The dataset {name} has the SHA-256 {found}", self.url
                 )
-            # Another process may have downloaded the directory meanwhile.
-            if not (part.is_dir() and place.is_dir()):
-                part.replace(place)
+            part.replace(place)
         finally:
-            remove_dataset_files(part)
+            part.unlink(missing_ok=True)
         return place
 
     def dataset_names(self) -> list[str]:
@@ -179,10 +165,8 @@ class ObjectStore:
 
     def remove_dataset(self, name: str) -> None:
         """Removes a dataset and its copy on this machine, if they exist."""
-        key = self._key("datasets", name)
-        for one in self._find(key) if name.endswith(".parts") else [key]:
-            self._remove(one)
-        remove_dataset_files(self._datasets / name)
+        self._remove(self._key("datasets", name))
+        (self._datasets / name).unlink(missing_ok=True)
 
     # Checkpoints
 
@@ -476,17 +460,6 @@ class ObjectStore:
             raise kind(
                 f"It could not be {action}: {_sentence(error)}", self.url
             ) from error
-
-
-def _dataset_sha256(place: Path) -> str:
-    """Returns the SHA-256 of a file, or of the files of a directory."""
-    if place.is_dir():
-        return parts_sha256(
-            (_dataset_sha256(part), infer_format(part))
-            for part in sorted(place.iterdir())
-        )
-    with place.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _is_outage(error: BaseException) -> bool:

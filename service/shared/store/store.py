@@ -58,16 +58,10 @@ class Store(Protocol):
         """Does the slow part of `add_dataset`, before the caller takes a lock."""
 
     def add_dataset(self, file: Path, name: str) -> None:
-        """Moves a complete file on the disk of the data directory into the store.
-
-        The name of a directory of files ends in `.parts`.
-        """
+        """Moves a complete file on the disk of the data directory into the store."""
 
     def dataset(self, name: str) -> Path:
-        """Returns a dataset as a file or directory of this machine.
-
-        The name has its SHA-256.
-        """
+        """Returns a dataset as a file of this machine; the name has its SHA-256."""
 
     def dataset_names(self) -> list[str]:
         """Returns the names of the datasets."""

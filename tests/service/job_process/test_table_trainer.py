@@ -9,7 +9,6 @@ from service.job_process.table_trainer import TableTrainer
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
-from tfbbb.tables.format import part_path
 from tfbbb.training.job_clock import JobClock
 
 
@@ -47,26 +46,3 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
     assert trained.lineage["judgement"] == {"rows": 2}
     assert trained.lineage["recalibration"] == {"chosen": "none"}
     assert trainings == [["checkpoint-000000000100"], []]
-
-
-def test_files_of_a_dataset_are_trained_as_one_table(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
-    spec = {
-        "target": "y",
-        "model": {"hidden_units": [3], "likelihood": "normal"},
-        "training": {"steps": 2},
-    }
-    job = Job(id="a" * 24, spec=spec, dataset_sha256="b" * 64, dataset_format="parts")
-    name = dataset_name(job.dataset_sha256, job.dataset_format)
-    directory = tmp_path / "datasets" / name
-    directory.mkdir(parents=True)
-    for number, rows in ((1, range(20)), (2, range(20, 60))):
-        lines = [f"{row},{row % 7}\n" for row in rows]
-        text = "".join(["x,y\n", *lines])
-        part_path(directory, number, "csv").write_text(text)
-    found = TableTrainer(settings).train(
-        job, None, lambda progress: None, lambda: False, JobClock()
-    )
-    assert found.trained.num_training_rows == 60
-    (feature,) = found.trained.schema.features
-    assert (feature.low, feature.high) == (0.0, 59.0)

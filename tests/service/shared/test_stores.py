@@ -1,7 +1,6 @@
 """The contract of all stores, and what is particular to object stores."""
 
 import hashlib
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from service.model_process.adoption import Ledger
 from service.model_process.copies import VersionCopies
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
-from service.shared.files import JobFiles, dataset_name, parts_sha256
+from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings, SettingsError
 from service.shared.store import Store, StoreError, StoreOutageError, open_store
@@ -24,7 +23,6 @@ from tests.service.job_process.stand_in_trainer import CountedModel
 from tests.service.queued import job, leased, let_expire, registered, submitted
 from tests.service.stores import S3
 from tfbbb.export.manifest import Manifest
-from tfbbb.tables.format import part_path
 
 TABLE = b"x,y\n1,2\n"
 NAME = f"{hashlib.sha256(TABLE).hexdigest()}.csv"
@@ -106,34 +104,6 @@ def test_stored_dataset_is_read_back_and_removed(tmp_path: Path, queue: Queue) -
     assert not upload.exists()
     store.remove_dataset(NAME)
     store.remove_dataset(NAME)
-    assert store.dataset_names() == []
-
-
-def uploaded_parts(tmp_path: Path) -> tuple[Path, str]:
-    """A directory of two files, and its name in a store."""
-    upload = tmp_path / "upload.parts"
-    upload.mkdir()
-    digests = []
-    for number, content in enumerate((TABLE, b"other"), start=1):
-        part_path(upload, number, "csv").write_bytes(content)
-        digests.append((hashlib.sha256(content).hexdigest(), "csv"))
-    return upload, dataset_name(parts_sha256(digests), "parts")
-
-
-def test_dataset_of_several_files_is_read_back_and_removed(
-    tmp_path: Path, queue: Queue
-) -> None:
-    store = queue.store
-    for _ in range(2):
-        upload, name = uploaded_parts(tmp_path)
-        store.upload_dataset(upload, name)
-        store.add_dataset(upload, name)
-        shutil.rmtree(upload, ignore_errors=True)
-    found = [path.read_bytes() for path in sorted(store.dataset(name).iterdir())]
-    assert found == [TABLE, b"other"]
-    assert store.dataset_names() == [name]
-    store.remove_dataset(name)
-    store.remove_dataset(name)
     assert store.dataset_names() == []
 
 

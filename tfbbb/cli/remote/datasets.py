@@ -1,6 +1,5 @@
 """`tfbbb remote upload` and `datasets`."""
 
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,15 +15,11 @@ if TYPE_CHECKING:
 
 def upload(
     data: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Table: CSV, gzipped CSV, Parquet or Arrow IPC; several files of the "
-            "same columns become one dataset."
-        ),
+        Path, typer.Argument(help="Table: CSV, gzipped CSV, Parquet or Arrow IPC.")
     ],
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the dataset; that of the first file by default."),
+        typer.Option(help="Name of the dataset; that of the file by default."),
     ] = None,
     url: Url = None,
     key: Key = None,
@@ -37,10 +32,8 @@ def upload(
         typer.echo(upload_with_bar(client, data, name).id)
 
 
-def upload_with_bar(
-    client: "Client", data: Sequence[Path], name: str | None
-) -> "Dataset":
-    """Uploads files with a progress bar, and prints the problems of its columns."""
+def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
+    """Uploads a file with a progress bar, and prints the problems of its columns."""
     from rich.progress import DownloadColumn
 
     with terminal_bar("upload", DownloadColumn()) as progress:
@@ -49,11 +42,9 @@ def upload_with_bar(
         def show(sent: int, total: int) -> None:
             progress.update(task, completed=sent, total=total)
 
-        dataset = client.upload([*data], name=name, progress=show)
-    files = f" of {len(data)} files" if len(data) > 1 else ""
+        dataset = client.upload(data, name=name, progress=show)
     typer.echo(
-        f"{dataset.name}: {dataset.num_rows} rows{files}, "
-        f"{len(dataset.columns)} columns",
+        f"{dataset.name}: {dataset.num_rows} rows, {len(dataset.columns)} columns",
         err=True,
     )
     for problem in dataset.problems:

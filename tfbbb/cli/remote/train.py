@@ -72,7 +72,7 @@ def train(
 
 def _find_or_upload_dataset(client: "Client", data: str) -> "Dataset":
     if Path(data).exists():
-        return upload_with_bar(client, [Path(data)], None)
+        return upload_with_bar(client, Path(data), None)
     if re.fullmatch(ID, data):
         return client.dataset(data)
     raise CommandError(

@@ -115,8 +115,13 @@ def test_file_without_a_table_is_refused_with_the_reason(
         (b"a,b\n1,2\n", BOUNDARY, 400, "malformed"),
         (form(FILE, end=""), BOUNDARY, 400, "ends before"),
         (form(FILE.replace('"file"', '"table"')), BOUNDARY, 400, "no part named"),
-        (form(*[FILE] * 101), BOUNDARY, 400, "at most 100 files"),
-        (form(*[FILE.replace('"file"', '"a"')] * 120), BOUNDARY, 400, "116 parts"),
+        (form(FILE, FILE), BOUNDARY, 400, "one table in one file. Received: several"),
+        (
+            form(*[FILE.replace('"file"', '"a"')] * 120),
+            BOUNDARY,
+            400,
+            "at most 16 parts",
+        ),
     ],
 )
 def test_bodies_that_are_no_upload_are_refused(

@@ -125,7 +125,6 @@ def upgrade() -> None:
         sa.Column("num_rows", sa.BigInteger(), nullable=False),
         sa.Column("columns", sa.JSON(), nullable=False),
         sa.Column("problems", sa.JSON(), nullable=False),
-        sa.Column("parts", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.Double(), nullable=False),
         sa.Column("uploaded_again_at", sa.Double(), nullable=True),
         sa.ForeignKeyConstraint(

@@ -1,23 +1,21 @@
-"""Hands the rows of a file to the API, which predicts or scores them.
+"""Hands the rows of a file to the API, which predicts them.
 
-Writes them with their predictions into a file of the same format, or hands out rows
-with what came true, as feedback. Runs under limits, as a hostile file may exhaust the
-memory or time of its reader, or crash it. `service.shared.file_rows` has the messages.
+Writes them with their predictions into a file of the same format. Runs under limits, as
+a hostile file may exhaust the memory or time of its reader, or crash it.
+`service.shared.file_rows` has the messages.
 """
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import pyarrow as pa
 
 from service.inspection_process.limits import apply_limits, hide_pandas
 from service.inspection_process.predicted_file import PredictedFile
-from service.inspection_process.true_rows import TrueRows
 from service.shared.file_rows import FileTask
 from service.shared.frames import Frame, receive
-from service.shared.json_types import JsonObject
 from tfbbb.tables import TableError
 from tfbbb.tables.scan import TableScan
 
@@ -56,19 +54,15 @@ class _Pipe:
         self._output.write(frame.head() + frame.body)
         self._output.flush()
 
-    def ask(
-        self, block: pa.Table, encode: Callable[[pa.Table], bytes], **header: int
-    ) -> Iterator[bytes]:
+    def ask(self, block: pa.Table, first: int, of: int) -> Iterator[bytes]:
         """Yields the answers to a block, which is halved while it is too large."""
-        first = header.pop("first")
         size = block.num_rows
         at = 0
         while at < block.num_rows:
             part = block.slice(at, size)
             done = first + at + part.num_rows
-            self.send(
-                Frame({"rows": done, "first": first + at, **header}, encode(part))
-            )
+            header = {"rows": done, "first": first + at, "of": of}
+            self.send(Frame(header, _as_stream(part)))
             answer = receive(self._given)
             if answer is None:
                 # The API has ended, or nobody waits for the answer any more.
@@ -96,21 +90,12 @@ def _work(task: FileTask, pipe: _Pipe) -> Frame:
             f"{', '.join(map(repr, task.features[:20]))}. "
             f"Received: {', '.join(map(repr, names[:20]))}"
         )
-    if task.output is None:
-        rows = TrueRows(scan, task)
-        for first, block in _blocks(scan, [*features, rows.target]):
-            usable = rows.usable(block.select(features), block)
-            if usable.num_rows:
-                for _ in pipe.ask(usable, rows.encode, first=first, of=scan.num_rows):
-                    pass
-        return Frame({"done": True, **rows.describe()})
     predicted = PredictedFile(scan, task)
     for first, block in _blocks(scan, features):
-        for answer in pipe.ask(block, _as_stream, first=first, of=scan.num_rows):
+        for answer in pipe.ask(block, first, scan.num_rows):
             predicted.add(answer)
     shown = predicted.write()
-    header: JsonObject = {"done": True}
-    return Frame(header, shown.model_dump_json().encode())
+    return Frame({"done": True}, shown.model_dump_json().encode())
 
 
 def _blocks(scan: TableScan, names: list[str]) -> Iterator[tuple[int, pa.Table]]:

@@ -65,7 +65,6 @@ class PredictedFile:
     def write(self) -> PredictedRows:
         """Writes the file; returns some of its rows."""
         task = self._task
-        assert task.output is not None
         answers = _arranged(pa.concat_tables(self._answers))
         by, order = _doubt(answers)
         if task.written not in ("parquet", "arrow"):

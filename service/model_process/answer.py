@@ -51,7 +51,7 @@ Outputs = dict[str, np.ndarray | JsonList]
 # knows by their effect.
 _NOT_IN_KEY = frozenset(
     (
-        *("record", "deadline_ms"),
+        "deadline_ms",
         *("num_samples", "seed", "method", "max_standard_error", "relative_error"),
     )
 )
@@ -211,13 +211,11 @@ class Answer:
         request: The request.
         outputs: The arrays, in the order of the response.
         warnings: The sentences about each row.
-        prediction_id: The id by which the rows are recorded; None if they are not.
     """
 
     request: Request
     outputs: Outputs
     warnings: list[list[str]]
-    prediction_id: str | None = None
 
     @property
     def calibration(self) -> dict[str, str]:

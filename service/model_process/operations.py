@@ -18,7 +18,6 @@ from service.model_process.descriptions import model_status, model_summary
 from service.model_process.feedback import score_feedback
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.predictions import Predictions
-from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion, importing
 from service.shared.errors import Unavailable
@@ -45,14 +44,12 @@ class Operations:
         self,
         registry: ModelRegistry,
         settings: Settings,
-        recorder: PredictionRecorder,
         rates: WorkRates,
     ) -> None:
         self._registry = registry
         self._settings = settings
-        self._recorder = recorder
         uncertainty = UncertaintyMetrics(registry)
-        self.predictions = Predictions(registry, settings, uncertainty, recorder, rates)
+        self.predictions = Predictions(registry, settings, uncertainty, rates)
         self._figures = CollectorRegistry()
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
@@ -108,32 +105,13 @@ class Operations:
         return _json(report)
 
     def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
-        found = list(
-            score_feedback(
-                body,
-                name,
-                version,
-                self._registry,
-                self._recorder,
-                self._settings,
-            )
+        request, scores = score_feedback(
+            body, self._registry.version(name, version), self._settings
         )
-        log = {
-            "version": [rows.request.version.number for rows in found],
-            "rows": sum(rows.request.num_rows for rows in found),
-        }
-        scored = [
-            {
-                "version": rows.request.version.number,
-                "num_rows": rows.request.num_rows,
-                "scores": rows.scores,
-                "recorded": rows.recorded,
-                "faults": [*rows.request.faults],
-            }
-            for rows in found
-        ]
+        number, num_rows = request.version.number, request.num_rows
+        scored = {"version": number, "num_rows": num_rows, "scores": scores}
         content = orjson.dumps(scored, option=orjson.OPT_SERIALIZE_NUMPY)
-        return Frame({"log": log}, content)
+        return Frame({"log": {"version": number, "rows": num_rows}}, content)
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

@@ -24,7 +24,6 @@ from service.model_process.answer import (
 from service.model_process.codecs import CODECS
 from service.model_process.large_bodies import LARGE_ANSWER, LargeBodies
 from service.model_process.metrics import UncertaintyMetrics
-from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Batch, Portion, Scheduler, Task
 from service.model_process.version import ServedVersion
@@ -95,14 +94,12 @@ class Predictions:
         registry: ModelRegistry,
         settings: Settings,
         uncertainty: UncertaintyMetrics,
-        recorder: PredictionRecorder,
         rates: WorkRates,
     ) -> None:
         self._registry = registry
         self._rates = rates
         self._settings = settings
         self._uncertainty = uncertainty
-        self._recorder = recorder
         self._large_bodies = LargeBodies()
         self._waiting = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
         self._computed: defaultdict[str, float] = defaultdict(float)
@@ -248,17 +245,11 @@ class Predictions:
         is_large = size > LARGE_ANSWER and CODECS[codec].writes_text
 
         def write() -> Frame:
-            prediction_id = None
-            if request.query.parameters.record:
-                finish(request, outcome)  # Only rows that have an answer are recorded.
-                prediction_id = self._recorder.record(request)
             if is_large:
                 small = replace(request, inputs=Tensors(), targets=None)
-                frame = self._large_bodies.run(
-                    _write, small, outcome, codec, prediction_id
-                )
+                frame = self._large_bodies.run(_write, small, outcome, codec)
             else:
-                frame = _write(request, outcome, codec, prediction_id)
+                frame = _write(request, outcome, codec)
             for arrays in outcome:
                 self._uncertainty.observe(request.version, arrays)
             log = {"version": request.version.number, "rows": request.num_rows}
@@ -273,7 +264,7 @@ class Predictions:
             else:
                 prediction.reply(lambda: frame)
 
-        if is_large or request.query.parameters.record:
+        if is_large:
             self._waiting.submit(write_and_reply)
         else:
             prediction.reply(write)
@@ -302,11 +293,8 @@ def _read(
     return prepare(version, manifest, query, settings)
 
 
-def _write(
-    request: Request, blocks: Sequence[Arrays], codec: str, prediction_id: str | None
-) -> Frame:
-    answer = replace(finish(request, blocks), prediction_id=prediction_id)
-    return CODECS[codec].write(answer)
+def _write(request: Request, blocks: Sequence[Arrays], codec: str) -> Frame:
+    return CODECS[codec].write(finish(request, blocks))
 
 
 def _share_of_draws(request: Request, blocks: Sequence[Arrays]) -> float:

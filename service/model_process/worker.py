@@ -20,7 +20,6 @@ from pathlib import Path
 from service.model_process.adoption import Ledger
 from service.model_process.connection import Connection
 from service.model_process.operations import Operations
-from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.logs import configure_logging
@@ -86,11 +85,8 @@ def main() -> None:
     ledger = Ledger(database, store)
     # The API decides of which models this process is the home.
     registry = ModelRegistry(store, ledger, ())
-    recorder = PredictionRecorder(database, settings)
     path = Path(sys.argv[1])
-    operations = Operations(
-        registry, settings, recorder, WorkRates(path.parent / RATES)
-    )
+    operations = Operations(registry, settings, WorkRates(path.parent / RATES))
     threading.Thread(target=_exit_with_parent, args=(operations,), daemon=True).start()
     # In a separate thread, so that the process can answer that it is not ready while
     # models are loaded.

@@ -142,18 +142,6 @@ class UploadTimeout(ServiceError):
     status = 408
 
 
-class UnknownPrediction(ServiceError):
-    """A prediction was not recorded, or its record is too old."""
-
-    status = 404
-
-
-class FeedbackConflict(ServiceError):
-    """A row of feedback was counted before; nothing of the request is counted."""
-
-    status = 409
-
-
 class DatasetInUse(ServiceError):
     """An unfinished job needs the dataset; the message names the job."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from service.shared.inspection import Limits
-from service.shared.json_types import JsonList, JsonObject
+from service.shared.json_types import JsonList
 from tfbbb.tables.format import Format
 
 
@@ -26,12 +26,8 @@ class FileTask(BaseModel):
         limits: Limits on reading the file.
         features: Names of the columns that the model reads.
         text_columns: Names of the columns to read as text.
-        output: Where to write the rows with their predictions; None for feedback.
+        output: Where to write the rows with their predictions.
         written: Format of the output.
-        target: For feedback, the column with what came true.
-        classes: For feedback, the classes of the model, if it has any.
-        target_notation: For feedback, how texts of the target are read.
-        most_rows: For feedback, most rows.
     """
 
     path: Path
@@ -40,12 +36,8 @@ class FileTask(BaseModel):
     limits: Limits
     features: list[str]
     text_columns: list[str]
-    output: Path | None = None
+    output: Path
     written: Format = "csv"
-    target: str | None = None
-    classes: list[str] | None = None
-    target_notation: JsonObject | None = None
-    most_rows: int | None = None
 
 
 class PredictedRows(BaseModel):

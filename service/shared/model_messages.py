@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from service.shared.json_types import JsonList, JsonObject
-from tfbbb.tables.column_faults import ColumnFaults
 
 
 class VersionState(StrEnum):
@@ -197,10 +196,6 @@ class ScoredRows(BaseModel):
     num_rows: int
     # Scores of each row by name: see `service.model_process.scores.score`.
     scores: dict[str, JsonList]
-    # The ids of their predictions and the numbers of the rows.
-    recorded: list[tuple[str, int]] | None
-    # What is not as in training in their columns.
-    faults: ColumnFaults = ColumnFaults(0, {})
 
 
 class HostReport(BaseModel):

@@ -35,12 +35,6 @@ class DrawParameters(KnownFields):
     seed: Int32 | None = Field(
         None, description="Seed of the draws; the model's by default."
     )
-    record: bool = Field(
-        False,
-        description="Whether to record the rows, for feedback by the `prediction_id` "
-        "that the answer then has.",
-    )
-
     max_standard_error: float | None = Field(
         None,
         gt=0,

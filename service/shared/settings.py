@@ -217,13 +217,6 @@ class Settings(BaseModel):
         float,
         Field(gt=0, description="Time without answer until the models restart."),
     ] = 2.0
-    max_recorded_rows: Annotated[
-        int,
-        Field(ge=1, description="Recorded rows; the oldest beyond are deleted."),
-    ] = 100_000
-    recorded_seconds: Annotated[
-        float, Field(gt=0, description="Longest time that such a row is kept.")
-    ] = 30 * 24 * 3600.0
     keep_versions: Annotated[
         int | None,
         Field(

@@ -23,7 +23,7 @@ TENSOR = {"name": "inputs", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 
 NUMBERS = {"age": [1.0, 0.5], "bmi": [2.0, 0.0], "bp": [3.0, -0.5]}
 # What differs from run to run, or is about the files.
 # The stand-in answers no densities, and has no passes.
-VARYING = {"prediction_id", "digest", "published_at", "files", "signatures", "passes"}
+VARYING = {"digest", "published_at", "files", "signatures", "passes"}
 
 
 class Request(NamedTuple):

@@ -126,8 +126,6 @@ def serve(
     TFBBB_MAX_WAITING_REQUESTS    1000      predictions that wait at the same time
     TFBBB_MAX_WAITING_BYTES       256 MiB   bodies of predictions that wait
     TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
-    TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
-    TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
     TFBBB_KEEP_VERSIONS           all       newest versions of a model that stay
     TFBBB_VERSION_DAYS            for ever  time that other versions stay
     TFBBB_JOB_DAYS                for ever  time that a job stays after its end

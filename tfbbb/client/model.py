@@ -282,7 +282,7 @@ class Model:
             except ServiceError as error:
                 raise _in_rows(error, start, stop) from None
             # The version of the first rows scores the rest too.
-            scored = int(next(iter(answer["num_rows"])))
+            scored = int(answer["model_version"])
             path = self._build_path(scored, None)
         return scored
 

@@ -4,15 +4,11 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
-from pydantic import TypeAdapter
 
-from service.api.datasets.schemas import upload_body
 from service.api.feedback import repository
-from service.api.feedback.files import count_file
 from service.api.feedback.retraining import offer_retraining
 from service.api.feedback.schemas import (
     FeedbackAnswer,
-    FileFeedbackAnswer,
     VersionFeedback,
     request_body,
 )
@@ -26,17 +22,12 @@ from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import check_json, declared_size
 from service.api.state import ServiceState, State
 from service.shared.errors import (
-    FeedbackConflict,
     IdempotencyKeyReused,
-    InsufficientStorage,
     InvalidRequest,
-    InvalidTable,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
-    UnknownPrediction,
     UnsupportedMediaType,
-    UploadTimeout,
 )
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
@@ -59,7 +50,6 @@ IdempotencyKey = Annotated[
 ]
 
 _BODY_LIMIT = limit_body(BodyLimit(setting="max_body_bytes"))
-_SCORED = TypeAdapter(list[ScoredRows])
 
 _DOCUMENTATION: JsonObject = {
     "response_description": "The rows are counted.",
@@ -67,8 +57,6 @@ _DOCUMENTATION: JsonObject = {
     "responses": responses(
         InvalidRequest,
         UnknownModel,
-        UnknownPrediction,
-        FeedbackConflict,
         IdempotencyKeyReused,
         RequestTooLarge,
         UnsupportedMediaType,
@@ -85,7 +73,7 @@ async def give_feedback(
     name: ModelName,
     idempotency_key: IdempotencyKey = None,
 ) -> FeedbackAnswer:
-    """Scores rows by `latest`, or recorded predictions by the versions they are of.
+    """Scores rows by `latest`.
 
     Counts all rows of the request or, if it is refused, none.
     """
@@ -105,37 +93,8 @@ async def give_version_feedback(
     version: VersionNumber,
     idempotency_key: IdempotencyKey = None,
 ) -> FeedbackAnswer:
-    """Scores rows, or recorded predictions of the version, by the given version."""
+    """Scores rows by the given version."""
     return await _count(state, request, name, version, idempotency_key)
-
-
-@router.post(
-    "/{name}/versions/{version}/feedback/file",
-    summary="Tell what came true by a file",
-    response_description="The rows are counted.",
-    openapi_extra={"requestBody": upload_body()},
-    responses=responses(
-        InvalidRequest,
-        UnknownModel,
-        RequestTooLarge,
-        UnsupportedMediaType,
-        InvalidTable,
-        UploadTimeout,
-        Unavailable,
-        InsufficientStorage,
-    ),
-)
-@limit_body(None)  # `UploadBody` counts the bytes.
-async def give_file_feedback(
-    state: State, request: Request, name: ModelName, version: VersionNumber
-) -> FileFeedbackAnswer:
-    """Scores the rows of a file by the given version.
-
-    The file has one of the formats of datasets, with the columns of the model and its
-    target. Rows without a target are left out. The same rows count once for each
-    version.
-    """
-    return await count_file(state, request, name, version)
 
 
 @router.post(
@@ -151,7 +110,7 @@ async def give_label_feedback(
     label: LabelName,
     idempotency_key: IdempotencyKey = None,
 ) -> FeedbackAnswer:
-    """Scores rows, or recorded predictions of the version, by a label's version."""
+    """Scores rows by a label's version."""
     version = await state.routes.find(name, label)
     return await _count(state, request, name, version, idempotency_key)
 
@@ -200,9 +159,9 @@ async def _count(
             body,
         )
 
-    def count() -> dict[str, int]:
-        scored = _SCORED.validate_json(content)
+    def count() -> JsonObject:
+        scored = ScoredRows.model_validate_json(content)
         models = state.queue.store.models
         return repository.count(state.database, models, name, scored, receipt)
 
-    return FeedbackAnswer(model_name=name, num_rows=await asyncio.to_thread(count))
+    return FeedbackAnswer.model_validate(await asyncio.to_thread(count))

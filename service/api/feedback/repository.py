@@ -2,12 +2,11 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy import select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from service.shared.database import Database
@@ -15,11 +14,13 @@ from service.shared.database.tables import (
     Feedback,
     FeedbackReceipt,
     ModelVersion,
-    RecordedRow,
 )
-from service.shared.errors import FeedbackConflict, IdempotencyKeyReused, UnknownModel
+from service.shared.errors import IdempotencyKeyReused, UnknownModel
 from service.shared.json_types import JsonObject
 from service.shared.model_messages import ScoredRows
+
+# How long a request may be repeated.
+_RECEIPT_SECONDS = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def count(
     database: Database,
     models: Path,
     name: str,
-    scored: Sequence[ScoredRows],
+    scored: ScoredRows,
     receipt: Receipt | None,
 ) -> JsonObject:
     """Counts scored rows in one transaction, all of them or none."""
@@ -58,12 +59,9 @@ def count(
     from tfbbb.judging.drift_reference import DriftReference
 
     # Read before the transaction: the disk may be slow, and others wait for the locks.
-    counted = find_all(database, name)
-    references = {
-        rows.version: DriftReference.read(models / name / str(rows.version))
-        for rows in scored
-        if rows.version not in counted
-    }
+    reference = None
+    if find(database, name, scored.version) is None:
+        reference = DriftReference.read(models / name / str(scored.version))
     with database.writing() as session:
         now = database.now(session)
         if receipt is not None:
@@ -71,36 +69,29 @@ def count(
             earlier = _find_receipt(session, receipt)
             if earlier is not None:
                 return earlier.answer
-        answer: JsonObject = {}
-        # In the order of the versions, so that two requests never wait for each other.
-        for rows in sorted(scored, key=lambda rows: rows.version):
-            # Serialises the feedback about a version.
-            version = session.get(
-                ModelVersion, (name, rows.version), with_for_update=True
+        # Serialises the feedback about the version.
+        version = session.get(
+            ModelVersion, (name, scored.version), with_for_update=True
+        )
+        if version is None or version.deleted_at is not None:
+            raise UnknownModel(
+                f"Version {scored.version} of the model {name!r} was deleted."
             )
-            if version is None or version.deleted_at is not None:
-                raise UnknownModel(
-                    f"Version {rows.version} of the model {name!r} was deleted."
-                )
-            _claim(session, rows, now)
-            row = session.get(Feedback, (name, rows.version), populate_existing=True)
-            if row is None:
-                row = Feedback(name=name, number=rows.version, started_at=now)
-                running.start(row, references[rows.version], rows)
-                session.add(row)
-            running.add(row, rows, now)
-            row.updated_at = now
-            answer[str(rows.version)] = rows.num_rows
+        row = session.get(Feedback, (name, scored.version), populate_existing=True)
+        if row is None:
+            row = Feedback(name=name, number=scored.version, started_at=now)
+            running.start(row, reference, scored)
+            session.add(row)
+        running.add(row, scored, now)
+        row.updated_at = now
+        answer: JsonObject = {
+            "model_name": name,
+            "model_version": str(scored.version),
+            "num_rows": scored.num_rows,
+        }
         if receipt is not None:
             _store_receipt(session, receipt, answer, now)
         return answer
-
-
-def find_counted(database: Database, receipt: Receipt) -> JsonObject | None:
-    """Returns what a request counted before; None if it is new."""
-    with database.reading() as session:
-        earlier = _find_receipt(session, receipt)
-        return None if earlier is None else earlier.answer
 
 
 def find(database: Database, name: str, number: int) -> Feedback | None:
@@ -131,26 +122,6 @@ def find_drifted(
     return found
 
 
-def _claim(session: Session, rows: ScoredRows, now: float) -> None:
-    """Marks recorded rows as counted."""
-    for prediction_id, row in rows.recorded or ():
-        claimed = session.execute(
-            update(RecordedRow)
-            .where(
-                RecordedRow.prediction_id == prediction_id,
-                RecordedRow.row == row,
-                RecordedRow.counted_at.is_(None),
-            )
-            .values(counted_at=now)
-        )
-        if not claimed.rowcount:  # type: ignore[attr-defined]
-            raise FeedbackConflict(
-                f"Row {row} of the prediction {prediction_id!r} was counted before, "
-                "or is not kept any more; send the feedback without it. Nothing of "
-                "this request was counted."
-            )
-
-
 def _lock_receipts(database: Database, session: Session, receipt: Receipt) -> None:
     """Serialises requests of one idempotency key; SQLite serialises all writers."""
     if not database.is_sqlite:
@@ -177,6 +148,9 @@ def _find_receipt(session: Session, receipt: Receipt) -> FeedbackReceipt | None:
 def _store_receipt(
     session: Session, receipt: Receipt, answer: JsonObject, now: float
 ) -> None:
+    """Stores a receipt, and deletes those that are too old to be asked for."""
+    too_old = FeedbackReceipt.created_at < now - _RECEIPT_SECONDS
+    session.execute(delete(FeedbackReceipt).where(too_old))
     session.add(
         FeedbackReceipt(
             key_id=receipt.key_id,

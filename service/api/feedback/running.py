@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from service.api.feedback.over_time import extend
 from service.shared.database.tables import Feedback
 from service.shared.model_messages import ScoredRows
 from tfbbb.judging.drift import FALSE_ALARM_RATE, DriftTest
@@ -56,13 +55,6 @@ def start(row: Feedback, reference: DriftReference | None, scored: ScoredRows) -
 def add(row: Feedback, scored: ScoredRows, now: float) -> None:
     """Adds rows to the figures of a version."""
     scores = {name: np.asarray(values) for name, values in scored.scores.items()}
-    row.history = extend(
-        row.history,
-        scores,
-        first_row=row.num_rows + 1,
-        num_rows=scored.num_rows,
-        now=now,
-    )
     row.num_rows += scored.num_rows
     row.figures = {
         name: asdict(RunningMean(**row.figures.get(name, {})).add(values))

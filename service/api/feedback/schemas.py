@@ -15,18 +15,8 @@ from service.shared.json_types import JsonObject
 _MOST_LOG = 700.0
 
 
-class RecordedTarget(BaseModel):
-    """The target of one row of a recorded prediction."""
-
-    id: str = Field(description="The `prediction_id` of the answer.")
-    row: int = Field(
-        1, ge=1, lt=2**31, description="Number of the row in the prediction."
-    )
-    target: Value | list[Value] = Field(description="What came true.")
-
-
 class FeedbackRequest(BaseModel):
-    """Rows with their targets, or targets of recorded predictions."""
+    """Rows with their targets."""
 
     instances: list[list[Value] | dict[str, Value]] | None = Field(
         None, description="Rows, as for `:predict`."
@@ -34,35 +24,18 @@ class FeedbackRequest(BaseModel):
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
         None, description="Columns, as for `:predict`."
     )
-    targets: list[Value | list[Value]] | None = Field(
-        None,
+    targets: list[Value | list[Value]] = Field(
         description="What came true for each row: a number in raw units, a list of "
         "numbers for several targets, or the name of a class.",
-    )
-    predictions: list[RecordedTarget] | None = Field(
-        None, description="Targets of rows that predictions with `record` recorded."
     )
 
 
 class FeedbackAnswer(BaseModel):
-    """The rows that were counted."""
+    """The rows that were counted, and the version that they scored."""
 
     model_name: str = Field(examples=["diabetes"])
-    num_rows: dict[str, int] = Field(
-        description="Number of rows by version.", examples=[{"2": 3}]
-    )
-
-
-class FileFeedbackAnswer(FeedbackAnswer):
-    """The rows of a file that were counted."""
-
-    is_new: bool = Field(
-        description="Whether they count now, and were not counted before."
-    )
-    left_out: int = Field(description="Rows without a target to use.", examples=[0])
-    remarks: list[str] = Field(
-        description="Sentences about rows that were left out.", examples=[[]]
-    )
+    model_version: str = Field(examples=["2"])
+    num_rows: int = Field(examples=[3])
 
 
 class RunningFigure(BaseModel):
@@ -139,37 +112,6 @@ class Drift(BaseModel):
         )
 
 
-class FeedbackBlock(BaseModel):
-    """Figures over consecutive rows of feedback, as they came."""
-
-    first_row: int = Field(
-        description="Number of its first row among all feedback.", examples=[1]
-    )
-    num_rows: int = Field(examples=[10])
-    at: datetime = Field(description="When its last row came.")
-    figures: dict[str, float] = Field(examples=[{"coverage_90": 0.9, "rmse": 51.2}])
-
-    @classmethod
-    def list_from(cls, history: JsonObject | None) -> list[Self]:
-        """Creates the blocks of the column `history` of the database."""
-        return [
-            cls(
-                first_row=block["first_row"],
-                num_rows=block["num_rows"],
-                at=datetime.fromtimestamp(block["at"], UTC),
-                figures={
-                    "rmse" if name == "squared_error" else name: (
-                        math.sqrt(total / block["num_rows"])
-                        if name == "squared_error"
-                        else total / block["num_rows"]
-                    )
-                    for name, total in sorted(block["sums"].items())
-                },
-            )
-            for block in ([] if history is None else history["blocks"])
-        ]
-
-
 class FeedbackSummary(BaseModel):
     """The feedback about a version in short, beside the label that points at it."""
 
@@ -208,10 +150,6 @@ class VersionFeedback(BaseModel):
         "`coverage_95`; of numbers `crps`, `rmse` and `mean_absolute_error`; of "
         "classes `accuracy` and `brier_score`."
     )
-    over_time: list[FeedbackBlock] = Field(
-        description="The same figures over consecutive rows: at most 60 blocks, of "
-        "equal size but the last; none of rows that came before this release."
-    )
     calibration: list[CalibrationBin]
     drift: Drift | None = Field(description="`null` before the first feedback.")
     retraining: Retraining | None = Field(
@@ -236,7 +174,6 @@ class VersionFeedback(BaseModel):
                 started_at=None,
                 updated_at=None,
                 figures={},
-                over_time=[],
                 calibration=[],
                 drift=None,
                 retraining=None,
@@ -252,7 +189,6 @@ class VersionFeedback(BaseModel):
                 )
                 for figure, (mean, error) in running_figures(row).items()
             },
-            over_time=FeedbackBlock.list_from(row.history),
             calibration=_calibration(row),
             drift=Drift.from_record(row.drift),
             retraining=retraining,
@@ -299,22 +235,7 @@ def _exp(log: float) -> float:
 def request_body() -> JsonObject:
     """Returns the OpenAPI description of the body, with examples for the demo model."""
     patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
-    recorded = {"id": "0123456789abcdef01234567", "target": 151}
+    examples = {"Rows": {"value": {"instances": [patient], "targets": [151]}}}
     schema = FeedbackRequest.model_json_schema()
-    definitions = schema.pop("$defs")
-    # References into a body do not work in OpenAPI, so the definition is inlined.
-    schema["properties"]["predictions"]["anyOf"][0]["items"] = definitions[
-        "RecordedTarget"
-    ]
-    return {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema,
-                "examples": {
-                    "Rows": {"value": {"instances": [patient], "targets": [151]}},
-                    "Recorded": {"value": {"predictions": [recorded]}},
-                },
-            }
-        },
-    }
+    content = {"application/json": {"schema": schema, "examples": examples}}
+    return {"required": True, "content": content}

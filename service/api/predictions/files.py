@@ -56,7 +56,7 @@ async def predict_file(
     options = dict(request.query_params)
     for refused in options.keys() & {*REFUSED_OF_FILES}:
         raise InvalidRequest(f"A file cannot be predicted with {refused!r}.", refused)
-    version, description = await find_description(state, name, asked)
+    version, description = await _find_description(state, name, asked)
     received = await receive_file(state, request)
     try:
         output = await asyncio.to_thread(state.datasets.begin)
@@ -91,7 +91,7 @@ async def predict_file(
     )
 
 
-async def find_description(
+async def _find_description(
     state: ServiceState, name: str, version: int | None
 ) -> tuple[int, Description]:
     """Returns the number of a version, by default `latest`, and its description."""
@@ -102,7 +102,7 @@ async def find_description(
     return int(status.description.version), status.description
 
 
-def text_columns(description: Description) -> list[str]:
+def _text_columns(description: Description) -> list[str]:
     """Returns the features that a file is to read as texts, as in training."""
     return [
         feature.name
@@ -111,7 +111,7 @@ def text_columns(description: Description) -> list[str]:
     ]
 
 
-async def ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
+async def _ask_patiently(reader: FileReader, block: Frame, ask: Ask) -> Frame:
     """Asks a model about a block; waits while the service is busy."""
     first, last = block.header["first"] + 1, block.header["rows"]
     deadline = time.monotonic() + _PATIENCE_SECONDS
@@ -181,7 +181,7 @@ class _Work:
             format=self.received.format,
             limits=Limits.from_settings(self.state.settings),
             features=[feature.name for feature in self.description.features],
-            text_columns=text_columns(self.description),
+            text_columns=_text_columns(self.description),
             output=self.output.path,
             written=self.written,
         )
@@ -209,7 +209,7 @@ class _Work:
             while "done" not in block.header:
                 of = block.header["of"]
                 yield {"rows": block.header["first"], "of": of}
-                block = await ask_patiently(reader, block, ask)
+                block = await _ask_patiently(reader, block, ask)
         preview = orjson.loads(block.body)
         preview["remarks"] += ColumnFaults.joined(faults).describe()
         yield {"preview": preview}

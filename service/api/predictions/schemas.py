@@ -158,11 +158,6 @@ class _NamedResponse(BaseModel):
         description="The classes, in the order of `probabilities`.",
         examples=[None],
     )
-    prediction_id: str | None = Field(
-        None,
-        description="The id of the recorded rows, if `parameters.record` is true.",
-        examples=[None],
-    )
 
 
 class PredictResponse(_NamedResponse):
@@ -197,7 +192,7 @@ def table_response() -> JsonObject:
 
 
 # Parameters of `:predict` whose answers no file has.
-REFUSED_OF_FILES = ("record", "targets", "return_samples", "signature_name")
+REFUSED_OF_FILES = ("targets", "return_samples", "signature_name")
 
 
 def table_parameters() -> list[JsonObject]:

@@ -25,9 +25,7 @@ from service.shared.database.tables import (
     AuditEntry,
     Dataset,
     Event,
-    FeedbackReceipt,
     Job,
-    RecordedRow,
 )
 from service.shared.files import JobFiles, directory_bytes, jobs_with_log
 from service.shared.job_state import ENDED
@@ -77,9 +75,8 @@ def _in_threads(
     setting: str,
     find: Callable[[ServiceState, float], list[Item]],
     remove: Callable[[ServiceState, Item], None],
-    unit: float = _DAY,
 ) -> Kind:
-    """Creates a kind of things that are kept for the time of one setting.
+    """Creates a kind of things that are kept for the days of one setting.
 
     `find` gets the time before which they are not kept.
     """
@@ -88,7 +85,7 @@ def _in_threads(
         kept = getattr(state.settings, setting)
         if kept is None:
             return []
-        return await asyncio.to_thread(find, state, now - kept * unit)
+        return await asyncio.to_thread(find, state, now - kept * _DAY)
 
     async def removed(state: ServiceState, item: Item) -> None:
         await asyncio.to_thread(remove, state, item)
@@ -261,12 +258,11 @@ def _rows(
     setting: str,
     created_at: InstrumentedAttribute[float],
     *sizes: InstrumentedAttribute[Any],
-    unit: float = _DAY,
 ) -> Kind:
     """Creates the kind of a table's rows."""
     find = partial(_find_rows, created_at=created_at, sizes=sizes)
     remove = partial(_remove_rows, created_at=created_at)
-    return _in_threads(name, setting, find, remove, unit)
+    return _in_threads(name, setting, find, remove)
 
 
 KINDS = (
@@ -276,19 +272,5 @@ KINDS = (
     _in_threads("jobs", "job_days", _find_jobs, _remove_job),
     _in_threads("job logs", "job_log_days", _find_job_logs, _remove_job_log),
     _in_threads("datasets", "dataset_days", _find_datasets, _remove_dataset),
-    _rows(
-        "recorded rows",
-        "recorded_seconds",
-        RecordedRow.created_at,
-        RecordedRow.values,
-        unit=1.0,
-    ),
-    _rows(
-        "feedback receipts",
-        "recorded_seconds",
-        FeedbackReceipt.created_at,
-        FeedbackReceipt.answer,
-        unit=1.0,
-    ),
     _rows("audit entries", "audit_days", AuditEntry.created_at, AuditEntry.details),
 )

@@ -61,7 +61,6 @@ def write(answer: Answer) -> Frame:
         "num_samples": str(request.num_samples),
         **({"truncated": "true"} if request.is_truncated else {}),
         **({} if classes is None else {"classes": json.dumps(classes)}),
-        **({} if (found := answer.prediction_id) is None else {"prediction_id": found}),
         **({"calibration": json.dumps(said)} if (said := answer.calibration) else {}),
     }
     table = pa.table(columns).replace_schema_metadata(metadata)

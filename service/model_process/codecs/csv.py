@@ -76,8 +76,6 @@ def write(answer: Answer) -> Frame:
     }
     if request.is_truncated:
         headers["Truncated"] = "true"
-    if answer.prediction_id is not None:
-        headers["Prediction_Id"] = answer.prediction_id
     if calibration := answer.calibration:
         headers["Calibration"] = json.dumps(calibration)
     return response(sink.getvalue(), CSV, **headers)

@@ -56,8 +56,6 @@ def write_json(body: JsonObject, answer: Answer) -> Frame:
         body["truncated"] = True
     if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
-    if answer.prediction_id is not None:
-        body["prediction_id"] = answer.prediction_id
     if calibration := answer.calibration:
         body["calibration"] = calibration
     content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)

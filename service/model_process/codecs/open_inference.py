@@ -137,8 +137,6 @@ def write(answer: Answer) -> Frame:
     document["parameters"] = {"num_samples": request.num_samples}
     if request.is_truncated:
         document["parameters"]["truncated"] = True
-    if answer.prediction_id is not None:
-        document["parameters"]["prediction_id"] = answer.prediction_id
     if calibration := answer.calibration:
         # Parameters are texts, numbers and booleans.
         document["parameters"]["calibration"] = orjson.dumps(calibration).decode()

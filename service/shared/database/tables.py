@@ -9,7 +9,6 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
-    Integer,
     String,
     Text,
     UniqueConstraint,
@@ -216,9 +215,8 @@ class Label(Base):
 class Feedback(Base):
     """The feedback about a version: running figures, calibration and drift.
 
-    `drift_test` is the state of `tfbbb.drift.DriftTest`, and `drift` what it found.
-    `history` has the sums of figures over consecutive rows, None
-    until feedback comes to this version of the service.
+    `drift_test` is the state of `tfbbb.judging.drift.DriftTest`, and `drift` what it
+    found.
     """
 
     __tablename__ = "feedback"
@@ -237,8 +235,6 @@ class Feedback(Base):
     calibration: Mapped[JsonList]
     drift: Mapped[JsonObject]
     drift_test: Mapped[JsonObject] = mapped_column(deferred=True)
-    # None is NULL, not the JSON `null`.
-    history: Mapped[JsonObject | None] = mapped_column(JSON(none_as_null=True))
     started_at: Mapped[float]
     updated_at: Mapped[float]
 
@@ -255,31 +251,6 @@ class FeedbackReceipt(Base):
     request_sha256: Mapped[str] = mapped_column(String(64))
     answer: Mapped[JsonObject]
     created_at: Mapped[float] = mapped_column(index=True)
-
-
-class RecordedRow(Base):
-    """A row that a prediction recorded, until its target is known.
-
-    `sequence` counts the rows of all predictions; `row` counts from 1 within one.
-    """
-
-    __tablename__ = "recorded_rows"
-    __table_args__ = (
-        UniqueConstraint("prediction_id", "row"),
-        # A deleted number must not be used again, as the oldest rows are found by it.
-        {"sqlite_autoincrement": True},
-    )
-
-    sequence: Mapped[int] = mapped_column(
-        BigInteger().with_variant(Integer, "sqlite"), primary_key=True
-    )
-    prediction_id: Mapped[str] = mapped_column(String(24))
-    row: Mapped[int]
-    name: Mapped[str] = mapped_column(Text)
-    number: Mapped[int] = mapped_column(BigInteger)
-    values: Mapped[JsonList]
-    created_at: Mapped[float] = mapped_column(index=True)
-    counted_at: Mapped[float | None]
 
 
 class Installation(Base):

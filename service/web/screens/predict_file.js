@@ -34,7 +34,7 @@ export async function showFile(root, { parts, signal }) {
 }
 
 /** The headers that tell the name of a file. */
-export function fileHeaders(file) {
+function fileHeaders(file) {
   return {
     "Content-Type": "application/octet-stream",
     "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,

@@ -1,67 +1,30 @@
-// What came true of the predictions of a version: figures, charts over time, and drift.
+// What came true of the predictions of a version: figures and drift.
 
-import { get, request, send } from "../api.js";
-import { chart, numbersOf } from "../charts.js";
+import { get, send } from "../api.js";
 import { actionButton, facts, h, notice, problemPlace, replace, table } from "../dom.js";
-import { dropZone } from "../drop_zone.js";
 import { figure, figureName } from "../figures.js";
-import { bytes, count, date, number, percent, plusMinus } from "../format.js";
+import { count, date, number, percent, plusMinus } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 import { address, go } from "../router.js";
 import { may } from "../session.js";
-import { fileHeaders } from "./predict_file.js";
-
-const LEVEL = 0.9;
-// A point of a chart is of so many rows, or of all rows before it.
-const WINDOW = 50;
-// Rows from which there is something to see over time.
-const FEWEST = 20;
 
 export async function showTruth(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
   const { base, version, status } = found;
-  const [details, first] = await Promise.all([get(base, { signal }), get(`${base}/feedback`, { signal })]);
-  const { description } = details;
-  const result = h("div", { role: "status" });
-  const shown = h("div");
+  const [details, feedback] = await Promise.all([get(base, { signal }), get(`${base}/feedback`, { signal })]);
   const head = h("div", {}, versionHead(found, "truth"));
-
-  const zone = description?.target && dropZone({
-    id: "truth",
-    help: `Any table with the columns of the model and what came true in the column ${description.target}. Rows without it are left out.`,
-    signal,
-    async take(file, { stopped, tell }) {
-      replace(result);
-      tell(`Comparing ${file.name} (${bytes(file.size)}) with what version ${version} predicts…`);
-      const answer = await (await request(`${base}/feedback/file`, {
-        method: "POST", body: file, signal: stopped, headers: fileHeaders(file),
-      })).json();
-      tell("");
-      replace(result, notice(answer.is_new ? "good" : "info", h("p", {}, told(file, answer, version)), answer.remarks.map((remark) => h("p", {}, remark))));
-      draw(await get(`${base}/feedback`, { signal }));
-    },
-  });
-
-  function draw(feedback) {
-    replace(shown, feedback.num_rows ? feedbackParts(found, feedback, details, signal) : h("p", { class: "empty" }, "Nothing is known yet of what came true."));
-  }
-
+  const shown = feedback.num_rows
+    ? feedbackParts(found, feedback, details)
+    : [h("p", { class: "empty" }, "Nothing is known yet of what came true.")];
   replace(root, head, h("h2", {}, "What came true"),
-    h("p", { class: "help" }, `When you know what came true, drop it here: the service compares it with what version ${version} predicts, and says whether the promised ranges hold.`),
-    zone?.elements, result, shown);
-  draw(first);
+    h("p", { class: "help" }, `When you know what came true, send it with tfbbb remote feedback or POST ${base}/feedback: the service compares it with what version ${version} predicts, and says here whether the promised ranges hold.`),
+    ...shown);
   if (status.drifted.length && !status.drifted.includes(version)) {
     head.append(h("p", { class: "help" }, "Rows have changed for other versions: ", status.drifted.map((other, place) => [place > 0 && ", ", h("a", { href: address(["models", found.name, other, "truth"]) }, `version ${other}`)])));
   }
 }
 
-function told(file, { is_new: isNew, num_rows: rows, left_out: leftOut }, version) {
-  if (!isNew) return `${file.name} was counted before, and does not count twice.`;
-  const rest = leftOut ? `, ${count(leftOut, "row")} left out` : "";
-  return `${count(rows[version], "row")} of ${file.name} compared${rest}.`;
-}
-
-function feedbackParts({ name, version }, feedback, { description, lineage }, signal) {
+function feedbackParts({ name, version }, feedback, { lineage }) {
   const problem = problemPlace();
   const heldOut = lineage?.source.judgement?.rows ?? feedback.drift.reference_rows;
   return [
@@ -73,7 +36,6 @@ function feedbackParts({ name, version }, feedback, { description, lineage }, si
       ["Latest", date(feedback.updated_at)],
     ]),
     h("div", { class: "card" }, h("h2", {}, "Does it keep its promises?"), promises(feedback, heldOut)),
-    ...overTime(feedback, description, signal),
   ];
 }
 
@@ -119,72 +81,4 @@ function verdict(name, { mean, standard_error: error, held_out: before }, rows, 
   if (promised) return mean < should ? "too few: the ranges are too narrow" : "too many: the ranges are wider than needed";
   const isBetter = /^accuracy/.test(name) ? mean > should : mean < should;
   return isBetter ? "better than on the held-out rows" : "worse than on the held-out rows";
-}
-
-/** Charts of coverage and error by the number of the row. */
-function overTime({ over_time: blocks, figures, drift }, description, signal) {
-  const known = blocks.reduce((sum, block) => sum + block.num_rows, 0);
-  if (known < FEWEST || blocks.length < 2) {
-    return [h("p", { class: "help" }, `From ${FEWEST} rows on, charts show how this changes over time.`)];
-  }
-  const error = description.classes ? "accuracy" : "mean_absolute_error";
-  const points = slide(blocks, ["coverage_90", error]);
-  const rows = points.map((point) => point.row);
-  const marks = () => (drift.alarm_row ? [{ value: drift.alarm_row, colour: "--bad" }] : []);
-  const common = { x: "Row", signal, marks, formats: { x: (row) => number(row) } };
-  const inside = points.map((point) => point.coverage_90);
-  const coverage = chart({
-    ...common,
-    title: "Share of the truth in its 90 % range",
-    y: "Share",
-    series: [
-      { label: "as chance allows", colour: "--series-3", width: 0, hidden: true },
-      { label: "as chance allows", colour: "--series-3", width: 0, band: true },
-      { label: "promised", colour: "--series-3", dash: [5, 4] },
-      { label: "came true", colour: "--series-1" },
-    ],
-    bands: [[1, 2]],
-    ranges: { y: () => [Math.max(0, Math.min(...inside, 0.75) - 0.05), 1] },
-    formats: { ...common.formats, y: (share) => (share === null ? "" : percent(share, 0)) },
-  });
-  const chance = points.map(({ rows: size }) => 2 * Math.sqrt((LEVEL * (1 - LEVEL)) / size));
-  const alarm = drift.alarm_row ? ` The dashed line marks the alarm of drift at row ${number(drift.alarm_row)}.` : "";
-  coverage.update([rows, chance.map((one) => Math.min(1, LEVEL + one)), chance.map((one) => LEVEL - one), rows.map(() => LEVEL), inside],
-    `Of the last ${count(points.at(-1).rows, "row")}, ${percent(inside.at(-1))} lie in their range.${alarm}`);
-  const values = points.map((point) => point[error]);
-  const before = figures[error]?.held_out ?? null;
-  const name = figureName(error);
-  const errors = chart({
-    ...common,
-    title: `${name} over time`,
-    y: name,
-    series: [
-      { label: "held-out rows", colour: "--series-3", dash: [5, 4] },
-      { label: "came true", colour: "--series-2" },
-    ],
-    ranges: { y: () => [0, description.classes ? 1 : 1.1 * Math.max(...values, before ?? 0) || 1] },
-    ...(description.classes ? { formats: { ...common.formats, y: (share) => (share === null ? "" : percent(share, 0)) } } : {}),
-  });
-  errors.update([rows, rows.map(() => before), values], `${figure(error, values.at(-1))} of the last ${count(points.at(-1).rows, "row")}, ${figure(error, before)} of the held-out rows.${alarm}`);
-  return [
-    h("div", { class: "pair" },
-      h("div", { class: "card" }, coverage.element),
-      h("div", { class: "card" }, errors.element)),
-    h("p", { class: "help" }, `Each point is of the last ${WINDOW} rows or more, in the order in which they came.${alarm}`),
-    numbersOf(["Rows up to", "Came by", "In 90 % range", name], points.map((point) => [point.row, date(point.at), percent(point.coverage_90), figure(error, point[error])])),
-  ];
-}
-
-/** Means over the last rows at the end of each block. */
-function slide(blocks, names) {
-  return blocks.map((block, place) => {
-    let rows = 0;
-    const sums = Object.fromEntries(names.map((name) => [name, 0]));
-    for (let at = place; at >= 0 && rows < WINDOW; at -= 1) {
-      rows += blocks[at].num_rows;
-      for (const name of names) sums[name] += blocks[at].figures[name] * blocks[at].num_rows;
-    }
-    const means = names.map((name) => [name, sums[name] / rows]);
-    return { row: block.first_row + block.num_rows - 1, at: block.at, rows, ...Object.fromEntries(means) };
-  });
 }

@@ -193,7 +193,7 @@ def test_versions_labels_and_parameters_are_those_of_predict(
     assert first.headers["model-version"] == "1"
     unknown = "/v1/models/diabetes/labels/nobody:predict-file"
     assert send(client, content, "a.csv", unknown).status_code == 404
-    refused = send(client, content, "a.csv", f"{URL}?record=true")
-    assert (refused.status_code, refused.json()["field"]) == (400, "record")
+    refused = send(client, content, "a.csv", f"{URL}?return_samples=true")
+    assert (refused.status_code, refused.json()["field"]) == (400, "return_samples")
     wrong = send(client, content, "a.csv", f"{URL}?intervals=2")
     assert (wrong.status_code, "intervals" in wrong.json()["error"]) == (400, True)

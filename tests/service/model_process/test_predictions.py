@@ -17,7 +17,6 @@ import tfbbb
 from service.model_process.adoption import Ledger
 from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.predictions import Prediction, Predictions
-from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Scheduler
 from service.shared.database import Base, Database
@@ -47,7 +46,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "method": {"parameters": {"method": "weight"}},
     "method of the export": {"parameters": {"method": "auto"}},
     "deadline": {"parameters": {"deadline_ms": 1e6}},
-    "record": {"parameters": {"record": True}},
 }
 # Rows of two requests: no two are alike.
 ROWS = np.random.default_rng(0).normal(size=(4, 3)).round(2).tolist()
@@ -68,17 +66,12 @@ class Asked:
         self.prediction = Prediction(Frame(header, content), self.replies.append)
 
     def outcome(self) -> Any:
-        """The answer without the ids of recorded rows, or the text of the error."""
-        deadline = time.monotonic() + 60  # Recorded answers are written by a thread.
-        while not self.replies and time.monotonic() < deadline:
-            time.sleep(0.001)
+        """The answer, or the text of the error."""
         (write,) = self.replies
         try:
-            answer = orjson.loads(write().body)
+            return orjson.loads(write().body)
         except Exception as error:
             return str(error)
-        answer.pop("prediction_id", None)
-        return answer
 
 
 class CountedRates(WorkRates):
@@ -118,7 +111,6 @@ def predictions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prediction
             registry,
             settings,
             UncertaintyMetrics(registry),
-            PredictionRecorder(database, settings),
             CountedRates(path / "rates"),
         )
     database.close()

@@ -12,7 +12,6 @@ import pytest
 from service.model_process.adoption import Ledger
 from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.predictions import Prediction, Predictions
-from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.speed import Speed
 from service.shared.database import Database
@@ -43,10 +42,9 @@ def predictions(
         lambda self, signatures: Speed(fixed=1e-6, per_unit=1.0),
     )
     settings = Settings()
-    recorder = PredictionRecorder(database, settings)
     rates = WorkRates(tmp_path)
     uncertainty = UncertaintyMetrics(registry)
-    return Predictions(registry, settings, uncertainty, recorder, rates)
+    return Predictions(registry, settings, uncertainty, rates)
 
 
 def answer(

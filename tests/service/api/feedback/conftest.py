@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import delete
 
 from service.shared.database import Database
-from service.shared.database.tables import Feedback, FeedbackReceipt, Label, RecordedRow
+from service.shared.database.tables import Feedback, FeedbackReceipt, Label
 from service.shared.settings import Settings
 from tests.service.model_process.exporting import CLASSES, network
 from tests.service.serving import REAL, serving, wait_until_ready
@@ -44,7 +44,7 @@ def feedback_settings(
     feedback_models: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Settings:
     data_dir = tmp_path_factory.mktemp("feedback_data")
-    return Settings(models=feedback_models, data_dir=data_dir, max_recorded_rows=6)
+    return Settings(models=feedback_models, data_dir=data_dir)
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +62,6 @@ def client(
     yield feedback_service
     database = Database(feedback_settings.effective_database_url)
     with database.writing() as session:
-        for table in (Feedback, FeedbackReceipt, RecordedRow, Label):
+        for table in (Feedback, FeedbackReceipt, Label):
             session.execute(delete(table))
     database.close()

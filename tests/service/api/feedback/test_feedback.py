@@ -39,13 +39,6 @@ def found(client: httpx.Client, model: str = "numbers", version: int = 2) -> Any
     return response.json()
 
 
-def recorded(client: httpx.Client, rows: Any, **parameters: Any) -> str:
-    body = {"instances": rows, "parameters": {"record": True, **parameters}}
-    answer = client.post("/v1/models/numbers:predict", json=body).json()
-    assert isinstance(answer["prediction_id"], str)
-    return answer["prediction_id"]
-
-
 def test_running_figures_are_those_of_all_rows(
     client: httpx.Client, feedback_models: Path
 ) -> None:
@@ -53,7 +46,8 @@ def test_running_figures_are_those_of_all_rows(
     for rows in (slice(0, 1), slice(1, 15), slice(15, 40)):
         answer = give(client, {"instances": ROWS[rows], "targets": TARGETS[rows]})
         assert answer.status_code == 200
-        assert answer.json()["num_rows"] == {"2": len(ROWS[rows])}
+        assert answer.json()["num_rows"] == len(ROWS[rows])
+        assert answer.json()["model_version"] == "2"
     feedback = found(client)
     assert feedback["num_rows"] == 40
     prediction = tfbbb.load(feedback_models / "numbers" / "2").predictive(X)
@@ -139,48 +133,6 @@ def test_drift_alarm_stays_with_its_row_and_time(client: httpx.Client) -> None:
     assert 'figure="coverage_90",model="numbers",version="2"' in metrics
 
 
-def test_recorded_rows_count_once_each(client: httpx.Client) -> None:
-    first = recorded(client, ROWS[:2])
-    later = {"id": first, "row": 2, "target": TARGETS[1]}
-    assert give(client, {"predictions": [later]}).json()["num_rows"] == {"2": 1}
-    again = give(client, {"predictions": [{"id": first, "target": TARGETS[0]}, later]})
-    assert again.status_code == 409
-    assert found(client)["num_rows"] == 1
-    one = give(client, {"predictions": [{"id": first, "target": TARGETS[0]}]})
-    assert one.status_code == 200
-    assert found(client)["num_rows"] == 2
-
-
-def test_recorded_rows_are_scored_by_the_version_that_predicted(
-    client: httpx.Client,
-) -> None:
-    body = {"inputs": {"x0": [1.0], "x1": [2.0]}, "parameters": {"record": True}}
-    old = client.post("/v1/models/numbers/versions/1:predict", json=body).json()
-    new = recorded(client, ROWS[:1])
-    both = {
-        "predictions": [
-            {"id": new, "target": 1.0},
-            {"id": old["prediction_id"], "target": 2.0},
-        ]
-    }
-    wrong = client.post("/v1/models/numbers/versions/1/feedback", json=both)
-    assert wrong.status_code == 404
-    assert give(client, both).json()["num_rows"] == {"1": 1, "2": 1}
-    assert found(client, version=1)["num_rows"] == 1
-
-
-def test_oldest_recorded_rows_go_first(client: httpx.Client) -> None:
-    first = recorded(client, ROWS[:2])
-    second = recorded(client, ROWS[:5])
-    gone = give(client, {"predictions": [{"id": first, "target": 1.0}]})
-    assert gone.status_code == 404
-    assert "record" in gone.json()["error"]
-    kept = [{"id": first, "row": 2, "target": 1.0}, {"id": second, "target": 1.0}]
-    assert give(client, {"predictions": kept}).status_code == 200
-    body = {"instances": ROWS[:7], "parameters": {"record": True}}
-    assert client.post("/v1/models/numbers:predict", json=body).status_code == 413
-
-
 def test_repeated_request_of_one_idempotency_key_counts_once(
     client: httpx.Client,
 ) -> None:
@@ -201,10 +153,8 @@ def test_repeated_request_of_one_idempotency_key_counts_once(
         {"instances": [[1, 2]], "targets": [1, 2]},
         {"instances": [[1, 2]], "targets": ["one"]},
         {"instances": [[1, 2]], "targets": [1], "parameters": {}},
-        {"predictions": []},
-        {"predictions": [{"id": 1, "target": 1}]},
-        {"predictions": [{"id": "a", "row": 0, "target": 1}]},
-        {"predictions": [{"id": "a", "target": 1}] * 2},
+        {"instances": [[1, 2]], "inputs": [[1, 2]], "targets": [1]},
+        {"instances": [[1, 2]]},
     ],
 )
 def test_malformed_feedback_is_refused_and_not_counted(

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, update
 
 from service.api.feedback.repository import Receipt, count, find
 from service.shared.database import Database
-from service.shared.database.tables import ModelVersion, RecordedRow
-from service.shared.errors import FeedbackConflict, UnknownModel
+from service.shared.database.tables import FeedbackReceipt, ModelVersion
+from service.shared.errors import UnknownModel
 from service.shared.model_messages import ScoredRows
 from tests.service.recorded import database_with_versions
 
@@ -26,32 +27,13 @@ def database(database_url: str) -> Iterator[Database]:
         yield database
 
 
-def scored(
-    values: Sequence[float], version: int = 1, recorded: bool = False
-) -> ScoredRows:
+def scored(values: Sequence[float], version: int = 1) -> ScoredRows:
     ends = [[0.5]] * len(values)
-    places = [("a", row) for row in range(1, 1 + len(values))]
     return ScoredRows(
         version=version,
         num_rows=len(values),
         scores={"log_likelihood": list(values), "pit_below": ends, "pit_up_to": ends},
-        recorded=places if recorded else None,
     )
-
-
-def record(database: Database, num_rows: int) -> None:
-    with database.writing() as session:
-        for row in range(1, 1 + num_rows):
-            session.add(
-                RecordedRow(
-                    prediction_id="a",
-                    row=row,
-                    name="m",
-                    number=1,
-                    values=[],
-                    created_at=0.0,
-                )
-            )
 
 
 def rows_of(database: Database, version: int = 1) -> int:
@@ -59,24 +41,12 @@ def rows_of(database: Database, version: int = 1) -> int:
     return 0 if row is None else row.num_rows
 
 
-def test_request_with_a_row_counted_before_counts_nothing(database: Database) -> None:
-    record(database, 3)
-    count(database, NO_MODELS, "m", [scored([1.0], recorded=True)], None)
-    request = [scored([1.0, 1.0], recorded=True), scored([1.0], version=2)]
-    with pytest.raises(FeedbackConflict, match="Nothing of this request was counted"):
-        count(database, NO_MODELS, "m", request[::-1], None)
-    assert (rows_of(database), rows_of(database, 2)) == (1, 0)
-    with database.reading() as session:
-        row = session.query(RecordedRow).filter_by(row=2).one()
-    assert row.counted_at is None
-
-
 def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
     receipt = Receipt.of(None, "once", "/", b"")
 
     def give() -> None:
-        count(database, NO_MODELS, "m", [scored([1.0, 2.0])], None)
-        count(database, NO_MODELS, "m", [scored([5.0], version=2)], receipt)
+        count(database, NO_MODELS, "m", scored([1.0, 2.0]), None)
+        count(database, NO_MODELS, "m", scored([5.0], version=2), receipt)
 
     threads = [threading.Thread(target=give) for _ in range(8)]
     for thread in threads:
@@ -86,13 +56,23 @@ def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
     assert (rows_of(database), rows_of(database, 2)) == (16, 1)
 
 
+def test_receipts_of_thirty_days_ago_are_deleted(database: Database) -> None:
+    for key in ("old", "new"):
+        receipt = Receipt.of(None, key, "/", b"")
+        count(database, NO_MODELS, "m", scored([1.0]), receipt)
+        with database.writing() as session:
+            session.execute(update(FeedbackReceipt).values(created_at=0.0))
+    with database.reading() as session:
+        assert session.scalars(select(FeedbackReceipt.idempotency_key)).all() == ["new"]
+
+
 def test_deleted_version_takes_no_feedback(database: Database) -> None:
     with database.writing() as session:
         version = session.get(ModelVersion, ("m", 1))
         assert version is not None
         version.deleted_at = 1.0
     with pytest.raises(UnknownModel, match="was deleted"):
-        count(database, NO_MODELS, "m", [scored([1.0])], None)
+        count(database, NO_MODELS, "m", scored([1.0]), None)
 
 
 def test_killed_process_has_counted_what_it_acknowledged(database: Database) -> None:
@@ -105,9 +85,9 @@ from service.shared.model_messages import ScoredRows
 database = Database(sys.argv[1])
 ends = [[0.5]] * 3
 scores = {"log_likelihood": [1.0] * 3, "pit_below": ends, "pit_up_to": ends}
-rows = ScoredRows(version=1, num_rows=3, scores=scores, recorded=None)
+rows = ScoredRows(version=1, num_rows=3, scores=scores)
 while True:
-    count(database, Path("/nonexistent"), "m", [rows], None)
+    count(database, Path("/nonexistent"), "m", rows, None)
     print(flush=True)
 """
     url = database.url.render_as_string(hide_password=False)

@@ -82,25 +82,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", "number"),
     )
     op.create_table(
-        "recorded_rows",
-        sa.Column(
-            "sequence",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            nullable=False,
-        ),
-        sa.Column("prediction_id", sa.String(length=24), nullable=False),
-        sa.Column("row", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("values", sa.JSON(), nullable=False),
-        sa.Column("created_at", sa.Double(), nullable=False),
-        sa.Column("counted_at", sa.Double(), nullable=True),
-        sa.PrimaryKeyConstraint("sequence"),
-        sa.UniqueConstraint("prediction_id", "row"),
-        sqlite_autoincrement=True,
-    )
-    op.create_index("ix_recorded_rows_created_at", "recorded_rows", ["created_at"])
-    op.create_table(
         "browser_sessions",
         sa.Column("prefix", sa.String(length=24), nullable=False),
         sa.Column("secret_sha256", sa.String(length=64), nullable=False),
@@ -145,7 +126,6 @@ def upgrade() -> None:
         sa.Column("calibration", sa.JSON(), nullable=False),
         sa.Column("drift", sa.JSON(), nullable=False),
         sa.Column("drift_test", sa.JSON(), nullable=False),
-        sa.Column("history", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("started_at", sa.Double(), nullable=False),
         sa.Column("updated_at", sa.Double(), nullable=False),
         sa.ForeignKeyConstraint(
